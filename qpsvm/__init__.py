@@ -1,0 +1,77 @@
+"""Support vector machines as explicit quadratic programs, on any solver, with a certificate.
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM(X, y, C=1.0, kernel=qpsvm.RBF())    # doctest: +SKIP
+    >>> print(problem.qp("dual"))                                # doctest: +SKIP
+    >>> result = qpsvm.solve(problem)                            # doctest: +SKIP
+    >>> print(result.summary())                                  # doctest: +SKIP
+"""
+
+from qpsvm.errors import (
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    InaccurateWarning,
+    IndefiniteKernelError,
+    InfeasibleNuError,
+    MissingExtraError,
+    MissingFileError,
+    NotSeparableError,
+    NoWeightVectorError,
+    ParameterError,
+    ParameterTypeError,
+    QPSVMError,
+    QPSVMWarning,
+    SolverError,
+    TooLargeError,
+    UnknownOptionError,
+    UnsupportedError,
+)
+from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.model import Model, load
+from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Status, SVMResult
+from qpsvm.solve import compile, solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CSVM",
+    "QP",
+    "RBF",
+    "DataError",
+    "DataTypeError",
+    "FileFormatError",
+    "HardMargin",
+    "InaccurateWarning",
+    "IndefiniteKernelError",
+    "InfeasibleNuError",
+    "Kernel",
+    "Linear",
+    "MissingExtraError",
+    "MissingFileError",
+    "Model",
+    "NoWeightVectorError",
+    "NotSeparableError",
+    "NuSVM",
+    "ParameterError",
+    "ParameterTypeError",
+    "Polynomial",
+    "Precomputed",
+    "PrimalHinge",
+    "Problem",
+    "QPSVMError",
+    "QPSVMWarning",
+    "QPSolution",
+    "SVMResult",
+    "Sigmoid",
+    "SolverError",
+    "Status",
+    "TooLargeError",
+    "UnknownOptionError",
+    "UnsupportedError",
+    "compile",
+    "load",
+    "solve",
+]

@@ -1,0 +1,279 @@
+"""Array types, and the checks that every array from outside passes once.
+
+Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+#: A dense (n, d) array or a SciPy CSR array of the same meaning. SciPy has no types of its own.
+Matrix: TypeAlias = Any
+
+
+def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
+    """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows. A data frame's column names are used in messages.
+    name : str
+        What to call it in messages.
+    columns : int, optional
+        The width it must have.
+
+    Returns
+    -------
+    ndarray or csr_array of float64, shape (n, d)
+        The input itself where it already is that, otherwise a converted copy.
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or object entries.
+    DataError
+        Not two-dimensional, empty, another width, NaN or infinite (row and column are named).
+    """
+    labels = _column_names(X)
+    if sp.issparse(X):
+        _check_numeric(X.dtype, name)
+        matrix = sp.csr_array(X, dtype=np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy() if matrix.data is getattr(X, "data", None) else matrix
+            matrix.sum_duplicates()
+    else:
+        matrix = _as_dense(X, name, labels)
+    if matrix.ndim != 2:
+        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if matrix.ndim == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {matrix.shape}{hint}")
+    if min(matrix.shape) == 0:
+        raise DataError(f"{name} is empty: it has shape {matrix.shape}; at least one row and one column are needed")
+    if columns is not None and matrix.shape[1] != columns:
+        raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
+    _check_finite(matrix, name, labels)
+    return matrix
+
+
+def _column_names(X: Any) -> Sequence[Any] | None:
+    names = getattr(X, "columns", None)
+    return None if names is None else list(names)
+
+
+def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
+    try:
+        raw = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"{name} cannot be read as an array: {error}; are all rows equally long?") from None
+    if raw.dtype == object and raw.ndim == 2:
+        _blame_object_column(raw, name, labels)
+    _check_numeric(raw.dtype, name)
+    return raw if raw.dtype == np.float64 else raw.astype(np.float64)
+
+
+def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind == "c":
+        raise DataTypeError(f"{name} is complex; samples must be real: pass {name}.real if the imaginary part is zero")
+    if dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first")
+
+
+def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
+    for j in range(raw.shape[1]):
+        for i, value in enumerate(raw[:, j]):
+            if not isinstance(value, (int, float, np.number)) or isinstance(value, (complex, np.complexfloating)):
+                raise DataTypeError(
+                    f"{name} is an object array and {_at(i, j, labels)} holds {value!r}; samples must be real numbers: "
+                    "encode or drop that column first"
+                )
+    raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
+
+
+def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
+    named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
+    return f"row {row}, column {column}{named}"
+
+
+def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
+    values = matrix.data if sp.issparse(matrix) else matrix
+    if np.isfinite(np.add.reduce(values, axis=None)) or np.isfinite(values).all():
+        return
+    if sp.issparse(matrix):
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
+        value = values[bad]
+    else:
+        row, column = (int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
+        value = matrix[row, column]
+    count = int((~np.isfinite(values)).sum())
+    more = "" if count == 1 else f" (and {count - 1} more)"
+    raise DataError(
+        f"{name} has a {'NaN' if np.isnan(value) else 'infinite value'} in {_at(row, column, labels)}{more}; "
+        "impute or drop such rows first"
+    )
+
+
+def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
+    """Check labels and turn them into −1/+1; the larger in sort order is +1.
+
+    Parameters
+    ----------
+    y : array_like, shape (n,)
+        Any two labels: numbers, text or booleans.
+    n : int
+        The number of samples.
+
+    Returns
+    -------
+    signs : ndarray of float64, shape (n,)
+        −1 or +1.
+    classes : ndarray, shape (2,)
+        The two labels in sort order.
+
+    Raises
+    ------
+    DataTypeError
+        Complex labels, or labels of types that cannot be sorted.
+    DataError
+        Another length, NaN, one class only, more than two classes.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
+        raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
+    if labels.shape[0] != n:
+        raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
+    if labels.dtype.kind == "c":
+        raise DataTypeError("y is complex; labels need a sort order")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"y has a NaN or infinite label in row {row}")
+    if labels.dtype == object:
+        missing = next((i for i, v in enumerate(labels) if v is None or v != v), None)
+        if missing is not None:
+            raise DataError(f"y has a missing label in row {missing}")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
+    if len(classes) != 2:
+        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
+    signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
+    return signs, classes
+
+
+def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
+    """Check sample weights; None means all ones.
+
+    Parameters
+    ----------
+    sample_weight : array_like, shape (n,), or None
+        Non-negative; a row of weight 0 takes no part.
+    y : ndarray, shape (n,)
+        Labels −1/+1.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+
+    Raises
+    ------
+    DataError
+        Another shape, negative, NaN or infinite weights, all zero, or all zero in one class.
+    """
+    if sample_weight is None:
+        return np.ones(len(y))
+    s = _as_real_vector(sample_weight, "sample_weight")
+    if s.shape != y.shape:
+        raise DataError(f"sample_weight has shape {s.shape} where ({len(y)},) is expected")
+    if not np.isfinite(s).all() or (s < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
+        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
+    if not s.any():
+        raise DataError("sample_weight is zero in every row; at least one positive weight a class is needed")
+    for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
+        if not s[y == sign].any():
+            raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")
+    return s
+
+
+def _as_real_vector(values: ArrayLike, name: str) -> FloatArray:
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
+    return raw.astype(np.float64)
+
+
+def as_positive(value: Any, name: str) -> float:
+    """Check a finite number above zero.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a real number.
+    ParameterError
+        NaN, infinite, zero or negative.
+    """
+    number = as_real(value, name)
+    if not number > 0:
+        raise ParameterError(f"{name} must be positive, got {value!r}")
+    return number
+
+
+def as_real(value: Any, name: str) -> float:
+    """Check a finite real number.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a real number.
+    ParameterError
+        NaN or infinite.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
+            return as_real(value.item(), name)
+        raise ParameterTypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not np.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def as_penalties(C: Any, n: int) -> FloatArray:
+    """Check C, one number or one a sample, and return it a sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Not positive and finite, or an array of another shape.
+    """
+    if np.ndim(C) == 0:
+        return np.full(n, as_positive(C, "C"))
+    try:
+        values = _as_real_vector(C, "C")
+    except DataTypeError as error:
+        raise ParameterTypeError(str(error)) from None
+    if values.shape != (n,):
+        raise ParameterError(f"C must be a number or an array of shape ({n},), got shape {values.shape}")
+    if not (np.isfinite(values) & (values > 0)).all():
+        row = int(np.flatnonzero(~(np.isfinite(values) & (values > 0)))[0])
+        raise ParameterError(f"C must be positive and finite, got C[{row}] = {values[row]:g}")
+    return values

@@ -1,0 +1,263 @@
+"""The contract of a backend: data out, solver called, answer mapped back.
+
+Every file in this folder has the same three steps in the same order: `compile` turns a QP into the solver's own data,
+`_run` calls the solver, and the answer comes back as a `QPSolution` with the multipliers in the signs of (QP.1).
+A backend knows QPs and solvers, not support vector machines.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from qpsvm.arrays import as_positive
+from qpsvm.errors import (
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Status
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every backend is asked in the same words.
+
+    Attributes
+    ----------
+    tol : float or None
+        Relative accuracy to aim for; None leaves the solver at its own defaults.
+    max_iter : int or None
+    time_limit : float or None
+        Seconds.
+    verbose : bool
+    """
+
+    tol: float | None = None
+    max_iter: int | None = None
+    time_limit: float | None = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tol is not None:
+            as_positive(self.tol, "tol")
+        if self.time_limit is not None:
+            as_positive(self.time_limit, "time_limit")
+        if self.max_iter is not None:
+            if isinstance(self.max_iter, bool) or not hasattr(self.max_iter, "__index__"):
+                raise ParameterTypeError(f"max_iter must be a whole number, got {self.max_iter!r}")
+            if self.max_iter < 1:
+                raise ParameterError(f"max_iter must be at least 1, got {self.max_iter}")
+
+
+#: Why our own solvers stop, and what that claims.
+STOPPED = {
+    "converged": Status.OPTIMAL,
+    "iteration_limit": Status.ITERATION_LIMIT,
+    "time_limit": Status.TIME_LIMIT,
+    "numerical_error": Status.NUMERICAL_ERROR,
+    "infeasible": Status.INFEASIBLE,
+}
+
+
+def stopped(reason: str) -> tuple[Status, str]:
+    """The status that one of our own solvers claims by its stop reason, and the reason in words."""
+    return STOPPED[reason], reason.replace("_", " ")
+
+
+def built_in_version() -> str:
+    """This library's version, for the solvers that are part of it."""
+    return importlib.metadata.version("qpsvm")
+
+
+class SolverData(tuple[Any, ...]):
+    """What a solver receives, in the order and by the names of its own interface.
+
+    Unpacks (`P, q, G, h, A, b = data`), reads by attribute (`data.P`) or key (`data["P"]`), and passes on as keywords
+    (`cvxopt.solvers.qp(**data)`).
+    """
+
+    _names: tuple[str, ...]
+
+    def __new__(cls, **parts: Any) -> SolverData:
+        data = super().__new__(cls, parts.values())
+        data._names = tuple(parts)
+        return data
+
+    def keys(self) -> tuple[str, ...]:
+        """The names, in the solver's order."""
+        return self._names
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self._names.index(key) if isinstance(key, str) else key)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_names", ()):
+            return self[name]
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return "SolverData(" + ", ".join(f"{name}={self[name]!r}" for name in self._names) + ")"
+
+
+class Compiled(ABC):
+    """A QP in the form of one solver.
+
+    Attributes
+    ----------
+    qp : QP
+        What was compiled.
+    data : object
+        Exactly what the solver will receive.
+    """
+
+    def __init__(self, backend: Backend, qp: QP, data: Any) -> None:
+        self.backend = backend
+        self.qp = qp
+        self.data = data
+
+    def solve(
+        self,
+        *,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        verbose: bool = False,
+        **options: Any,
+    ) -> QPSolution:
+        """Call the solver.
+
+        Parameters
+        ----------
+        tol : float, optional
+            Relative accuracy to aim for; the solver's own defaults where absent.
+        max_iter : int, optional
+        time_limit : float, optional
+            Seconds.
+        verbose : bool
+            Let the solver print.
+        **options
+            The solver's own settings, by their own names.
+
+        Returns
+        -------
+        QPSolution
+            In the units of the QP compiled, with multipliers in the signs of (QP.1).
+
+        Raises
+        ------
+        UnknownOptionError
+            A setting that the solver does not have.
+        UnsupportedError
+            A limit that the solver cannot keep.
+        """
+        limits = Limits(tol, max_iter, time_limit, verbose)
+        self.backend.check(limits, options)
+        start = time.perf_counter()
+        solution = self._run(limits, options)
+        return replace(solution, solve_time=time.perf_counter() - start)
+
+    @abstractmethod
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """Call the solver with checked options and map its answer back."""
+
+
+class Backend(ABC):
+    """A solver behind the contract.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    package : str
+        The installed distribution that it needs.
+    module : str
+        The module of that package.
+    limits : frozenset of str
+        Which of "max_iter" and "time_limit" it can keep.
+    takes : str
+        For people: what it can take.
+    tightens : bool
+        Whether solving again at a smaller `tol` starts from the last point and is worth trying.
+    study : bool
+        Whether it is a textbook method, there to be measured.
+    """
+
+    name: str
+    package: str
+    module: str
+    limits: frozenset[str] = frozenset({"max_iter", "time_limit"})
+    takes: str
+    tightens: bool = False
+    study: bool = False
+
+    @abstractmethod
+    def compile(self, qp: QP) -> Compiled:
+        """Turn a QP into the solver's own data.
+
+        Raises
+        ------
+        UnsupportedError
+            The solver cannot take this QP; the message names one that can.
+        """
+
+    @abstractmethod
+    def options(self) -> frozenset[str]:
+        """Names of the settings that `solve` passes on."""
+
+    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
+        """The form in which this solver certifies best, for a linear or another kernel."""
+        del linear
+        return "dual"
+
+    def refuse(self, form: str) -> str | None:
+        """Why this backend cannot take a form of any problem, or None: asked before anything is built."""
+        del form
+        return None
+
+    def version(self) -> str | None:
+        """Version of the installed package, None where it is missing."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    def require(self) -> None:
+        """Check that the package is installed.
+
+        Raises
+        ------
+        MissingExtraError
+            With the command that installs it.
+        """
+        if self.version() is None:
+            raise MissingExtraError(
+                f"the backend {self.name!r} needs the package {self.package!r}, which is not installed; "
+                f"run: pip install {self.package}"
+            )
+
+    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
+        """Refuse limits that the solver cannot keep and settings that it does not have.
+
+        Raises
+        ------
+        UnsupportedError, UnknownOptionError
+        """
+        for name in ("max_iter", "time_limit"):
+            if getattr(limits, name) is not None and name not in self.limits:
+                raise UnsupportedError(
+                    f"{self.name} cannot keep {name}; backends that can: osqp, cvxpy, dual_ascent, subgradient, slsqp"
+                )
+        known = self.options()
+        for name in options:
+            if name not in known:
+                common = {"tol", "max_iter", "time_limit", "verbose", "polish", "check", "backend", "form"}
+                raise UnknownOptionError(f"{self.name} has no option {name!r}; {nearest(name, known | common)}")

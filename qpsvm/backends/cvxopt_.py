@@ -1,0 +1,151 @@
+"""CVXOPT: a primal-dual interior point method on dense or sparse matrices (Andersen, Dahl & Vandenberghe)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.errors import DataError
+from qpsvm.operators import Diagonal, LowRank, Operator
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver, Status
+
+#: Rows from which a low-rank P is handed over lifted, as a sparse QP, instead of as a dense n × n matrix.
+LIFT_ROWS = 2000
+#: Default of the solver's own iteration limit.
+MAX_ITERATIONS = 100
+#: What the solver raises when it breaks down; it has no status for that.
+BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
+
+OPTIONS = frozenset(
+    {"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"}
+)
+STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
+
+
+class CvxoptBackend(Backend):
+    """`cvxopt.solvers.qp`."""
+
+    name = "cvxopt"
+    package = "cvxopt"
+    module = "cvxopt"
+    limits = frozenset({"max_iter"})
+    takes = "any QP; P dense or low rank, G sparse; no time limit"
+
+    def options(self) -> frozenset[str]:
+        """The documented entries of `cvxopt.solvers.options`, and `kktsolver`."""
+        return OPTIONS
+
+    def compile(self, qp: QP) -> CvxoptCompiled:
+        """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
+        self.require()
+        factor = qp.P.factor() if isinstance(qp.P, LowRank) else None
+        if factor is not None and qp.n >= LIFT_ROWS and 2 * factor[0].shape[1] < qp.n:
+            return CvxoptCompiled(self, qp, _data(qp.lifted()), lifted=True)
+        return CvxoptCompiled(self, qp, _data(qp), lifted=False)
+
+
+def _data(qp: QP) -> SolverData:
+    from cvxopt import matrix
+
+    G, h = _inequalities(qp)
+    return SolverData(
+        P=_quadratic(qp.P),
+        q=matrix(qp.q),
+        G=None if G is None else _sparse(G),
+        h=None if h is None else matrix(h),
+        A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        b=None if qp.b is None else matrix(qp.b),
+    )
+
+
+def _bounded(qp: QP) -> tuple[IntArray, IntArray]:
+    """Indices of the variables with a finite lower and a finite upper bound."""
+    lb, ub = qp.bounds
+    return np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+
+
+def _inequalities(qp: QP) -> tuple[Matrix, FloatArray] | tuple[None, None]:
+    """All inequalities as rows ≤ right-hand side: G, then −x ≤ −lb, then x ≤ ub."""
+    low, high = _bounded(qp)
+    lb, ub = qp.bounds
+    blocks, sides = [], []
+    if qp.G is not None and qp.h is not None:
+        blocks.append(sp.coo_array(qp.G))
+        sides.append(qp.h)
+    for index, sign, bound in ((low, -1.0, lb), (high, 1.0, ub)):
+        if len(index):
+            entries = (np.full(len(index), sign), (np.arange(len(index)), index))
+            blocks.append(sp.coo_array(entries, shape=(len(index), qp.n)))
+            sides.append(sign * bound[index])
+    if not blocks:
+        return None, None
+    return sp.vstack(blocks, format="coo"), np.concatenate(sides)
+
+
+def _quadratic(P: Operator) -> Any:
+    from cvxopt import matrix, spdiag
+
+    if isinstance(P, Diagonal):
+        return spdiag(matrix(P.d))
+    return matrix(P.dense())
+
+
+def _sparse(M: Matrix) -> Any:
+    from cvxopt import spmatrix
+
+    coo = sp.coo_array(M)
+    row, column = (index.astype(np.int64) for index in coo.coords)
+    return spmatrix(coo.data.astype(np.float64), row, column, size=coo.shape)
+
+
+class CvxoptCompiled(Compiled):
+    """Six matrices, in the order of `cvxopt.solvers.qp`."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
+        super().__init__(backend, qp, data)
+        self.lifted = lifted
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from cvxopt import solvers
+
+        settings: dict[str, Any] = {"show_progress": limits.verbose}
+        if limits.tol is not None:  # its absolute tolerance stops small objectives (ν-SVM) far too early
+            settings |= {"abstol": 1e-30, "reltol": limits.tol / 10, "feastol": min(1e-7, limits.tol / 10)}
+        settings["maxiters"] = limits.max_iter or MAX_ITERATIONS
+        settings |= options
+        kktsolver = settings.pop("kktsolver", None)
+        version = self.backend.version() or "?"
+        try:
+            answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
+        except BREAKDOWNS as error:
+            if isinstance(error, ValueError) and "options" in str(error):
+                raise DataError(f"cvxopt refused an option: {error}") from error
+            raw = f"raised {type(error).__name__}: {error}"
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver("cvxopt", version, raw))
+        status = STATUS[answer["status"]]
+        if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
+            status = Status.ITERATION_LIMIT
+        return self._mapped(answer, status, Solver("cvxopt", version, answer["status"]))
+
+    def _mapped(self, answer: dict[str, Any], status: Status, solver: Solver) -> QPSolution:
+        n = self.qp.n
+        x = np.array(answer["x"]).ravel()
+        if not np.isfinite(x).all():
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=answer["iterations"])
+        low, high = _bounded(self.qp)
+        m = 0 if self.qp.h is None else len(self.qp.h)
+        z = np.array(answer["z"]).ravel()
+        z_box = np.zeros(n)
+        z_box[low] -= z[m : m + len(low)]
+        z_box[high] += z[m + len(low) : m + len(low) + len(high)]
+        p = 0 if self.qp.b is None else len(self.qp.b)
+        return QPSolution(
+            self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], z_box=z_box,
+            iterations=answer["iterations"], v=x[n:] if self.lifted else None,
+        )

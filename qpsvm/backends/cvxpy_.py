@@ -1,0 +1,232 @@
+"""CVXPY: a modelling language over many solvers (Diamond & Boyd 2016); by default Clarabel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray
+from qpsvm.backends.base import Backend, Compiled, Limits
+from qpsvm.errors import UnknownOptionError, nearest
+from qpsvm.operators import Diagonal
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver, Status
+
+DEFAULT_SOLVER = "CLARABEL"
+
+#: Every status that CVXPY names.
+STATUS = {
+    "optimal": Status.OPTIMAL,
+    "optimal_inaccurate": Status.INACCURATE,
+    "infeasible": Status.INFEASIBLE,
+    "infeasible_inaccurate": Status.INFEASIBLE,
+    "unbounded": Status.UNBOUNDED,
+    "unbounded_inaccurate": Status.UNBOUNDED,
+    "infeasible_or_unbounded": Status.INFEASIBLE,
+    "user_limit": Status.ITERATION_LIMIT,
+    "solver_error": Status.NUMERICAL_ERROR,
+}
+WITH_POINT = frozenset({"optimal", "optimal_inaccurate", "user_limit"})
+
+#: How each solver calls what every backend is asked: tolerances, iteration limit, time limit.
+WORDS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
+    "OSQP": (("eps_abs", "eps_rel"), "max_iter", "time_limit"),
+    "SCS": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
+}
+SCS_SETTINGS = frozenset(
+    ("acceleration_interval", "acceleration_lookback", "adaptive_scale", "alpha", "eps_abs", "eps_infeas", "eps_rel",
+     "max_iters", "normalize", "rho_x", "scale", "time_limit_secs", "use_indirect")
+)  # fmt: skip
+
+
+class CvxpyBackend(Backend):
+    """`cvxpy.Problem.solve`."""
+
+    name = "cvxpy"
+    package = "cvxpy"
+    module = "cvxpy"
+    takes = "any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …"
+
+    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
+        """The primal for a linear kernel: it is sparse."""
+        return "primal" if linear else "dual"
+
+    def options(self) -> frozenset[str]:
+        """`solver`, and the settings of the default solver."""
+        return frozenset({"solver"}) | _settings(DEFAULT_SOLVER)
+
+    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:  # noqa: ARG002  (every limit can be kept)
+        """As in `Backend.check`, with the settings of the solver that `solver=` names."""
+        import cvxpy
+
+        name = str(options.get("solver", DEFAULT_SOLVER)).upper()
+        installed = cvxpy.installed_solvers()
+        if name not in installed:
+            raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {nearest(name, installed)}")
+        if name not in WORDS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
+            return
+        known = {"solver"} | _settings(name)
+        for option in options:
+            if option not in known:
+                raise UnknownOptionError(f"{name} has no option {option!r}; {nearest(option, known)}")
+
+    def compile(self, qp: QP) -> CvxpyCompiled:
+        """A `cvxpy.Problem` with named variables and labelled constraints."""
+        self.require()
+        return _model(self, qp)
+
+
+def _settings(solver: str) -> frozenset[str]:
+    if solver == "CLARABEL":
+        import clarabel
+
+        return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
+    if solver == "OSQP":
+        import osqp
+
+        return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
+    return SCS_SETTINGS
+
+
+def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
+    import cvxpy as cp
+
+    variables = {name: cp.Variable(part.stop - part.start, name=name) for name, part in qp.variables.items()}
+    constraints: dict[str, Any] = {}
+    for name, group in qp.constraints.items():
+        matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
+        if matrix is None or side is None:
+            continue
+        left = _product(matrix[group.rows], qp, variables)
+        constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
+    lb, ub = qp.bounds
+    for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
+        low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
+        if len(low):
+            constraints[f"{name} >= lb"] = _entries(variables[name], low) >= lb[part][low]
+        if len(high):
+            constraints[f"{name} <= ub"] = _entries(variables[name], high) <= ub[part][high]
+    for name, constraint in constraints.items():
+        if hasattr(constraint, "set_label"):
+            constraint.set_label(name)
+    objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
+    return CvxpyCompiled(backend, qp, cp.Problem(objective, list(constraints.values())), variables, constraints)
+
+
+def _entries(variable: Any, index: Any) -> Any:
+    return variable if len(index) == variable.size else variable[index]
+
+
+def _product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
+    blocks = ((sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items())
+    terms = [block @ variable for block, variable in blocks if block.nnz]
+    return sum(terms[1:], terms[0])
+
+
+def _linear(qp: QP, variables: Mapping[str, Any]) -> Any:
+    return sum(qp.q[part] @ variables[name] for name, part in qp.variables.items() if qp.q[part].any())
+
+
+def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
+    """½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
+    import cvxpy as cp
+
+    if isinstance(qp.P, Diagonal):
+        roots = np.sqrt(qp.P.d)
+        parts = [(roots[part], variables[name]) for name, part in qp.variables.items() if roots[part].any()]
+        return sum(0.5 * cp.sum_squares(cp.multiply(root, variable)) for root, variable in parts)
+    x = cp.hstack(list(variables.values())) if len(variables) > 1 else next(iter(variables.values()))
+    factor = qp.P.factor()
+    if factor is not None and factor[0].shape[1] <= qp.n:
+        Z, d = factor
+        squares = 0.5 * cp.sum_squares(Z.T @ x)
+        return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x)) if d.any() else squares
+    return 0.5 * cp.quad_form(x, qp.P.dense(), assume_PSD=True)
+
+
+class CvxpyCompiled(Compiled):
+    """A `cvxpy.Problem`, with its variables and constraints by name."""
+
+    def __init__(
+        self, backend: Backend, qp: QP, data: Any, variables: dict[str, Any], constraints: dict[str, Any]
+    ) -> None:
+        super().__init__(backend, qp, data)
+        self.variables = variables
+        self.constraints = constraints
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        import warnings
+
+        import cvxpy as cp
+
+        settings = dict(options)
+        name = str(settings.pop("solver", DEFAULT_SOLVER)).upper()
+        settings = _in_words_of(name, limits) | settings
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # its doubts about accuracy are settled by the certificate
+                self.data.solve(solver=name, verbose=limits.verbose, **settings)
+        except (cp.error.SolverError, ArithmeticError, ValueError) as error:
+            raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
+        return self._mapped(name)
+
+    def _mapped(self, name: str) -> QPSolution:
+        raw = str(self.data.status)
+        status = STATUS[raw]
+        stats = self.data.solver_stats
+        iterations = getattr(stats, "num_iters", None)
+        solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
+        values = [variable.value for variable in self.variables.values()]
+        missing = any(constraint.dual_value is None for constraint in self.constraints.values())
+        if raw not in WITH_POINT or any(value is None for value in values):
+            return QPSolution(self.qp, status, solver, iterations=iterations)
+        x = np.concatenate([np.atleast_1d(value) for value in values])
+        y, z, z_box = self._duals() if not missing else self._no_duals()
+        if not (np.isfinite(x).all() and np.isfinite(z_box).all()):
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=iterations)
+        return QPSolution(self.qp, status, solver, x=x, y=y, z=z, z_box=z_box, iterations=iterations)
+
+    def _no_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
+        return np.zeros(p), np.zeros(m), np.zeros(self.qp.n)
+
+    def _duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        y, z, z_box = self._no_duals()
+        for name, group in self.qp.constraints.items():
+            if name in self.constraints:
+                (z if group.matrix == "G" else y)[group.rows] = self.constraints[name].dual_value
+        lb, ub = self.qp.bounds
+        for name, part in self.qp.variables.items():
+            for label, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+                if label in self.constraints:
+                    index = part.start + np.flatnonzero(np.isfinite(bound[part]))
+                    z_box[index] += sign * self.constraints[label].dual_value
+        return y, z, z_box
+
+
+def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:
+    tolerances, iterations, seconds = WORDS.get(solver, ((), "max_iter", "time_limit"))
+    words: dict[str, Any] = {}
+    if limits.tol is not None:
+        words |= dict.fromkeys(tolerances, min(1e-8, limits.tol / 10))
+    if limits.max_iter is not None:
+        words[iterations] = int(limits.max_iter)
+    if limits.time_limit is not None:
+        words[seconds] = float(limits.time_limit)
+    return words
+
+
+def _version(solver: str) -> str:
+    import importlib.metadata
+
+    for package in (solver.lower(), "cvxpy"):
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "?"

@@ -1,0 +1,61 @@
+"""Projected gradient on the dual, the textbook's method with its balance row kept: for study, not for accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.errors import UnsupportedError
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver
+
+
+class DualAscentBackend(Backend):
+    """`solvers.dual_ascent.projected_gradient`."""
+
+    name = "dual_ascent"
+    package = "qpsvm"
+    module = "qpsvm.solvers.dual_ascent"
+    study = True
+    takes = "dual forms: a box and at most two equality rows; a textbook method, for study"
+
+    def options(self) -> frozenset[str]:
+        """A fixed step, and momentum."""
+        return frozenset({"step", "accelerated"})
+
+    def refuse(self, form: str) -> str | None:
+        """The primal has inequality rows."""
+        if form == "primal":
+            return "dual_ascent projects on a box and a balance row, so it takes the dual form; form='dual', or cvxopt"
+        return None
+
+    def compile(self, qp: QP) -> DualAscentCompiled:
+        """P (an operator), q, A, b, lb, ub: nothing is copied."""
+        if qp.G is not None:
+            raise UnsupportedError("dual_ascent cannot take inequality rows G x <= h; use cvxopt, osqp or cvxpy")
+        lb, ub = qp.bounds
+        return DualAscentCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
+
+
+class DualAscentCompiled(Compiled):
+    """P, q, A, b, lb, ub, in the order of `projected_gradient`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.dual_ascent import projected_gradient
+
+        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
+        if limits.max_iter is not None:
+            settings["max_iter"] = int(limits.max_iter)
+        if limits.tol is not None:
+            settings["tol"] = limits.tol
+        answer = projected_gradient(*self.data, **settings)
+        status, raw = stopped(answer.trace.reason)
+        solver = Solver("dual_ascent", built_in_version(), raw)
+        if not np.isfinite(answer.x).all():
+            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
+        return QPSolution(
+            self.qp, status, solver, x=answer.x, y=answer.y, z_box=answer.z_box, iterations=answer.trace.iterations
+        )

@@ -1,0 +1,150 @@
+"""OSQP: the alternating direction method of multipliers on sparse matrices (Stellato et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import IntArray, Matrix
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.operators import Diagonal, LowRank, Operator
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver, Status
+
+#: Iteration limit where a tolerance is asked for and no limit is given: OSQP's own, 4000, is too few for small ones.
+MAX_ITERATIONS = 20_000
+
+#: OSQP's status numbers; the arrays beside a status are trusted only where this says there is a point.
+STATUS = {
+    1: Status.OPTIMAL,  # solved
+    2: Status.INACCURATE,  # solved inaccurate
+    3: Status.INFEASIBLE,  # primal infeasible
+    4: Status.INFEASIBLE,  # primal infeasible inaccurate
+    5: Status.UNBOUNDED,  # dual infeasible
+    6: Status.UNBOUNDED,  # dual infeasible inaccurate
+    7: Status.ITERATION_LIMIT,  # maximum iterations reached
+    8: Status.TIME_LIMIT,  # run time limit reached
+    9: Status.NUMERICAL_ERROR,  # problem non convex
+    10: Status.NUMERICAL_ERROR,  # interrupted
+    11: Status.NUMERICAL_ERROR,  # unsolved
+}
+WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
+
+
+class OsqpBackend(Backend):
+    """`osqp.OSQP`."""
+
+    name = "osqp"
+    package = "osqp"
+    module = "osqp"
+    takes = "any QP; sparse matrices, low-rank P lifted"
+    tightens = True
+
+    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
+        """The primal for a linear kernel, where it certifies best."""
+        return "primal" if linear else "dual"
+
+    def options(self) -> frozenset[str]:
+        """The names of OSQP's settings."""
+        import osqp
+
+        return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
+
+    def compile(self, qp: QP) -> OsqpCompiled:
+        """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
+        self.require()
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.factor()[0].shape[1] < qp.n
+        return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted)
+
+
+def _data(qp: QP) -> SolverData:
+    lb, ub = qp.bounds
+    bounded = _bounded(qp)
+    rows: list[Matrix] = []
+    low, high = [], []
+    if qp.G is not None and qp.h is not None:
+        rows.append(qp.G)
+        low.append(np.full(len(qp.h), -np.inf))
+        high.append(qp.h)
+    if qp.A is not None and qp.b is not None:
+        rows.append(qp.A)
+        low.append(qp.b)
+        high.append(qp.b)
+    entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
+    rows.append(sp.csc_array(entries, shape=(len(bounded), qp.n)))
+    A = sp.vstack([sp.csc_array(block) for block in rows], format="csc")
+    return SolverData(
+        P=_upper_triangle(qp.P),
+        q=qp.q,
+        A=sp.csc_matrix(A),  # OSQP asks for the matrix class
+        l=np.concatenate([*low, lb[bounded]]),
+        u=np.concatenate([*high, ub[bounded]]),
+    )
+
+
+def _bounded(qp: QP) -> IntArray:
+    lb, ub = qp.bounds
+    return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
+
+
+def _upper_triangle(P: Operator) -> Matrix:
+    """The upper triangle in CSC; column j of it is row j of the lower triangle, which NumPy gives in order."""
+    n = P.shape[0]
+    if isinstance(P, Diagonal):
+        return sp.csc_matrix(sp.diags_array(P.d))
+    dense = P.dense()
+    rows = np.tril_indices(n)[1]
+    values = dense[np.tril(np.ones((n, n), dtype=bool))]
+    pointers = np.concatenate([[0], np.cumsum(np.arange(1, n + 1))])
+    return sp.csc_matrix((values, rows.astype(np.int32), pointers.astype(np.int32)), shape=(n, n))
+
+
+class OsqpCompiled(Compiled):
+    """P, q, A, l, u, in the order of `OSQP.setup`; solving again starts from the last point."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
+        super().__init__(backend, qp, data)
+        self.lifted = lifted
+        self._solver: Any = None
+        self._options: dict[str, Any] | None = None
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        import osqp
+
+        settings: dict[str, Any] = {"verbose": limits.verbose}
+        if limits.tol is not None:
+            settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": MAX_ITERATIONS}
+        if limits.max_iter is not None:
+            settings["max_iter"] = int(limits.max_iter)
+        if limits.time_limit is not None:
+            settings["time_limit"] = float(limits.time_limit)
+        settings |= options
+        if self._solver is None or self._options != dict(options):
+            self._solver = osqp.OSQP()
+            self._solver.setup(**self.data, **settings)
+            self._options = dict(options)
+        else:
+            self._solver.update_settings(**settings)
+        return self._mapped(self._solver.solve(raise_error=False))
+
+    def _mapped(self, answer: Any) -> QPSolution:
+        status = STATUS[int(answer.info.status_val)]
+        solver = Solver("osqp", self.backend.version() or "?", answer.info.status)
+        n, iterations = self.qp.n, int(answer.info.iter)
+        usable = status in WITH_POINT and np.isfinite(answer.x).all() and np.isfinite(answer.y).all()
+        if not usable:
+            status = Status.NUMERICAL_ERROR if status in WITH_POINT else status
+            return QPSolution(self.qp, status, solver, iterations=iterations)
+        m = 0 if self.qp.h is None else len(self.qp.h)
+        p = 0 if self.qp.b is None else len(self.qp.b)
+        x, duals = np.array(answer.x), np.array(answer.y)
+        z_box = np.zeros(len(x))
+        bounded = _bounded(self.qp)  # the variables of the lift have no bounds
+        z_box[bounded] = duals[len(duals) - len(bounded) :]
+        return QPSolution(
+            self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], z_box=z_box[:n],
+            iterations=iterations, v=x[n:] if self.lifted else None,
+        )

@@ -1,0 +1,70 @@
+"""SciPy's SLSQP: a general method on dense matrices, as in the textbook; for study on small problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
+from qpsvm.errors import UnsupportedError
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver
+
+#: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
+MOST_VARIABLES = 2000
+
+
+class SlsqpBackend(Backend):
+    """`scipy.optimize.minimize(method="SLSQP")`."""
+
+    name = "slsqp"
+    package = "scipy"
+    module = "scipy.optimize"
+    study = True
+    takes = f"any QP of at most {MOST_VARIABLES} variables, dense; a general method, for study"
+
+    def options(self) -> frozenset[str]:
+        """Its absolute objective tolerance."""
+        return frozenset({"ftol"})
+
+    def compile(self, qp: QP) -> SlsqpCompiled:
+        """P, q, G, h, A, b, lb, ub, all dense."""
+        if qp.n > MOST_VARIABLES:
+            raise UnsupportedError(
+                f"slsqp works on dense matrices and takes at most {MOST_VARIABLES} variables, this QP has {qp.n}; "
+                "use cvxopt or osqp"
+            )
+        lb, ub = qp.bounds
+        data = SolverData(
+            P=qp.P.dense(), q=qp.q, G=_dense(qp.G), h=qp.h, A=_dense(qp.A), b=qp.b, lb=lb, ub=ub
+        )
+        return SlsqpCompiled(self, qp, data)
+
+
+def _dense(matrix: Matrix | None) -> FloatArray | None:
+    dense: FloatArray | None = matrix.toarray() if sp.issparse(matrix) else matrix
+    return dense
+
+
+class SlsqpCompiled(Compiled):
+    """P, q, G, h, A, b, lb, ub, in the order of `solvers.slsqp.slsqp`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.slsqp import slsqp
+
+        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
+        if limits.max_iter is not None:
+            settings["max_iter"] = int(limits.max_iter)
+        answer = slsqp(*self.data, **settings)
+        status, _ = stopped(answer.trace.reason)
+        solver = Solver("slsqp", self.backend.version() or "?", str(answer.message))
+        if not np.isfinite(answer.x).all():
+            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
+        return QPSolution(
+            self.qp, status, solver, x=answer.x, y=answer.y, z=answer.z, z_box=answer.z_box,
+            iterations=answer.trace.iterations,
+        )

@@ -1,0 +1,89 @@
+"""Subgradient descent on the hinge form: takes a primal with slacks `xi`, eliminates them, and is measured like all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.errors import UnsupportedError
+from qpsvm.operators import Diagonal
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver
+
+
+class SubgradientBackend(Backend):
+    """`solvers.subgradient.hinge_subgradient`."""
+
+    name = "subgradient"
+    package = "qpsvm"
+    module = "qpsvm.solvers.subgradient"
+    study = True
+    takes = "primal forms with slacks xi (not the hard margin); a textbook method, for study"
+
+    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
+        """The primal, with coordinates K = LLᵀ for a kernel."""
+        del linear
+        return "primal"
+
+    def options(self) -> frozenset[str]:
+        """The constant step of the published method."""
+        return frozenset({"learning_rate"})
+
+    def refuse(self, form: str) -> str | None:
+        """The dual has no slacks."""
+        if form == "dual":
+            return "subgradient descends on the hinge form, so it takes the primal; form='primal', or dual_ascent"
+        return None
+
+    def compile(self, qp: QP) -> SubgradientCompiled:
+        """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""
+        if "xi" not in qp.variables or "margin" not in qp.constraints or not isinstance(qp.P, Diagonal):
+            raise UnsupportedError(
+                "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
+                "primal hinge in primal form); for others use cvxopt, osqp or cvxpy"
+            )
+        slack = qp.variables["xi"]
+        rest = np.setdiff1d(np.arange(qp.n), np.arange(slack.start, slack.stop))
+        lb, ub = (bound[rest] for bound in qp.bounds)
+        if qp.A is not None or np.isfinite(lb).any() or np.isfinite(ub).any() or qp.G is None or qp.h is None:
+            raise UnsupportedError("subgradient cannot take equality rows, or bounds other than xi >= 0; use cvxopt")
+        scale = -qp.G[:, slack].diagonal()  # rows M u + s ξ ≥ h: a slack may carry a factor
+        data = SolverData(
+            M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest]
+        )
+        return SubgradientCompiled(self, qp, data, rest, scale)
+
+
+class SubgradientCompiled(Compiled):
+    """M, h, c, d, q, in the order of `hinge_subgradient`."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, rest: Any, scale: FloatArray) -> None:
+        super().__init__(backend, qp, data)
+        self._rest = rest
+        self._scale = scale
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.subgradient import hinge_subgradient
+
+        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
+        if limits.max_iter is not None:
+            settings["max_iter"] = int(limits.max_iter)
+        if limits.tol is not None:
+            settings["tol"] = limits.tol
+        answer = hinge_subgradient(*self.data, **settings)
+        status, raw = stopped(answer.trace.reason)
+        solver = Solver("subgradient", built_in_version(), raw)
+        if not (np.isfinite(answer.u).all() and np.isfinite(answer.z).all()):
+            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
+        x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
+        slack = self.qp.variables["xi"]
+        x[self._rest] = answer.u
+        x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
+        z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
+        return QPSolution(
+            self.qp, status, solver, x=x, z=answer.z, z_box=z_box, iterations=answer.trace.iterations
+        )

@@ -1,0 +1,168 @@
+"""Tools that turn any α into a proven duality gap: repair, intercept, and the terms that the gap is the sum of.
+
+Notation: u = K(α∘y), f = u + b, C_i the upper bounds, ρ the margin level (1 except in the ν-SVM).
+
+    (CERT.1)  g_i = (C_i − α_i) ξ_i + α_i (y_i f_i − ρ)₊ ≥ 0,  ξ_i = (ρ − y_i f_i)₊
+    (CERT.2)  P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i   for every w, b and every feasible α
+    (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
+
+(CERT.2) follows from ξ_i = (ρ − y_i f_i) + (y_i f_i − ρ)₊ and yᵀα = 0: no large numbers are subtracted, so the gap is
+proven up to the rounding of f. Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, written per sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray
+
+#: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
+AVERAGING_SLACK = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A feasible primal-dual pair with the gap between its values, over the rows that take part.
+
+    Attributes
+    ----------
+    alpha : ndarray, shape (n,)
+        Dual feasible.
+    yf : ndarray, shape (n,)
+        y_i f(x_i) at the primal point.
+    rho : float
+        Margin level.
+    b : float
+        Intercept, in the coordinates of the feature space that was asked.
+    b_interval : tuple of float
+        Every b that is as good.
+    w : ndarray, shape (d,), or None
+        The primal point's weight vector, where the feature space is explicit.
+    coef : ndarray, shape (n,)
+        f = K coef + b.
+    xi, terms : ndarray, shape (n,)
+        ξ_i and g_i (CERT.1), in the units of the objective.
+    primal, dual, gap : float
+        Values, and the relative gap (CERT.3).
+    """
+
+    alpha: FloatArray
+    yf: FloatArray
+    rho: float
+    b: float
+    b_interval: tuple[float, float]
+    w: FloatArray | None
+    coef: FloatArray
+    xi: FloatArray
+    terms: FloatArray
+    primal: float
+    dual: float
+    gap: float
+
+
+def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
+    """(CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
+    scale = max(abs(primal), abs(dual), floor)
+    if difference == 0.0:
+        return 0.0
+    if not np.isfinite(difference) or not np.isfinite(scale):
+        return float("inf")
+    return difference / scale if scale > 0 else float("inf")
+
+
+def gap_terms(alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float) -> tuple[FloatArray, FloatArray]:
+    """(CERT.1): slacks ξ (n,) and the terms g (n,) of the gap, for α, C and y∘f (n,) each."""
+    slack = rho - yf
+    xi = np.maximum(slack, 0.0)
+    room = np.where(xi > 0, upper - alpha, 0.0)  # C may be infinite where nothing violates
+    return xi, room * xi + alpha * np.maximum(-slack, 0.0)
+
+
+def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
+    """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
+    clipped = np.clip(alpha, 0.0, upper)
+    positive = y > 0
+    plus, minus = float(clipped[positive].sum()), float(clipped[~positive].sum())
+    if plus > minus:
+        clipped[positive] *= minus / plus
+    elif minus > plus:
+        clipped[~positive] *= plus / minus
+    return clipped
+
+
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
+
+    Parameters
+    ----------
+    a, caps : ndarray, shape (m,)
+    mass : float
+        At most Σ caps; a mass that exceeds it by rounding returns caps.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Notes
+    -----
+    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984).
+    """
+    if mass >= caps.sum():
+        return caps.copy()
+    breaks = np.concatenate([a - caps, a])
+    slopes = np.concatenate([-np.ones(len(a)), np.ones(len(a))])
+    order = np.argsort(breaks, kind="stable")
+    breaks, slopes = breaks[order], np.cumsum(slopes[order])
+    values = caps.sum() + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(breaks))])
+    k = max(int(np.searchsorted(-values, -mass, side="left")), 1)
+    slope = slopes[k - 1]
+    tau = breaks[k - 1] + ((mass - values[k - 1]) / slope if slope < 0 else 0.0)
+    x: FloatArray = np.clip(a - tau, 0.0, caps)
+    inside = (x > 0) & (x < caps)
+    if inside.any():
+        x[inside] = np.clip(x[inside] + (mass - x.sum()) / inside.sum(), 0.0, caps[inside])
+    return x
+
+
+def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
+    """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
+
+    Parameters
+    ----------
+    points, weights : ndarray, shape (m,)
+    level : float
+        Between 0 and Σ weights.
+
+    Returns
+    -------
+    low, high : float
+        Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
+    """
+    order = np.argsort(points, kind="stable")
+    sorted_points = points[order]
+    cumulative = np.cumsum(weights[order])
+    slack = 4 * len(points) * np.finfo(float).eps * cumulative[-1]
+    first = int(np.searchsorted(cumulative, level - slack))
+    last = int(np.searchsorted(cumulative, level + slack, side="right"))
+    low = float(sorted_points[min(first, len(points) - 1)])
+    high = float(sorted_points[last]) if last < len(points) else float("inf")
+    return low, high
+
+
+def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[float, float]:
+    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊: a weighted quantile of y_i − u_i at level Σ₊ C_i. All (n,)."""
+    return quantile_interval(y - u, upper, float(upper[y > 0].sum()))
+
+
+def middle(low: float, high: float) -> float:
+    """The middle of an interval, or its finite end where the other is infinite."""
+    if np.isinf(high):
+        return low
+    return high if np.isinf(low) else low + (high - low) / 2
+
+
+def prefer_average(quantile: float, average: float, size: float) -> bool:
+    """Whether the gap at the averaged b is as good as at the minimising b, up to rounding of values of this size."""
+    return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size

@@ -1,0 +1,147 @@
+"""The Gram matrix of a kernel as an operator: in blocks on demand, whole and shared once somebody needs it whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.errors import DataError
+from qpsvm.kernels import Kernel, UserKernel
+from qpsvm.operators import Operator, check_memory, rowwise, two_sided
+
+#: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
+CACHE_ROWS = 10_000
+#: Rows of a Gram matrix evaluated at a time where it is not kept.
+BLOCK_ROWS = 512
+
+
+@dataclass(eq=False)
+class _Kept:
+    """The one dense copy that all operators over the same samples share."""
+
+    matrix: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelGram(Operator):
+    """S (K + offset) S with K_ij = K(x_i, x_j) and S = diag(scale), evaluated in blocks until someone needs it whole.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With every parameter a number.
+    X : ndarray or csr_array, shape (n, d)
+    offset : float
+        Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
+    scale : ndarray, shape (n,), optional
+        The labels, for the dual's Q_ij = y_i y_j K_ij.
+    """
+
+    kernel: Kernel
+    X: Matrix
+    offset: float = 0.0
+    scale: FloatArray | None = None
+    _kept: _Kept = field(default_factory=_Kept)
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(n, n)."""
+        return self.X.shape[0], self.X.shape[0]
+
+    def _whole(self) -> FloatArray | None:
+        """K + offset, kept for later if it is small enough, else None."""
+        if self._kept.matrix is None and self.shape[0] <= CACHE_ROWS:
+            self._kept.matrix = self._make()
+        return self._kept.matrix
+
+    def _make(self) -> FloatArray:
+        check_memory(*self.shape, "the Gram matrix")
+        K = self.kernel(self.X, self.X)
+        if isinstance(self.kernel, UserKernel):
+            check_symmetric(K, f"the kernel {self.kernel}")
+            K = (K + K.T) / 2
+        if not np.isfinite(K[-1] @ K).all():
+            check_range(K, str(self.kernel))
+        if self.offset:
+            K += self.offset
+        return K
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        scaled = x if self.scale is None else rowwise(self.scale, x)
+        whole = self._whole()
+        if whole is not None:
+            product: FloatArray = whole @ scaled
+        else:
+            blocks = (self.X[i : i + BLOCK_ROWS] for i in range(0, self.shape[0], BLOCK_ROWS))
+            product = np.concatenate([self.kernel(block, self.X) @ scaled for block in blocks])
+            product += self.offset * scaled.sum(axis=0)
+        return product if self.scale is None else rowwise(self.scale, product)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        if self._kept.matrix is not None:
+            out = self._kept.matrix[np.ix_(rows, columns)]
+        else:
+            out = self.kernel(self.X[rows], self.X[columns]) + self.offset
+        if self.scale is not None:
+            out *= self.scale[rows][:, None]
+            out *= self.scale[columns]
+        return out
+
+    def diagonal(self) -> FloatArray:
+        """(n,)."""
+        diagonal = self.kernel.diagonal(self.X) + self.offset
+        return diagonal if self.scale is None else diagonal * self.scale**2
+
+    def dense(self) -> FloatArray:
+        """(n, n)."""
+        whole = self._whole()
+        if whole is None:
+            whole = self._make()
+        return whole if self.scale is None else two_sided(whole, self.scale)
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """The same Gram matrix with other scales: the kept copy is shared."""
+        return KernelGram(self.kernel, self.X, self.offset, s if self.scale is None else self.scale * s, self._kept)
+
+    def describe(self) -> str:
+        """Name the kernel, and say whether the matrix exists yet."""
+        state = "made" if self._kept.matrix is not None else "made when needed"
+        return f"Gram matrix of {self.kernel}, {state}"
+
+    @property
+    def nbytes(self) -> int:
+        """8n² once made, 0 before."""
+        return 0 if self._kept.matrix is None else self._kept.matrix.nbytes
+
+
+def check_symmetric(K: FloatArray, what: str) -> None:
+    """Check K = Kᵀ up to rounding.
+
+    Raises
+    ------
+    DataError
+        With the entry that differs most.
+    """
+    difference = np.abs(K - K.T)
+    i, j = np.unravel_index(int(difference.argmax()), K.shape)
+    if difference[i, j] > 1e-8 * np.abs(K).max():
+        raise DataError(
+            f"{what} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
+            "a kernel has K(x, z) = K(z, x)"
+        )
+
+
+def check_range(K: FloatArray, what: str) -> None:
+    """Check that K and its products are finite in double precision.
+
+    Raises
+    ------
+    DataError
+        Where they overflow.
+    """
+    largest = float(np.abs(K).max())
+    if not largest < 1e150:
+        raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")

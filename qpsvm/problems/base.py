@@ -1,0 +1,372 @@
+"""What every variant has in common: its samples, its two QPs, and the way from a solver's answer to a certified result.
+
+A variant is one file that says four things: its QP in each form, how that QP is scaled for a solver, how α is read from
+a solution, and how any α is certified. Everything else is here. This is the one layer in which the letters of the QP
+(x, y, z) and of the SVM (α, w, b) meet.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_labels, as_matrix, as_weights
+from qpsvm.certificate import Certificate
+from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
+from qpsvm.kernels import Kernel, Precomputed, as_kernel
+from qpsvm.model import Model
+from qpsvm.operators import Operator
+from qpsvm.polish import FINISHED, DualSystem, polish
+from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Status, SVMResult
+
+Form = Literal["dual", "primal"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledQP:
+    """The QP that a solver is handed, and the way back from its solution.
+
+    Attributes
+    ----------
+    qp : QP
+        In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
+    original : QP
+        In the problem's units (and the coordinates that it computes with).
+    variables, rows, objective
+        The factors, as `QP.scaled` takes them.
+    """
+
+    qp: QP
+    original: QP
+    variables: Mapping[str, float]
+    rows: Mapping[str, float]
+    objective: float
+
+    def unscale(self, solution: QPSolution) -> QPSolution:
+        """The solution in the units of `original`.
+
+        With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
+        """
+        if solution.x is None or solution.z_box is None:
+            return replace(solution, qp=self.original)
+        s, g, a = self.original.scales(self.variables, self.rows)
+        t = self.objective
+        return replace(
+            solution,
+            qp=self.original,
+            x=s * solution.x,
+            y=a * solution.y / t,
+            z=g * solution.z / t,
+            z_box=solution.z_box / (t * s),
+            v=None if solution.v is None else solution.v / np.sqrt(t),
+        )
+
+
+class Problem(ABC):
+    """A support vector machine as a pair of quadratic programs.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples; for `Precomputed()` the (n, n) kernel matrix among them.
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    kernel : Kernel, str or callable
+    sample_weight : array_like, shape (n,), or None
+        Rows of weight 0 take no part; their α is 0.
+    intercept : "free", "penalised" or None
+    psd : "raise", "clip" or "shift"
+        What to do where the Gram matrix is indefinite.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        kernel: Any,
+        sample_weight: ArrayLike | None,
+        intercept: Intercept,
+        psd: PSDRule,
+    ) -> None:
+        if psd not in get_args(PSDRule):
+            raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {psd!r}")
+        kernel = as_kernel(kernel)
+        self.X: Matrix = as_matrix(X)
+        n, d = self.X.shape
+        if isinstance(kernel, Precomputed) and n != d:
+            raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
+        self.y, self.classes = as_labels(y, n)
+        self.sample_weight = as_weights(sample_weight, self.y)
+        self.kernel: Kernel = kernel.resolve(self.X)
+        self.intercept: Intercept = intercept
+        self.psd: PSDRule = psd
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return len(self.y)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The rows that take part: those of positive weight."""
+        return np.flatnonzero(self.sample_weight > 0)
+
+    @cached_property
+    def labels(self) -> FloatArray:
+        """−1/+1 of the rows that take part."""
+        return self.y[self.rows]
+
+    @cached_property
+    def space(self) -> FeatureSpace:
+        """The rows that take part, in feature space."""
+        X = self.X
+        if len(self.rows) < self.n:
+            X = X[self.rows]
+            X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd)
+
+    def qp(self, form: Form = "dual") -> QP:
+        """The textbook QP of this problem.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+
+        Returns
+        -------
+        QP
+            Over the rows of positive weight, unscaled, with the variables and constraints named as in the derivation.
+
+        Raises
+        ------
+        UnknownOptionError
+            Another form.
+        IndefiniteKernelError
+            The Gram matrix is indefinite and psd="raise".
+        """
+        if check_form(form) == "dual":
+            return self._dual(self.space.gram.congruence(self.labels))
+        return self._primal(self.space.textbook_coordinates)
+
+    def solver_qp(self, form: Form = "dual") -> ScaledQP:
+        """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled."""
+        if check_form(form) == "dual":
+            original = self._dual(self.space.centred.congruence(self.labels))
+        else:
+            original = self._primal(self.space.coordinates)
+        variables, rows, objective = self._scaling(form)
+        return ScaledQP(original.scaled(variables, rows, objective), original, variables, rows, objective)
+
+    def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
+        """Turn any α into a feasible primal-dual pair with a proven gap.
+
+        Parameters
+        ----------
+        alpha : array_like, shape (n,)
+            Anything finite; it is repaired first. Indexed by the caller's rows.
+        w : array_like, shape (d,), optional
+            An explicit weight vector for a linear kernel (with the intercept as last entry if that is penalised):
+            used where its primal value is the better one.
+
+        Returns
+        -------
+        Certificate
+            Over the rows of positive weight.
+
+        Raises
+        ------
+        DataError
+            Another shape, or values that are not finite.
+        """
+        a = np.asarray(alpha, dtype=np.float64)
+        if a.shape != (self.n,) or not np.isfinite(a).all():
+            raise DataError(f"alpha must be {self.n} finite numbers, got shape {a.shape}")
+        explicit = None if w is None else np.asarray(w, dtype=np.float64)
+        return self._certify(a[self.rows], explicit)
+
+    def interpret(
+        self,
+        solution: QPSolution,
+        *,
+        tol: float = 1e-6,
+        polished: bool = True,
+        form: Form | None = None,
+        backend: str = "",
+        build_time: float = 0.0,
+    ) -> SVMResult:
+        """Read α from a solution of one of this problem's QPs, polish it, and certify it.
+
+        Parameters
+        ----------
+        solution : QPSolution
+            Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
+        tol : float
+            Relative gap up to which the result is `optimal`.
+        polished : bool
+            Whether to improve the solver's point first (`polish`).
+        form : "dual" or "primal", optional
+            Read off the variables' names where absent.
+        backend : str
+        build_time : float
+            Seconds, for the record.
+
+        Returns
+        -------
+        SVMResult
+            With `error` set to what `solve(check=True)` raises, or None.
+        """
+        form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
+        alpha, w = self._read(solution, form)
+        certificate = self._certify(alpha, w)
+        solver_gap = certificate.gap
+        if polished:
+            certificate = self._polished(certificate)
+        certificate, status, message, error = self._judge(certificate, solution, tol, polished)
+        return self._result(
+            certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
+            form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
+            solver=solution.solver, solver_gap=solver_gap,
+        )
+
+    def _polished(self, certificate: Certificate) -> Certificate:
+        if certificate.gap <= FINISHED:
+            return certificate
+        return polish(self._dual_system(), certificate, self._certify)
+
+    def _read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
+        """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""
+        if solution.x is None:
+            return np.zeros(len(self.rows)), None
+        parts = solution.qp.split(solution.x)
+        w: FloatArray | None = None
+        if form == "dual":
+            alpha = parts["alpha"]
+            if self.space.is_linear and solution.v is not None:
+                w = self._from_lift(solution.v)
+        else:
+            alpha = self._alpha_from_margin(solution.qp.multiplier("margin", solution.z, solution.y))
+            if self.space.is_linear:
+                w = np.append(parts["w"], parts["b"]) if self.intercept == "penalised" else parts["w"]
+        finite = np.isfinite(alpha)
+        if w is not None and not np.isfinite(w).all():
+            w = None
+        return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
+
+    def _judge(
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
+    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        """The status that the certificate proves. A soft margin is feasible and bounded, whatever a solver says."""
+        del polished
+        if certificate.gap <= tol:
+            return certificate, Status.OPTIMAL, self._note(certificate), None
+        claimed = solution.status
+        if claimed is Status.OPTIMAL:
+            claimed = Status.INACCURATE
+        elif claimed in (Status.INFEASIBLE, Status.UNBOUNDED):
+            claimed = Status.NUMERICAL_ERROR
+        return certificate, claimed, self._note(certificate), None
+
+    def _note(self, certificate: Certificate) -> str:
+        """What else the user of this variant should know."""
+        del certificate
+        if self.space.shift:
+            return (
+                f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
+                "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
+            )
+        return ""
+
+    def _result(self, certificate: Certificate, **record: Any) -> SVMResult:
+        alpha, upper = np.zeros(self.n), np.zeros(self.n)
+        kind = np.zeros(self.n, dtype=np.int8)
+        terms = np.zeros(self.n)
+        alpha[self.rows], upper[self.rows], terms[self.rows] = certificate.alpha, self.upper, certificate.terms
+        kind[self.rows] = self._split(certificate)
+        model = self._model(certificate)
+        yf = np.empty(self.n)
+        yf[self.rows] = certificate.yf
+        absent = np.flatnonzero(self.sample_weight == 0)
+        if len(absent):
+            yf[absent] = self.y[absent] * model.decision_function(self.X[absent])
+        return SVMResult(
+            alpha=alpha, b=certificate.b, b_interval=certificate.b_interval, rho=certificate.rho,
+            xi=np.maximum(certificate.rho - yf, 0.0), primal=certificate.primal, dual=certificate.dual,
+            gap=certificate.gap, kind=kind, yf=yf, upper=upper, terms=terms, model=model, title=self.title, **record,
+        )
+
+    def _split(self, certificate: Certificate) -> NDArray[np.int8]:
+        """0 zero, 1 free, 2 bound: by comparing α, times K_ii, with the slack y f − ρ, not by a cut like 1e-5."""
+        alpha, upper = certificate.alpha, self.upper
+        curvature = self.space.centred.diagonal()
+        slack = (certificate.yf - certificate.rho) / np.maximum(curvature, 1e-12 * self.space.scale)
+        zero = (alpha == 0) | (alpha <= slack)
+        bound = (alpha == upper) | (upper - alpha <= -slack)
+        return np.where(zero, 0, np.where(bound, 2, 1)).astype(np.int8)
+
+    def _model(self, certificate: Certificate) -> Model:
+        kept = np.flatnonzero(certificate.coef)
+        d = self.X.shape[1]
+        common = {"kernel": self.kernel, "classes": self.classes, "b": certificate.b, "n_features": d}
+        if certificate.w is not None:
+            return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
+        vectors = self.rows[kept] if isinstance(self.kernel, Precomputed) else self.space.X[kept]
+        return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The variant with its parameters, for people."""
+
+    @property
+    @abstractmethod
+    def upper(self) -> FloatArray:
+        """Upper bounds of α for the rows that take part; infinite for the hard margin."""
+
+    @abstractmethod
+    def _dual(self, Q: Operator) -> QP:
+        """The dual over α, for Q_ij = y_i y_j K_ij."""
+
+    @abstractmethod
+    def _primal(self, Z: Matrix) -> QP:
+        """The primal over w, b, …, for the rows Z (n, r) in explicit coordinates."""
+
+    @abstractmethod
+    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
+        """Factors of variables, rows and objective, as `QP.scaled` takes them."""
+
+    @abstractmethod
+    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
+        """α from the multipliers of the primal's rows "margin"."""
+
+    @abstractmethod
+    def _from_lift(self, v: FloatArray) -> FloatArray:
+        """w from v = Zᵀx of the lifted dual."""
+
+    @abstractmethod
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+        """`certify` over the rows that take part."""
+
+    @abstractmethod
+    def _dual_system(self) -> DualSystem:
+        """The dual as `polish` needs it."""
+
+
+def check_form(form: str) -> Form:
+    """Check the name of a form.
+
+    Raises
+    ------
+    UnknownOptionError
+        With the nearest known name.
+    """
+    if form not in get_args(Form):
+        raise UnknownOptionError(f"unknown form {form!r}; {nearest(form, get_args(Form))}")
+    return form  # type: ignore[return-value]

@@ -1,0 +1,163 @@
+"""The soft margin: C-SVM (Cortes & Vapnik 1995), from primal to dual and back.
+
+Derivation
+----------
+Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit; f(x) = ⟨w, φ(x)⟩ + b.
+
+    (CSVM.1)  primal:  minimise ½‖w‖² + Σ C_i ξ_i  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (CSVM.2)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (CSVM.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (CSVM.4)  ∂L/∂b = 0:  yᵀα = 0
+    (CSVM.5)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i, so that 0 ≤ α_i ≤ C_i
+    (CSVM.6)  dual, by putting (CSVM.3) to (CSVM.5) into L:
+              minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  0 ≤ α_i ≤ C_i,  with Q_ij = y_i y_j K(x_i, x_j)
+    (CSVM.7)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0, hence three kinds:
+              α_i = 0 and y_i f ≥ 1: peripheral;  0 < α_i < C_i and y_i f = 1: on the margin;  α_i = C_i and y_i f ≤ 1
+    (CSVM.8)  b = mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples on the margin; the multiplier of yᵀα = 0
+
+Implementation
+--------------
+`_primal` is (CSVM.1), `_dual` is (CSVM.6); `_certify` measures (CSVM.7) sample by sample, see `certificate`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray, Matrix, as_penalties
+from qpsvm.certificate import Certificate
+from qpsvm.errors import ParameterError
+from qpsvm.kernels import Linear
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.polish import DualSystem
+from qpsvm.problems.base import Form, Problem
+from qpsvm.problems.hinge import balance_group, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.space import PSDRule
+from qpsvm.qp import QP
+from qpsvm.result import SVMResult
+
+if TYPE_CHECKING:
+    from qpsvm.problems.nu_svm import NuSVM
+
+
+class CSVM(Problem):
+    """Soft-margin SVM with penalty C.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    C : float or array_like, shape (n,), default=1
+        Price of a unit of slack, positive; one for all samples or one each.
+    kernel : Kernel, str or callable, default=Linear()
+    sample_weight : array_like, shape (n,), optional
+        C_i = C · s_i.
+    psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    References
+    ----------
+    Cortes & Vapnik, *Support-vector networks*, Machine Learning 20 (1995).
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        C: float | ArrayLike = 1.0,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+    ) -> None:
+        super().__init__(X, y, kernel, sample_weight, "free", psd)
+        self.C = as_penalties(C, self.n)
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """C_i = C · s_i of the rows that take part."""
+        return (self.C * self.sample_weight)[self.rows]
+
+    @property
+    def title(self) -> str:
+        """The variant with its parameters."""
+        low, high = float(self.C.min()), float(self.C.max())
+        C = f"{low:g}" if low == high else f"{low:g} … {high:g}"
+        return f"C-SVM, C = {C}, kernel {self.kernel}"
+
+    def _dual(self, Q: Operator) -> QP:
+        n = len(self.labels)
+        A, b, balance = balance_group(self.labels)
+        return QP(  # (CSVM.6)
+            P=Q, q=-np.ones(n), A=A, b=b, lb=np.zeros(n), ub=self.upper,
+            variables={"alpha": slice(0, n)}, constraints=balance,
+            formula="½ αᵀQα − 1ᵀα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (CSVM.6)",
+        )
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        return QP(  # (CSVM.1)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
+            q=np.concatenate([np.zeros(r + 1), self.upper]),
+            G=margin_rows(Z, y, [-y[:, None], -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
+            variables={"w": slice(0, r), "b": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i"),
+            formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.1)",
+        )
+
+    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
+        s = min(1.0 / self.space.scale, float(self.upper.mean()))  # the size of α, whichever limits it
+        if form == "dual":
+            return {"alpha": s}, {"balance": 1.0 / s}, 1.0 / s
+        return {"w": float(np.sqrt(s))}, {}, 1.0 / s
+
+    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
+        return multipliers  # (CSVM.2): α is the multiplier of the margin rows
+
+    def _from_lift(self, v: FloatArray) -> FloatArray:
+        return v  # (CSVM.3): v = Zᵀα with z_i = y_i x_i
+
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+        return hinge_certificate(self.space, self.labels, self.upper, alpha, w)
+
+    def _dual_system(self) -> DualSystem:
+        y = self.labels
+        return DualSystem(self.space.centred.congruence(y), np.ones(len(y)), self.upper, y[:, None], np.zeros(1))
+
+    def equivalent_nu_svm(self, result: SVMResult) -> NuSVM:
+        """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem.
+
+        Returns
+        -------
+        NuSVM
+            With weights proportional to C_i; its α is this one divided by Σ C_i, its ρ is 1/Σ C_i.
+
+        Raises
+        ------
+        ParameterError
+            All α are 0.
+        """
+        from qpsvm.problems.nu_svm import NuSVM
+
+        penalties = self.C * self.sample_weight
+        nu = float(result.alpha.sum() / penalties.sum())
+        if not nu > 0:
+            raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
+        return NuSVM(self.X, self.classes[(self.y > 0).astype(int)], nu, self.kernel, penalties, self.psd)

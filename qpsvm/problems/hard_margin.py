@@ -1,0 +1,178 @@
+"""The hard margin: the widest slab between two classes that can be separated (Vapnik 1982; Boser, Guyon & Vapnik 1992).
+
+Derivation
+----------
+The distance between the hyperplanes f = −1 and f = +1, f(x) = ⟨w, φ(x)⟩ + b, is 2/‖w‖.
+
+    (HARD.1)  primal:  minimise ½‖w‖²  over w, b  subject to  y_i f(x_i) ≥ 1
+    (HARD.2)  Lagrangian:  L = ½‖w‖² − Σ α_i (y_i f(x_i) − 1),  α ≥ 0
+    (HARD.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (HARD.4)  ∂L/∂b = 0:  yᵀα = 0
+    (HARD.5)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  α ≥ 0,  with Q_ij = y_i y_j K(x_i, x_j)
+    (HARD.6)  complementary slackness:  α_i (y_i f(x_i) − 1) = 0
+    (HARD.7)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
+              P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
+
+δ > 0 proves that the classes can be separated. Otherwise a linear program decides, see `separability`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.certificate import Certificate, balanced, gap_terms, relative_gap
+from qpsvm.errors import NotSeparableError, QPSVMError
+from qpsvm.kernels import Linear
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.polish import DualSystem
+from qpsvm.problems.base import Form, Problem
+from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
+from qpsvm.problems.separability import HullDistance, hull_distance
+from qpsvm.problems.space import PSDRule
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Status
+
+
+class HardMargin(Problem):
+    """Hard-margin SVM: every sample on its side of the margin.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    kernel : Kernel, str or callable, default=Linear()
+    psd : "raise", "clip" or "shift", default="raise"
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet.
+
+    References
+    ----------
+    Boser, Guyon & Vapnik, *A training algorithm for optimal margin classifiers*, COLT (1992).
+    """
+
+    def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
+        super().__init__(X, y, kernel, None, "free", psd)
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """Infinite: nothing bounds α above."""
+        return np.full(self.n, np.inf)
+
+    @property
+    def title(self) -> str:
+        """The variant with its parameters."""
+        return f"hard margin, kernel {self.kernel}"
+
+    def _dual(self, Q: Operator) -> QP:
+        A, b, balance = balance_group(self.labels)
+        return QP(  # (HARD.5)
+            P=Q, q=-np.ones(self.n), A=A, b=b, lb=np.zeros(self.n),
+            variables={"alpha": slice(0, self.n)}, constraints=balance,
+            formula="½ αᵀQα − 1ᵀα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (HARD.5)",
+        )
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        return QP(  # (HARD.1)
+            P=Diagonal(np.append(np.ones(r), 0.0)), q=np.zeros(r + 1),
+            G=margin_rows(Z, y, [-y[:, None]]), h=-np.ones(n),
+            variables={"w": slice(0, r), "b": slice(r, r + 1)},
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
+            formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.1)",
+        )
+
+    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
+        kappa = self.space.scale
+        if form == "dual":
+            return {"alpha": 1 / kappa}, {"balance": kappa}, kappa
+        return {"w": 1 / float(np.sqrt(kappa))}, {}, kappa
+
+    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
+        return multipliers  # (HARD.2)
+
+    def _from_lift(self, v: FloatArray) -> FloatArray:
+        return v  # (HARD.3)
+
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+        a = balanced(alpha, self.labels, self.upper)
+        if not a.any():
+            a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
+        points = primal_points(self.space, a * self.labels, w)
+        norm2, total = 2 * points[0].half_norm, float(a.sum())
+        stretch = total / norm2 if norm2 > 0 else 1.0  # t of (HARD.7)
+        candidates = [self._at(a * stretch, stretch, points[0], point) for point in points]
+        return min(candidates, key=lambda certificate: certificate.gap)
+
+    def _at(self, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint) -> Certificate:
+        """(HARD.7) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
+        y, u = self.labels, point.u
+        low, high = float(u[y > 0].min()), float(u[y < 0].max())
+        delta, b = (low - high) / 2, -(low + high) / 2
+        dual = float(a.sum()) - stretch**2 * own.half_norm
+        if not delta > 0:
+            plane = self.space.plane(a * y, None if point.w is None else point.w)
+            nothing = np.full(self.n, np.inf)
+            yf = y * (u + b) * stretch
+            return Certificate(a, yf, 1.0, b * stretch + plane.b, (-np.inf, np.inf), plane.w, plane.coef,
+                               np.maximum(1 - yf, 0.0), nothing, np.inf, dual, np.inf)
+        yf = y * (u + b) / delta
+        xi, terms = gap_terms(a, self.upper, np.maximum(yf, 1.0), 1.0)  # y f ≥ 1 by the choice of δ
+        primal = point.half_norm / delta**2
+        if point is own:
+            distance = own.half_norm * (1 / delta - stretch) ** 2
+            plane = self.space.plane(a * y / stretch, point.w, 1 / delta)
+        else:
+            distance = self._half_distance(point, own, delta, stretch)
+            plane = self.space.plane(a * y, point.w, 1 / delta)
+        gap = relative_gap(distance + float(terms.sum()), primal, dual)
+        b = b / delta + plane.b
+        return Certificate(a, yf, 1.0, b, (b, b), plane.w, plane.coef, xi, terms, primal, dual, gap)
+
+    @staticmethod
+    def _half_distance(point: PrimalPoint, own: PrimalPoint, delta: float, stretch: float) -> float:
+        """½‖w/δ − t w(α)‖² for an explicit w."""
+        assert point.w is not None
+        assert own.w is not None
+        difference = point.w / delta - stretch * own.w
+        return 0.5 * float(difference @ difference)
+
+    def _dual_system(self) -> DualSystem:
+        y = self.labels
+        return DualSystem(self.space.centred.congruence(y), np.ones(self.n), self.upper, y[:, None], np.zeros(1))
+
+    @cached_property
+    def hulls(self) -> HullDistance:
+        """The linear program's answer: where the hulls of the classes meet, or a direction that separates them."""
+        return hull_distance(self.space.coordinates, self.labels)
+
+    def _judge(
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
+    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        if np.isinf(certificate.gap):
+            hulls = self.hulls
+            if hulls.meet:
+                error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
+                return certificate, Status.INFEASIBLE, str(error), error
+            start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
+            if np.isinf(start.gap) and not self.space.is_linear:
+                start = self._certify(hulls.u + hulls.v)
+            better = self._polished(start) if polished else start
+            certificate = better if better.gap < certificate.gap else certificate
+        result, status, message, error2 = super()._judge(certificate, solution, tol, polished)
+        if np.isinf(result.gap):
+            distance = self.hulls.distance
+            message = f"the classes can be separated, but only by {distance:.1e} of the data's size. {message}"
+            status = Status.NUMERICAL_ERROR
+        return result, status, message.strip(), error2
+
+

@@ -1,0 +1,121 @@
+"""What C-SVM and primal hinge share: the slack form of the primal, and the certificate with bounds C_i.
+
+Notation as in `certificate`: u = K(α∘y), f = u + b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.certificate import (
+    Certificate,
+    balanced,
+    gap_terms,
+    hinge_intercepts,
+    middle,
+    prefer_average,
+    relative_gap,
+)
+from qpsvm.problems.space import FeatureSpace
+from qpsvm.qp import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class PrimalPoint:
+    """A primal candidate: its decision values without intercept, u (n,), w, ½‖w‖² and ½‖w − w(α)‖²."""
+
+    u: FloatArray
+    w: FloatArray | None
+    half_norm: float
+    half_distance: float
+
+
+def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -> list[PrimalPoint]:
+    """The primal candidates at hand: w(α) first, then the explicit w of a solver that returned one."""
+    u, from_alpha = space.apply(beta)
+    points = [PrimalPoint(u, from_alpha, 0.5 * float(beta @ u), 0.0)]
+    if w is not None and from_alpha is not None:
+        difference = w - from_alpha
+        points.append(PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), 0.5 * float(difference @ difference)))
+    return points
+
+
+def margin_rows(Z: Matrix, y: FloatArray, others: list[Matrix]) -> Matrix:
+    """−y_i z_iᵀ beside further columns, CSC: the left-hand side of 'y_i f(x_i) ≥ …' written as Gx ≤ h."""
+    weights = sp.csc_array(-(sp.diags_array(y) @ Z)) if sp.issparse(Z) else sp.csc_array(-y[:, None] * Z)
+    return sp.hstack([weights, *(sp.csc_array(block) for block in others)], format="csc")
+
+
+def margin_group(n: int, formula: str) -> dict[str, Rows]:
+    """The one group of inequality rows that every primal has, "margin"."""
+    return {"margin": Rows("G", slice(0, n), formula)}
+
+
+def balance_group(y: FloatArray) -> tuple[FloatArray, FloatArray, dict[str, Rows]]:
+    """The equality row yᵀα = 0: A (1, n), b (1,) and its name, "balance"."""
+    return y[None, :].copy(), np.zeros(1), {"balance": Rows("A", slice(0, 1), "yᵀα = 0")}
+
+
+def hinge_certificate(
+    space: FeatureSpace, y: FloatArray, upper: FloatArray, alpha: FloatArray, w: FloatArray | None, factor: float = 1.0
+) -> Certificate:
+    """Certify α for ½‖w‖² + Σ C_i ξ_i, all values times a factor.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    y, upper, alpha : ndarray, shape (n,)
+        Labels, C_i, and any α.
+    w : ndarray or None
+        An explicit weight vector in the coordinates of `space.rows`.
+    factor : float
+        λ for the primal hinge problem, 1 for the C-SVM.
+    """
+    a = balanced(alpha, y, upper) if space.intercept == "free" else np.clip(alpha, 0.0, upper)
+    beta = a * y
+    points = primal_points(space, beta, w)
+    dual = float(a.sum()) - points[0].half_norm
+    best: Certificate | None = None
+    for point in points:
+        b, interval, yf, xi, terms = _best_intercept(space, y, upper, a, point)
+        primal = point.half_norm + float(upper @ xi)
+        gap = relative_gap(point.half_distance + float(terms.sum()), primal, dual)
+        if best is None or gap < best.gap:
+            plane = space.plane(beta, point.w)
+            best = Certificate(
+                alpha=a, yf=yf, rho=1.0, b=b + plane.b, b_interval=(interval[0] + plane.b, interval[1] + plane.b),
+                w=plane.w, coef=plane.coef, xi=xi, terms=factor * terms,
+                primal=factor * primal, dual=factor * dual, gap=gap,
+            )
+    assert best is not None  # primal_points yields w(α) always
+    return best
+
+
+def _best_intercept(
+    space: FeatureSpace, y: FloatArray, upper: FloatArray, a: FloatArray, point: PrimalPoint
+) -> tuple[float, tuple[float, float], FloatArray, FloatArray, FloatArray]:
+    """b, its interval, y∘f, ξ and g at a primal candidate, in the coordinates of `space.centred`.
+
+    b minimises the primal for this w; where vectors lie on the margin, their average, unless that makes the gap grow.
+    """
+    if space.intercept != "free":
+        yf = y * point.u
+        return 0.0, (0.0, 0.0), yf, *gap_terms(a, upper, yf, 1.0)
+    low, high = hinge_intercepts(point.u, y, upper)
+    b = middle(low, high)
+    yf = y * (point.u + b)
+    xi, terms = gap_terms(a, upper, yf, 1.0)
+    on_margin = (a > 0) & (a < upper)
+    if on_margin.any():
+        average = float((y - point.u)[on_margin].mean())
+        yf_average = y * (point.u + average)
+        xi_average, terms_average = gap_terms(a, upper, yf_average, 1.0)
+        size = abs(float(a.sum()))
+        if prefer_average(float(terms.sum()), float(terms_average.sum()), size):
+            interval = (min(low, average), max(high, average))
+            return average, interval, yf_average, xi_average, terms_average
+    return b, (low, high), yf, xi, terms

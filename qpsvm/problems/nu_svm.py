@@ -1,0 +1,247 @@
+"""The ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000): the margin level ρ is a variable, ν bounds fractions.
+
+Derivation
+----------
+With a_i = s_i/Σs (1/n without weights):
+
+    (NUSVM.1)  primal:  minimise ½‖w‖² − νρ + Σ a_i ξ_i  over w, b, ρ, ξ  subject to  y_i f(x_i) ≥ ρ − ξ_i,  ξ_i ≥ 0
+    (NUSVM.2)  Lagrangian:  L = ½‖w‖² − νρ + Σ a_i ξ_i − Σ α_i (y_i f(x_i) − ρ + ξ_i) − Σ η_i ξ_i
+    (NUSVM.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (NUSVM.4)  ∂L/∂b = 0:  yᵀα = 0
+    (NUSVM.5)  ∂L/∂ρ = 0:  1ᵀα = ν
+    (NUSVM.6)  ∂L/∂ξ_i = 0:  0 ≤ α_i ≤ a_i
+    (NUSVM.7)  dual:  minimise ½αᵀQα  subject to  yᵀα = 0,  1ᵀα = ν,  0 ≤ α_i ≤ a_i
+    (NUSVM.8)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
+    (NUSVM.9)  with s = ρ − b and t = ρ + b the primal splits: s is the quantile of u = K(α∘y) over the positive class
+               at level ν/2, t that of −u over the negative one; ρ = (s + t)/2, b = (t − s)/2
+
+ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
+sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray, Matrix, as_positive
+from qpsvm.certificate import (
+    Certificate,
+    capped_simplex,
+    gap_terms,
+    middle,
+    prefer_average,
+    quantile_interval,
+    relative_gap,
+)
+from qpsvm.errors import InfeasibleNuError, ParameterError
+from qpsvm.kernels import Linear
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.polish import DualSystem
+from qpsvm.problems.base import Form, Problem
+from qpsvm.problems.c_svm import CSVM
+from qpsvm.problems.hinge import PrimalPoint, margin_group, margin_rows, primal_points
+from qpsvm.problems.space import PSDRule
+from qpsvm.qp import QP, Rows
+from qpsvm.result import SVMResult
+
+#: The optimum is 0 where the reduced hulls meet; the gap is then measured against this share of ν² max K_ii.
+OBJECTIVE_FLOOR = 1e-8
+#: ρ below this share of ν √(max K_ii) counts as 0: the reduced hulls meet.
+RHO_FLOOR = 1e-7
+
+
+class NuSVM(Problem):
+    """Soft-margin SVM with ν instead of C.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    nu : float, default=0.5
+        In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
+        belongs to support vectors.
+    kernel : Kernel, str or callable, default=Linear()
+    sample_weight : array_like, shape (n,), optional
+    psd : "raise", "clip" or "shift", default="raise"
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > ν_max; carries ν_max.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000).
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        nu: float = 0.5,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+    ) -> None:
+        nu = as_positive(nu, "nu")
+        if nu > 1:
+            raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
+        super().__init__(X, y, kernel, sample_weight, "free", psd)
+        s = self.sample_weight
+        nu_max = 2 * min(float(s[self.y > 0].sum()), float(s[self.y < 0].sum())) / float(s.sum())  # (NUSVM.8)
+        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
+            raise InfeasibleNuError(nu, nu_max)
+        self.nu = min(nu, nu_max)
+        self.nu_max = nu_max
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """a_i = s_i/Σs of the rows that take part."""
+        s = self.sample_weight[self.rows]
+        shares: FloatArray = s / s.sum()
+        return shares
+
+    @property
+    def title(self) -> str:
+        """The variant with its parameters."""
+        return f"ν-SVM, ν = {self.nu:g}, kernel {self.kernel}"
+
+    def _dual(self, Q: Operator) -> QP:
+        n = len(self.labels)
+        return QP(  # (NUSVM.7); the second row is negated so that its multiplier is +ρ
+            P=Q, q=np.zeros(n), A=np.vstack([self.labels, -np.ones(n)]), b=np.array([0.0, -self.nu]),
+            lb=np.zeros(n), ub=self.upper, variables={"alpha": slice(0, n)},
+            constraints={"balance": Rows("A", slice(0, 1), "yᵀα = 0"), "nu": Rows("A", slice(1, 2), "−1ᵀα = −ν")},
+            formula="½ αᵀQα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (NUSVM.7)",
+        )
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        return QP(  # (NUSVM.1)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + n)])),
+            q=np.concatenate([np.zeros(r + 1), [-self.nu], self.upper]),
+            G=margin_rows(Z, y, [-y[:, None], np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
+            lb=np.concatenate([np.full(r + 2, -np.inf), np.zeros(n)]),
+            variables={
+                "w": slice(0, r), "b": slice(r, r + 1), "rho": slice(r + 1, r + 2), "xi": slice(r + 2, r + 2 + n)
+            },
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ ρ − ξ_i"),
+            formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.1)",
+        )
+
+    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
+        n, kappa = float(len(self.labels)), self.space.scale
+        t = n * n / kappa  # α = α̃/n, so that the box is [0, 1] without weights
+        if form == "dual":
+            return {"alpha": 1 / n}, {"balance": n, "nu": n}, t
+        level = kappa / n  # the size of b, ρ and ξ
+        return {"w": float(np.sqrt(kappa)) / n, "b": level, "rho": level, "xi": level}, {"margin": 1 / level}, t
+
+    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
+        return multipliers
+
+    def _from_lift(self, v: FloatArray) -> FloatArray:
+        return v  # (NUSVM.3)
+
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+        a = self._feasible(alpha)
+        beta = a * self.labels
+        points = primal_points(self.space, beta, w)
+        dual = -points[0].half_norm
+        best: Certificate | None = None
+        for point in points:
+            b, interval, rho, yf, xi, terms = self._best_levels(a, point)
+            primal = point.half_norm - self.nu * rho + float(self.upper @ xi)
+            gap = relative_gap(point.half_distance + float(terms.sum()), primal, dual, self._floor)
+            if best is None or gap < best.gap:
+                plane = self.space.plane(beta, point.w)
+                best = Certificate(
+                    alpha=a, yf=yf, rho=rho, b=b + plane.b, b_interval=(interval[0] + plane.b, interval[1] + plane.b),
+                    w=plane.w, coef=plane.coef, xi=xi, terms=terms, primal=primal, dual=dual, gap=gap,
+                )
+        assert best is not None  # primal_points holds w(α) always
+        return best
+
+    @cached_property
+    def _floor(self) -> float:
+        return OBJECTIVE_FLOOR * self.nu**2 * float(self.space.centred.diagonal().max())
+
+    def _feasible(self, alpha: FloatArray) -> FloatArray:
+        """Each class projected on its capped simplex of mass ν/2, (NUSVM.8)."""
+        a = np.empty_like(alpha)
+        for sign in (1.0, -1.0):
+            members = self.labels == sign
+            a[members] = capped_simplex(alpha[members], self.upper[members], self.nu / 2)
+        return a
+
+    def _best_levels(
+        self, a: FloatArray, point: PrimalPoint
+    ) -> tuple[float, tuple[float, float], float, FloatArray, FloatArray, FloatArray]:
+        """b, its interval, ρ, y∘f, ξ and g at a primal candidate, by (NUSVM.9)."""
+        y, u, level = self.labels, point.u, self.nu / 2
+        positive = y > 0
+        s_low, s_high = quantile_interval(u[positive], self.upper[positive], level)
+        t_low, t_high = quantile_interval(-u[~positive], self.upper[~positive], level)
+        s, t = middle(s_low, s_high), middle(t_low, t_high)
+        interval = ((t_low - s_high) / 2, (t_high - s_low) / 2)
+
+        def at(s: float, t: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
+            rho, b = (s + t) / 2, (t - s) / 2
+            yf = y * (u + b)
+            return rho, b, yf, *gap_terms(a, self.upper, yf, rho)
+
+        rho, b, yf, xi, terms = at(s, t)
+        on_margin = (a > 0) & (a < self.upper)
+        plus, minus = on_margin & positive, on_margin & ~positive
+        if plus.any() and minus.any():
+            averaged = at(float(u[plus].mean()), float(-u[minus].mean()))
+            if prefer_average(float(terms.sum()), float(averaged[4].sum()), max(2 * point.half_norm, self._floor)):
+                rho, b, yf, xi, terms = averaged
+                interval = (min(interval[0], b), max(interval[1], b))
+        return b, interval, rho, yf, xi, terms
+
+    def _dual_system(self) -> DualSystem:
+        y = self.labels
+        E = np.column_stack([y > 0, y < 0]).astype(np.float64)
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, np.zeros(len(y)), self.upper, E, np.full(2, self.nu / 2))
+
+    def _note(self, certificate: Certificate) -> str:
+        note = super()._note(certificate)
+        if not self._has_margin(certificate.rho):
+            note = f"rho is 0: the reduced convex hulls meet, the optimal w is 0, and f carries no information. {note}"
+        return note.strip()
+
+    def _has_margin(self, rho: float) -> bool:
+        return rho > RHO_FLOOR * self.nu * float(np.sqrt(self.space.centred.diagonal().max()))
+
+    def equivalent_c_svm(self, result: SVMResult) -> CSVM:
+        """The C-SVM with the same decision function up to the factor ρ: C = 1/(nρ), with weights s_i/(ρ Σs).
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem.
+
+        Raises
+        ------
+        ParameterError
+            ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
+        """
+        if not self._has_margin(result.rho):
+            raise ParameterError(
+                f"rho is 0 (measured {result.rho:.1e}): the reduced convex hulls meet, w = 0, and no C-SVM is "
+                f"equivalent to nu = {self.nu:g}; choose a smaller nu"
+            )
+        C = 1.0 / (result.rho * float(self.sample_weight.sum()))
+        labels = self.classes[(self.y > 0).astype(int)]
+        return CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)

@@ -1,0 +1,153 @@
+"""Regularised hinge loss, λ in front of the norm: the C-SVM as empirical risk minimisation.
+
+Derivation
+----------
+    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + (1/n) Σ max(0, 1 − y_i f(x_i)); with weights s_i, Σ s_i max(…) / Σ s_i
+    (PHINGE.2)  as a QP:  the maximum becomes a slack,  ξ_i ≥ 0  and  ξ_i ≥ 1 − y_i f(x_i)
+    (PHINGE.3)  divided by λ this is (CSVM.1) with C_i = s_i/(λ Σs), that is C = 1/(λn); so
+                dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ s_i/(λ Σs)  and, for a free intercept,  yᵀα = 0
+    (PHINGE.4)  the multiplier of the margin row i of (PHINGE.2) is λα_i, because w = Σ α_i y_i φ(x_i)
+    (PHINGE.5)  penalised intercept:  (λ/2)(‖w‖² + b²), so K + 1 stands for K, b = Σ α_i y_i, and no balance row
+
+Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray, Matrix, as_positive
+from qpsvm.certificate import Certificate
+from qpsvm.errors import UnknownOptionError, nearest
+from qpsvm.kernels import Linear
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.polish import DualSystem
+from qpsvm.problems.base import Form, Problem
+from qpsvm.problems.c_svm import CSVM
+from qpsvm.problems.hinge import balance_group, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.space import Intercept, PSDRule
+from qpsvm.qp import QP
+
+
+class PrimalHinge(Problem):
+    """Regularised hinge loss: (λ/2)‖w‖² + mean hinge loss.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    lam : float, default=0.01
+        λ, positive.
+    kernel : Kernel, str or callable, default=Linear()
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    sample_weight : array_like, shape (n,), optional
+        The loss is the weighted mean.
+    psd : "raise", "clip" or "shift", default="raise"
+
+    Raises
+    ------
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        lam: float = 0.01,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        intercept: Intercept = "free",
+        sample_weight: ArrayLike | None = None,
+        psd: PSDRule = "raise",
+    ) -> None:
+        if intercept not in ("free", "penalised", None):
+            known = ("free", "penalised", "None")
+            raise UnknownOptionError(f"unknown intercept {intercept!r}; {nearest(intercept, known)}")
+        super().__init__(X, y, kernel, sample_weight, intercept, psd)
+        self.lam = as_positive(lam, "lam")
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """s_i/Σs of the rows that take part."""
+        s = self.sample_weight[self.rows]
+        shares: FloatArray = s / s.sum()
+        return shares
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """C_i = s_i/(λ Σs) of the rows that take part."""
+        return self.shares / self.lam
+
+    @property
+    def title(self) -> str:
+        """The variant with its parameters."""
+        return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
+
+    def _dual(self, Q: Operator) -> QP:
+        n = len(self.labels)
+        balance = balance_group(self.labels) if self.intercept == "free" else (None, None, {})
+        kernel = "(K(x_i, x_j) + 1)" if self.intercept == "penalised" else "K(x_i, x_j)"  # (PHINGE.5)
+        return QP(  # (PHINGE.3)
+            P=Q.congruence(np.full(n, np.sqrt(self.lam))), q=np.full(n, -self.lam), A=balance[0], b=balance[1],
+            lb=np.zeros(n), ub=self.upper, variables={"alpha": slice(0, n)}, constraints=balance[2],
+            formula=f"λ (½ αᵀQα − 1ᵀα),  Q_ij = y_i y_j {kernel}", title=f"{self.title}: dual (PHINGE.3)",
+        )
+
+    def _primal(self, Z: Matrix) -> QP:
+        n, r = Z.shape
+        y = self.labels
+        m = 0 if self.intercept is None else 1
+        penalty = self.lam if self.intercept == "penalised" else 0.0
+        variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
+        return QP(  # (PHINGE.2)
+            P=Diagonal(np.concatenate([np.full(r, self.lam), np.full(m, penalty), np.zeros(n)])),
+            q=np.concatenate([np.zeros(r + m), self.shares]),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]), variables=variables,
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
+            formula=f"(λ/2) {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ s_i ξ_i / Σs",
+            title=f"{self.title}: primal (PHINGE.2)",
+        )
+
+    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
+        s = min(1.0 / self.space.scale, float(self.upper.mean()))
+        t = 1.0 / (s * self.lam)
+        if form == "dual":
+            return {"alpha": s}, {"balance": 1.0 / s}, t
+        root = float(np.sqrt(s))
+        return {"w": root, **({"b": root} if self.intercept == "penalised" else {})}, {}, t
+
+    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
+        return multipliers / self.lam  # (PHINGE.4)
+
+    def _from_lift(self, v: FloatArray) -> FloatArray:
+        return v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
+
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, self.lam)
+
+    def _dual_system(self) -> DualSystem:
+        y = self.labels
+        E = y[:, None] if self.intercept == "free" else np.zeros((len(y), 0))
+        return DualSystem(self.space.centred.congruence(y), np.ones(len(y)), self.upper, E, np.zeros(E.shape[1]))
+
+    def equivalent_c_svm(self) -> CSVM:
+        """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.3).
+
+        Raises
+        ------
+        UnknownOptionError
+            The intercept is not free, which a C-SVM has no counterpart for.
+        """
+        if self.intercept != "free":
+            raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")
+        C = 1.0 / (self.lam * float(self.sample_weight.sum()))
+        labels = self.classes[(self.y > 0).astype(int)]
+        return CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)

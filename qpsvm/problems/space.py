@@ -1,0 +1,251 @@
+"""The training samples in the kernel's feature space: what a problem computes with.
+
+Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred` gives the same dual and the
+same f up to the intercept, and is the better one to compute with:
+
+- linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
+  a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
+- a kernel that is positive semidefinite only on 1ᵀβ = 0 (free intercept): HKH with H = I − 11ᵀ/n, by the same argument.
+- otherwise `gram` itself.
+
+An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or shifted (K + σI).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh, eigvalsh, lapack
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.errors import DataError, IndefiniteKernelError
+from qpsvm.gram import KernelGram, check_range, check_symmetric
+from qpsvm.kernels import Kernel, Linear, Precomputed
+from qpsvm.operators import Dense, LowRank, Operator
+
+Intercept = Literal["free", "penalised"] | None
+PSDRule = Literal["raise", "clip", "shift"]
+
+
+@dataclass(frozen=True, eq=False)
+class Treated:
+    """A Gram matrix made positive semidefinite.
+
+    Attributes
+    ----------
+    gram, centred : Operator, shape (n, n)
+        As in `FeatureSpace`.
+    projector : ndarray, shape (n, n), or None
+        P₊: prediction uses the coefficients P₊β (psd="clip").
+    shift : float
+        σ added to the diagonal (psd="shift").
+    """
+
+    gram: Operator
+    centred: Operator
+    projector: FloatArray | None = None
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b: coef (n,), w (d,) or None, and what centring adds to b."""
+
+    coef: FloatArray
+    w: FloatArray | None
+    b: float
+
+
+class FeatureSpace:
+    """Gram matrix, decision values and coordinates of n samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With every parameter a number.
+    X : ndarray or csr_array, shape (n, d)
+        The rows that take part; for a precomputed kernel the (n, n) kernel matrix among them.
+    intercept : "free", "penalised" or None
+        "penalised" adds 1 to every kernel value, a feature of ones behind φ.
+    psd : "raise", "clip" or "shift"
+        What to do about an indefinite Gram matrix.
+    """
+
+    def __init__(self, kernel: Kernel, X: Matrix, intercept: Intercept, psd: PSDRule) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.intercept = intercept
+        self.psd = psd
+        self.n = int(X.shape[0])
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @cached_property
+    def origin(self) -> FloatArray | None:
+        """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
+        if not self.is_linear or self.intercept != "free" or sp.issparse(self.X):
+            return None
+        mean: FloatArray = self.X.mean(axis=0)
+        return mean
+
+    @cached_property
+    def rows(self) -> Matrix:
+        """The samples as a linear machine computes with them, (n, d): centred; with ones behind if penalised."""
+        X = self.X if self.origin is None else self.X - self.origin
+        return with_ones(X) if self.intercept == "penalised" else X
+
+    @property
+    def gram(self) -> Operator:
+        """The textbook's Gram matrix, after the psd rule: (n, n)."""
+        return self._treated.gram
+
+    @property
+    def centred(self) -> Operator:
+        """The Gram matrix to compute with: (n, n)."""
+        return self._treated.centred
+
+    @property
+    def shift(self) -> float:
+        """σ of psd="shift", 0 otherwise."""
+        return self._treated.shift
+
+    @cached_property
+    def scale(self) -> float:
+        """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
+        kappa = float(self.centred.diagonal().mean())
+        if not np.isfinite(kappa):
+            raise DataError("the squared norms of the samples overflow; standardise X")
+        return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
+
+    @cached_property
+    def _treated(self) -> Treated:
+        if self.is_linear:
+            textbook = LowRank(with_ones(self.X) if self.intercept == "penalised" else self.X)
+            return Treated(textbook, LowRank(self.rows))
+        offset = 1.0 if self.intercept == "penalised" else 0.0
+        if isinstance(self.kernel, Precomputed):
+            K = self.kernel(self.X, self.X)
+            check_symmetric(K, "the precomputed kernel matrix")
+            check_range(K, "the precomputed kernel")
+            gram: Operator = Dense((K + K.T) / 2 + offset)
+        else:
+            gram = KernelGram(self.kernel, self.X, offset)
+        return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
+
+    def _tested(self, gram: Operator) -> Treated:
+        """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
+        K = gram.dense()
+        hyperplane = self.intercept == "free"
+        H = doubly_centred(K) if hyperplane else K
+        size = float(np.abs(K).max()) * self.n
+        tolerance = self.n * np.finfo(float).eps * size
+        if is_psd(H, tolerance):
+            return Treated(gram, gram if is_psd(K, tolerance) else Dense(H))
+        smallest = float(eigvalsh(H, subset_by_index=[0, 0])[0])
+        if self.psd == "raise":
+            where = "on the hyperplane yᵀα = 0" if hyperplane else "over all α"
+            raise IndefiniteKernelError(str(self.kernel), smallest, where)
+        if self.psd == "shift":
+            sigma = -smallest * (1 + 1e-10) + tolerance
+            eye = np.eye(self.n) * sigma
+            return Treated(Dense(K + eye), Dense(H + eye), shift=sigma)
+        values, vectors = eigh(K)
+        kept = vectors[:, values > tolerance]
+        clipped = Dense((kept * values[values > tolerance]) @ kept.T)
+        return Treated(clipped, clipped, projector=kept @ kept.T)
+
+    def apply(self, beta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Decision values without intercept, u = Kβ (n,), and for a linear kernel w(β) = Σβ_iz_i over `rows`."""
+        if not self.is_linear:
+            return self.centred @ beta, None
+        w: FloatArray = self.rows.T @ beta
+        return self.rows @ w, w
+
+    def plane(self, beta: FloatArray, w: FloatArray | None, factor: float = 1.0) -> Plane:
+        """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
+
+        Parameters
+        ----------
+        beta : ndarray, shape (n,)
+        w : ndarray or None
+            Over `rows`; given where the kernel is linear.
+        factor : float
+            Both are multiplied by it.
+
+        Returns
+        -------
+        Plane
+            Its b is what the centring took away (to be added to a free b), or the whole penalised intercept.
+        """
+        projector = self._treated.projector
+        coef = factor * (beta if projector is None else projector @ beta)
+        if w is not None:
+            w = factor * w
+            if self.intercept == "penalised":
+                return Plane(coef, w[:-1], float(w[-1]))
+            return Plane(coef, w, 0.0 if self.origin is None else -float(self.origin @ w))
+        if self.intercept == "penalised":
+            return Plane(coef, None, float(coef.sum()))
+        if self.centred is not self.gram:
+            return Plane(coef, None, -factor * float((self.gram @ beta).mean()))
+        return Plane(coef, None, 0.0)
+
+    @cached_property
+    def textbook_coordinates(self) -> Matrix:
+        """Rows φ(x_i) in explicit coordinates, (n, r): the samples themselves, or L of K = LLᵀ; no column of ones."""
+        if self.is_linear:
+            return self.X
+        offset = 1.0 if self.intercept == "penalised" else 0.0
+        return pivoted_cholesky(self.gram.dense() - offset)
+
+    @cached_property
+    def coordinates(self) -> Matrix:
+        """The coordinates to compute with: centred where that is allowed."""
+        if self.is_linear and self.origin is not None:
+            return self.rows
+        if self.is_linear or self.intercept == "penalised" or self.centred is self.gram:
+            return self.textbook_coordinates
+        return pivoted_cholesky(self.centred.dense())
+
+
+def with_ones(X: Matrix) -> Matrix:
+    """X (n, d) with a column of ones behind it: (n, d + 1)."""
+    ones = np.ones((X.shape[0], 1))
+    return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+
+
+def doubly_centred(K: FloatArray) -> FloatArray:
+    """HKH with H = I − 11ᵀ/n: (n, n)."""
+    row = K.mean(axis=0)
+    H: FloatArray = K - row
+    H -= row[:, None]
+    H += row.mean()
+    return H
+
+
+def is_psd(K: FloatArray, tolerance: float) -> bool:
+    """Whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
+    shifted = K.copy()
+    shifted[np.diag_indices_from(shifted)] += tolerance
+    return bool(lapack.dpotrf(shifted, lower=0, overwrite_a=1)[1] == 0)
+
+
+def pivoted_cholesky(K: FloatArray) -> FloatArray:
+    """L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
+
+    Notes
+    -----
+    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii.
+    """
+    tolerance = len(K) * np.finfo(float).eps * float(K.diagonal().max())
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)
+    L = np.zeros((len(K), max(int(rank), 1)))
+    L[pivots - 1] = np.tril(factor)[:, : L.shape[1]]
+    return L

@@ -1,0 +1,299 @@
+"""The quadratic program: minimise ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub.
+
+Convention for multipliers, the same for every backend:
+
+    (QP.1)  Px + q + Gᵀz + Aᵀy + z_box = 0,  z ≥ 0,  z_box ≤ 0 at a lower bound and ≥ 0 at an upper one.
+
+Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.errors import DataError, ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.operators import Diagonal, Operator
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A named group of constraint rows.
+
+    Attributes
+    ----------
+    matrix : "G" or "A"
+        Inequalities Gx ≤ h or equalities Ax = b.
+    rows : slice
+        Which rows of that matrix.
+    formula : str
+        The constraint as a person writes it.
+    """
+
+    matrix: Literal["G", "A"]
+    rows: slice
+    formula: str
+
+
+@dataclass(frozen=True, eq=False)
+class QP:
+    """A convex quadratic program with named parts.
+
+    Parameters
+    ----------
+    P : Operator, shape (n, n)
+        Symmetric, positive semidefinite where it counts: that is the problem's business.
+    q : ndarray, shape (n,)
+    r : float
+        Constant in the objective.
+    G, h : (m, n) array or CSC array and (m,), or None
+    A, b : (p, n) array or CSC array and (p,), or None
+    lb, ub : ndarray, shape (n,), or None
+        May be infinite.
+    variables : mapping of name to slice
+    constraints : mapping of name to Rows
+    formula : str
+        The objective as a person writes it.
+    title : str
+        What this QP is.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, numbers that are not finite, lb > ub.
+    """
+
+    P: Operator
+    q: FloatArray
+    r: float = 0.0
+    G: Matrix | None = None
+    h: FloatArray | None = None
+    A: Matrix | None = None
+    b: FloatArray | None = None
+    lb: FloatArray | None = None
+    ub: FloatArray | None = None
+    variables: Mapping[str, slice] = field(default_factory=dict)
+    constraints: Mapping[str, Rows] = field(default_factory=dict)
+    formula: str = "½ xᵀPx + qᵀx"
+    title: str = "QP"
+
+    def __post_init__(self) -> None:
+        n = len(self.q)
+        if self.P.shape != (n, n):
+            raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
+        for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):
+            _check_rows(matrix, vector, n, names)
+        for name, bound in (("lb", self.lb), ("ub", self.ub)):
+            if bound is not None and bound.shape != (n,):
+                raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
+            if bound is not None and np.isnan(bound).any():
+                raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
+        if not np.isfinite(self.q).all():
+            raise DataError(f"q is not finite in entry {int(np.flatnonzero(~np.isfinite(self.q))[0])}")
+        if self.lb is not None and self.ub is not None and (self.lb > self.ub).any():
+            i = int(np.flatnonzero(self.lb > self.ub)[0])
+            raise DataError(f"lb > ub in entry {i}: {self.lb[i]:g} > {self.ub[i]:g}")
+        if not self.variables:
+            object.__setattr__(self, "variables", {"x": slice(0, n)})
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return len(self.q)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """lb and ub, (n,) each, infinite where there is none."""
+        return (
+            np.full(self.n, -np.inf) if self.lb is None else self.lb,
+            np.full(self.n, np.inf) if self.ub is None else self.ub,
+        )
+
+    def objective(self, x: FloatArray) -> float:
+        """½xᵀPx + qᵀx + r at x (n,)."""
+        return float(0.5 * (x @ (self.P @ x)) + self.q @ x + self.r)
+
+    def split(self, x: FloatArray) -> dict[str, FloatArray]:
+        """The named parts of x (n,)."""
+        return {name: x[part] for name, part in self.variables.items()}
+
+    def multiplier(self, name: str, z: FloatArray, y: FloatArray) -> FloatArray:
+        """The multipliers of the constraint group `name`, from those of all rows of G, z, and of A, y.
+
+        Raises
+        ------
+        UnknownOptionError
+            No group of that name.
+        """
+        if name not in self.constraints:
+            raise UnknownOptionError(f"no constraint group {name!r}; {nearest(name, self.constraints)}")
+        group = self.constraints[name]
+        return (z if group.matrix == "G" else y)[group.rows]
+
+    def lifted(self) -> QP:
+        """The equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
+
+        Returns
+        -------
+        QP
+            P = diag(d, 1), with the rows Zᵀx − v = 0 added to A under the name "lift".
+
+        Raises
+        ------
+        UnsupportedError
+            P has no known factor.
+        """
+        factor = self.P.factor()
+        if factor is None:
+            raise UnsupportedError(f"P ({self.P.describe()}) has no factor to lift by; use the QP as it is")
+        Z, d = factor
+        k = Z.shape[1]
+        lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
+        wide_A = lift if self.A is None else sp.vstack([_widen(self.A, k), lift], format="csc")
+        known = 0 if self.A is None else self.A.shape[0]
+        lb, ub = self.bounds
+        return QP(
+            P=Diagonal(np.concatenate([d, np.ones(k)])),
+            q=np.concatenate([self.q, np.zeros(k)]),
+            r=self.r,
+            G=None if self.G is None else _widen(self.G, k),
+            h=self.h,
+            A=wide_A,
+            b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
+            lb=np.concatenate([lb, np.full(k, -np.inf)]),
+            ub=np.concatenate([ub, np.full(k, np.inf)]),
+            variables={**self.variables, "v": slice(self.n, self.n + k)},
+            constraints={**self.constraints, "lift": Rows("A", slice(known, known + k), "v = Zᵀx")},
+            formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx",
+            title=f"{self.title}, lifted",
+        )
+
+    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
+        """The QP in x̃ with x = s∘x̃ a block of variables at a time, objective and rows times constants.
+
+        Parameters
+        ----------
+        variables : mapping of name to float
+            s for each block; 1 where absent.
+        rows : mapping of name to float
+            Factors of the constraint groups; 1 where absent.
+        objective : float
+            Factor of the objective.
+
+        Raises
+        ------
+        ParameterError
+            A factor that is not positive and finite.
+        """
+        if not all(f > 0 and np.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
+            raise ParameterError(f"scales must be positive and finite: {dict(variables)}, {dict(rows)}, {objective}")
+        s, g, a = self.scales(variables, rows)
+        return QP(
+            P=self.P.congruence(np.sqrt(objective) * s),
+            q=objective * s * self.q,
+            r=objective * self.r,
+            G=_scale_matrix(self.G, g, s),
+            h=None if self.h is None else g * self.h,
+            A=_scale_matrix(self.A, a, s),
+            b=None if self.b is None else a * self.b,
+            lb=None if self.lb is None else self.lb / s,
+            ub=None if self.ub is None else self.ub / s,
+            variables=self.variables,
+            constraints=self.constraints,
+            formula=self.formula,
+            title=f"{self.title}, scaled",
+        )
+
+    def scales(
+        self, variables: Mapping[str, float], rows: Mapping[str, float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The factors of every variable (n,), row of G (m,) and row of A (p,)."""
+        s = np.ones(self.n)
+        for name, part in self.variables.items():
+            s[part] = variables.get(name, 1.0)
+        g = np.ones(0 if self.h is None else len(self.h))
+        a = np.ones(0 if self.b is None else len(self.b))
+        for name, group in self.constraints.items():
+            (g if group.matrix == "G" else a)[group.rows] = rows.get(name, 1.0)
+        return s, g, a
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of P's data, the vectors and the constraint matrices, in bytes."""
+        vectors = [v.nbytes for v in (self.q, self.h, self.b, self.lb, self.ub) if v is not None]
+        return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
+
+    def __str__(self) -> str:
+        lines = [self.title, f"  minimise    {self.formula}"]
+        wanted = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
+        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
+               if (text := self._box_text(name, part))]
+        lead = "  subject to  "
+        for text, name, count in wanted + box:
+            lines.append(f"{lead}{text:<34}{name:<10}{count:>8} row{'s' if count != 1 else ''}")
+            lead = " " * len(lead)
+        listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
+        lines.append(f"  variables   {self.n}: {listing}")
+        lines.append(f"  P           {self.n} × {self.n}, {self.P.describe()}")
+        for name, matrix in (("G", self.G), ("A", self.A)):
+            if matrix is not None:
+                nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+                kind = "sparse" if sp.issparse(matrix) else "dense"
+                lines.append(f"  {name}           {matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros")
+        lines.append(f"  memory      {_human(self.nbytes)}")
+        return "\n".join(lines)
+
+    def _box_text(self, name: str, part: slice) -> str:
+        lb, ub = (bound[part] for bound in self.bounds)
+        if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
+            return ""
+        low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
+        high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
+        return f"{low}{name}{high}"
+
+
+def _entry(bound: FloatArray, letter: str) -> str:
+    return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
+
+
+def _human(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _nbytes(matrix: Matrix) -> int:
+    if sp.issparse(matrix):
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return int(matrix.nbytes)
+
+
+def _check_rows(matrix: Matrix | None, vector: FloatArray | None, n: int, names: tuple[str, str]) -> None:
+    if (matrix is None) != (vector is None):
+        raise DataError(f"{names[0]} and {names[1]} go together: give both or neither")
+    if matrix is None or vector is None:
+        return
+    if matrix.ndim != 2 or matrix.shape != (len(vector), n):
+        raise DataError(f"{names[0]} has shape {matrix.shape} where ({len(vector)}, {n}) is expected")
+    values = matrix.data if sp.issparse(matrix) else matrix
+    if not (np.isfinite(values).all() and np.isfinite(vector).all()):
+        raise DataError(f"{names[0]} or {names[1]} holds a number that is not finite")
+
+
+def _widen(matrix: Matrix, k: int) -> Matrix:
+    return sp.hstack([sp.csc_array(matrix), sp.csc_array((matrix.shape[0], k))], format="csc")
+
+
+def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) -> Matrix | None:
+    if matrix is None:
+        return None
+    if sp.issparse(matrix):
+        return sp.csc_array(sp.diags_array(rows) @ matrix @ sp.diags_array(columns))
+    return rows[:, None] * matrix * columns

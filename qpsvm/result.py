@@ -1,0 +1,288 @@
+"""What comes back: the solver's answer to a QP, and the library's answer to an SVM. Both measure themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm import kkt
+from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.errors import NoWeightVectorError, QPSVMError, SolverError
+from qpsvm.model import Model
+from qpsvm.qp import QP
+
+
+class Status(StrEnum):
+    """How a solve ended. Each member carries a sentence: what happened, and what to try."""
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Status:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+    OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
+    INACCURATE = (
+        "inaccurate",
+        "The solver stopped, but the certified gap is above the tolerance: leave polish=True, tighten the solver's own "
+        "tolerances, or choose another backend.",
+    )
+    INFEASIBLE = (
+        "infeasible",
+        "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",
+    )
+    UNBOUNDED = "unbounded", "The objective has no lower bound: check that P is positive semidefinite."
+    ITERATION_LIMIT = (
+        "iteration_limit",
+        "The iteration limit came first: raise max_iter, or start with better scaled data.",
+    )
+    TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
+    NUMERICAL_ERROR = (
+        "numerical_error",
+        "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",
+    )
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Solver(NamedTuple):
+    """The solver behind a result, in its own words."""
+
+    name: str
+    version: str
+    status: str
+
+
+@dataclass(frozen=True, eq=False)
+class QPSolution:
+    """A solver's answer to a QP, in the units of that QP and the signs of (QP.1).
+
+    Attributes
+    ----------
+    qp : QP
+    status : Status
+        What the solver claims, translated; nothing here is certified.
+    x, z_box : ndarray, shape (n,), or None
+        None where the solver gave no point.
+    y : ndarray, shape (p,)
+    z : ndarray, shape (m,)
+    solver : Solver
+        Name, version and raw status.
+    iterations : int or None
+    solve_time : float
+        Seconds inside the solver.
+    v : ndarray or None
+        Zᵀx of a solver that works in the lifted form: for the dual of a linear SVM, an explicit w.
+    """
+
+    qp: QP
+    status: Status
+    solver: Solver
+    x: FloatArray | None = None
+    y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    z: FloatArray = field(default_factory=lambda: np.zeros(0))
+    z_box: FloatArray | None = None
+    iterations: int | None = None
+    solve_time: float = 0.0
+    v: FloatArray | None = None
+
+    def _point(self) -> tuple[FloatArray, FloatArray]:
+        if self.x is None or self.z_box is None:
+            raise SolverError(f"{self.solver.name} returned no point to measure ({self.solver.status})")
+        return self.x, self.z_box
+
+    @property
+    def objective(self) -> float:
+        """½xᵀPx + qᵀx + r at x."""
+        return self.qp.objective(self._point()[0])
+
+    def primal_residual(self) -> float:
+        """Largest violation of a constraint, measured here."""
+        return kkt.primal_residual(self.qp, self._point()[0])
+
+    def dual_residual(self) -> float:
+        """Largest entry of (QP.1)'s left-hand side, measured here."""
+        x, z_box = self._point()
+        return kkt.dual_residual(self.qp, x, self.y, self.z, z_box)
+
+    def complementarity(self) -> float:
+        """Largest product of a multiplier and its slack, measured here."""
+        x, z_box = self._point()
+        return kkt.complementarity(self.qp, x, self.z, z_box)
+
+    def duality_gap(self) -> float:
+        """|primal − dual objective|, measured here."""
+        x, z_box = self._point()
+        return kkt.duality_gap(self.qp, x, self.y, self.z, z_box)
+
+
+KINDS = ("peripheral", "margin", "violator")
+
+
+@dataclass(frozen=True, eq=False)
+class SVMResult:
+    """A solved SVM, with the proof of how well it is solved. Every array is indexed by the caller's rows.
+
+    Attributes
+    ----------
+    status : Status
+        `optimal` exactly when the certified gap is within the tolerance; compares equal to its name as text.
+    alpha : ndarray, shape (n,)
+        Dual variables, feasible.
+    b, b_interval : float, (float, float)
+        Intercept, and every intercept that is as good.
+    rho : float
+        Margin level: the margin is y f = rho. 1 except in the ν-SVM.
+    xi : ndarray, shape (n,)
+        Slack (rho − y f)₊.
+    primal, dual, gap : float
+        Certified values, primal ≥ optimum ≥ dual, and (primal − dual)/max(|primal|, |dual|).
+    solver_gap : float
+        The same relative gap for the point that the solver returned, before polishing.
+    kind : ndarray of int8, shape (n,)
+        0 peripheral, 1 on the margin, 2 at the bound.
+    yf, upper, terms : ndarray, shape (n,)
+        y_i f(x_i), C_i, and the row's share of the gap in the units of the objective (CERT.1).
+    backend, form : str
+    iterations : int or None
+    build_time, solve_time : float
+        Seconds to build and compile the QP, and inside the solver.
+    solver : Solver
+        Name, version and the raw status that the solver reported.
+    model : Model
+        The decision function on its own.
+    title, message : str
+        What was solved, and what else a user should know, or "".
+    error : QPSVMError or None
+        What `solve(check=True)` raises: for a hard margin that cannot be had, the proof.
+    """
+
+    status: Status
+    alpha: FloatArray
+    b: float
+    b_interval: tuple[float, float]
+    rho: float
+    xi: FloatArray
+    primal: float
+    dual: float
+    gap: float
+    solver_gap: float
+    kind: NDArray[np.int8]
+    yf: FloatArray
+    upper: FloatArray
+    terms: FloatArray
+    backend: str
+    form: str
+    iterations: int | None
+    build_time: float
+    solve_time: float
+    solver: Solver
+    model: Model
+    title: str
+    message: str = ""
+    error: QPSVMError | None = None
+
+    @cached_property
+    def support(self) -> IntArray:
+        """Rows with α > 0: on the margin or at the bound."""
+        return np.flatnonzero(self.kind > 0)
+
+    @cached_property
+    def on_margin(self) -> IntArray:
+        """Rows with 0 < α < C, which lie on the margin."""
+        return np.flatnonzero(self.kind == 1)
+
+    @cached_property
+    def at_bound(self) -> IntArray:
+        """Rows with α = C, inside the margin or violating it."""
+        return np.flatnonzero(self.kind == 2)
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vector of a linear machine, (d,).
+
+        Raises
+        ------
+        NoWeightVectorError
+            The kernel is not linear: w lives in the kernel's feature space.
+        """
+        if self.model.w is None:
+            raise NoWeightVectorError(
+                f"w = Σ α_i y_i φ(x_i) is a vector in the feature space of {self.model.kernel}, not in the space of "
+                "the samples; use decision_function(X), or Linear() as kernel"
+            )
+        return self.model.w
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The two labels, in sort order."""
+        return self.model.classes
+
+    @cached_property
+    def kkt(self) -> NDArray[np.void]:
+        """One row a sample: alpha, xi, eta = C − α, yf, kind, and the residual: its share of the relative gap."""
+        table = np.empty(
+            len(self.alpha),
+            dtype=[("alpha", "f8"), ("xi", "f8"), ("eta", "f8"), ("yf", "f8"), ("kind", "U10"), ("residual", "f8")],
+        )
+        scale = max(abs(self.primal), abs(self.dual))
+        table["alpha"], table["xi"], table["yf"] = self.alpha, self.xi, self.yf
+        table["eta"] = self.upper - self.alpha
+        table["kind"] = np.array(KINDS)[self.kind]
+        table["residual"] = self.terms / scale if scale > 0 and np.isfinite(scale) else self.terms
+        return table
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """f(x) for each row of X (m, d): see `Model.decision_function`."""
+        return self.model.decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of X (m, d): see `Model.predict`."""
+        return self.model.predict(X)
+
+    def save(self, path: str | Path) -> None:
+        """Write the decision function to an .npz file: see `Model.save`; `qpsvm.load` reads it back."""
+        self.model.save(path)
+
+    def summary(self) -> str:
+        """The result in a few lines, as a person would report it."""
+        low, high = self.b_interval
+        width = high - low
+        spread = "" if width <= 1e-9 * max(1.0, abs(self.b)) else f"   any b in [{low:.6g}, {high:.6g}] is as good"
+        steps = "" if self.iterations is None else f", {self.iterations} iterations"
+        lines = [
+            self.title,
+            f"  status      {self.status}: {self.status.sentence}",
+            f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
+            f"  gap         {self.gap:.2g} relative, certified (the solver's own point: {self.solver_gap:.2g})",
+            f"  vectors     {len(self.support)} support = {len(self.on_margin)} on the margin + {len(self.at_bound)} "
+            f"at the bound, of {len(self.alpha)}",
+            f"  intercept   b = {self.b:.10g}{spread}",
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
+            f"{self.solver.status!r}",
+            f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
+        ]
+        if self.rho != 1.0:
+            lines.insert(5, f"  margin      rho = {self.rho:.10g}")
+        if self.message:
+            lines.append(f"  note        {self.message}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SVMResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors "
+            f"({len(self.on_margin)} on the margin), {self.backend}/{self.form}>"
+        )
+
+
+def _seconds(t: float) -> str:
+    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"
