@@ -178,18 +178,26 @@ def _schur_solve(A: FloatArray, factor: FloatArray, B: FloatArray, r: FloatArray
         return solution
 
     AB = solve(B) if m else B
-    schur = B.T @ AB
+    pseudo_inverse = _pseudo_inverse(B.T @ AB)
 
     def once(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = solve(top)
         if not m:
             return x, bottom
-        mu = lstsq(schur, B.T @ x - bottom, cond=RANK_TOLERANCE, check_finite=False)[0]
+        mu = pseudo_inverse @ (B.T @ x - bottom)
         return x - AB @ mu, mu
 
     x, mu = once(r, s)
     dx, _ = once(r - A @ x - B @ mu, s - B.T @ x)
     return x + dx
+
+
+def _pseudo_inverse(S: FloatArray) -> FloatArray:
+    """Of a small positive semidefinite S (m, m): a row of E may be absent among the free vectors."""
+    if len(S) == 1:
+        return np.array([[1.0 / S[0, 0] if S[0, 0] > 0 else 0.0]])
+    inverse: FloatArray = np.asarray(np.linalg.pinv(S, rcond=RANK_TOLERANCE, hermitian=True), dtype=np.float64)
+    return inverse
 
 
 def _least_squares(A: FloatArray, B: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:

@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from qpsvm.arrays import as_positive
@@ -73,9 +74,18 @@ def stopped(reason: str) -> tuple[Status, str]:
     return STOPPED[reason], reason.replace("_", " ")
 
 
+@cache
+def installed_version(package: str) -> str | None:
+    """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def built_in_version() -> str:
     """This library's version, for the solvers that are part of it."""
-    return importlib.metadata.version("qpsvm")
+    return installed_version("qpsvm") or "?"
 
 
 class SolverData(tuple[Any, ...]):
@@ -225,10 +235,7 @@ class Backend(ABC):
 
     def version(self) -> str | None:
         """Version of the installed package, None where it is missing."""
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        return installed_version(self.package)
 
     def require(self) -> None:
         """Check that the package is installed.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import IntArray, Matrix
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.errors import DataError
 from qpsvm.operators import Diagonal, LowRank, Operator
@@ -57,8 +57,8 @@ def _data(qp: QP) -> SolverData:
     return SolverData(
         P=_quadratic(qp.P),
         q=matrix(qp.q),
-        G=None if G is None else _sparse(G),
-        h=None if h is None else matrix(h),
+        G=G,
+        h=h,
         A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
         b=None if qp.b is None else matrix(qp.b),
     )
@@ -70,22 +70,32 @@ def _bounded(qp: QP) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
 
 
-def _inequalities(qp: QP) -> tuple[Matrix, FloatArray] | tuple[None, None]:
-    """All inequalities as rows ≤ right-hand side: G, then −x ≤ −lb, then x ≤ ub."""
+def _inequalities(qp: QP) -> tuple[Any, Any] | tuple[None, None]:
+    """All inequalities as rows ≤ right-hand side: G, then −x ≤ −lb, then x ≤ ub, as a sparse and a dense matrix."""
+    from cvxopt import matrix, spmatrix
+
     low, high = _bounded(qp)
     lb, ub = qp.bounds
-    blocks, sides = [], []
+    values, rows, columns, sides = [np.zeros(0)], [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], []
+    count = 0
     if qp.G is not None and qp.h is not None:
-        blocks.append(sp.coo_array(qp.G))
+        coo = sp.coo_array(qp.G)
+        values.append(coo.data)
+        rows.append(coo.coords[0])
+        columns.append(coo.coords[1])
         sides.append(qp.h)
+        count = len(qp.h)
     for index, sign, bound in ((low, -1.0, lb), (high, 1.0, ub)):
         if len(index):
-            entries = (np.full(len(index), sign), (np.arange(len(index)), index))
-            blocks.append(sp.coo_array(entries, shape=(len(index), qp.n)))
+            values.append(np.full(len(index), sign))
+            rows.append(np.arange(count, count + len(index)))
+            columns.append(index)
             sides.append(sign * bound[index])
-    if not blocks:
+            count += len(index)
+    if not count:
         return None, None
-    return sp.vstack(blocks, format="coo"), np.concatenate(sides)
+    triplets = (np.concatenate(values), *(np.concatenate(k).astype(np.int64) for k in (rows, columns)))
+    return spmatrix(*triplets, size=(count, qp.n)), matrix(np.concatenate(sides))
 
 
 def _quadratic(P: Operator) -> Any:

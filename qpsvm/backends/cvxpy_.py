@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray
-from qpsvm.backends.base import Backend, Compiled, Limits
+from qpsvm.backends.base import Backend, Compiled, Limits, installed_version
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.operators import Diagonal
 from qpsvm.qp import QP
@@ -222,11 +222,4 @@ def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:
 
 
 def _version(solver: str) -> str:
-    import importlib.metadata
-
-    for package in (solver.lower(), "cvxpy"):
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return "?"
+    return installed_version(solver.lower()) or installed_version("cvxpy") or "?"

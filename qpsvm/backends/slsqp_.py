@@ -46,7 +46,9 @@ class SlsqpBackend(Backend):
 
 
 def _dense(matrix: Matrix | None) -> FloatArray | None:
-    dense: FloatArray | None = matrix.toarray() if sp.issparse(matrix) else matrix
+    if matrix is None:
+        return None
+    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
     return dense
 
 

@@ -36,7 +36,7 @@ from qpsvm.kernels import Linear
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
-from qpsvm.problems.hinge import balance_group, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.hinge import alpha_scale, balance_group, hinge_certificate, margin_group, margin_rows
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import SVMResult
@@ -118,7 +118,7 @@ class CSVM(Problem):
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        s = min(1.0 / self.space.scale, float(self.upper.mean()))  # the size of α, whichever limits it
+        s = alpha_scale(self.space, self.upper)
         if form == "dual":
             return {"alpha": s}, {"balance": 1.0 / s}, 1.0 / s
         return {"w": float(np.sqrt(s))}, {}, 1.0 / s

@@ -23,6 +23,15 @@ from qpsvm.certificate import (
 from qpsvm.problems.space import FeatureSpace
 from qpsvm.qp import Rows
 
+#: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
+LARGEST_BOX = 1e3
+
+
+def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
+    """The unit of α to hand a solver: 1/κ or C, whichever limits α, but at least C/1000."""
+    C = float(upper.mean())
+    return max(min(1.0 / space.scale, C), C / LARGEST_BOX)
+
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:

@@ -29,7 +29,7 @@ from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
-from qpsvm.problems.hinge import balance_group, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.hinge import alpha_scale, balance_group, hinge_certificate, margin_group, margin_rows
 from qpsvm.problems.space import Intercept, PSDRule
 from qpsvm.qp import QP
 
@@ -117,7 +117,7 @@ class PrimalHinge(Problem):
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        s = min(1.0 / self.space.scale, float(self.upper.mean()))
+        s = alpha_scale(self.space, self.upper)
         t = 1.0 / (s * self.lam)
         if form == "dual":
             return {"alpha": s}, {"balance": 1.0 / s}, t

@@ -104,17 +104,19 @@ class FeatureSpace:
     @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
+        if self.is_linear:
+            return LowRank(with_ones(self.X) if self.intercept == "penalised" else self.X)
         return self._treated.gram
 
-    @property
+    @cached_property
     def centred(self) -> Operator:
         """The Gram matrix to compute with: (n, n)."""
-        return self._treated.centred
+        return LowRank(self.rows) if self.is_linear else self._treated.centred
 
     @property
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
-        return self._treated.shift
+        return 0.0 if self.is_linear else self._treated.shift
 
     @cached_property
     def scale(self) -> float:
@@ -126,9 +128,7 @@ class FeatureSpace:
 
     @cached_property
     def _treated(self) -> Treated:
-        if self.is_linear:
-            textbook = LowRank(with_ones(self.X) if self.intercept == "penalised" else self.X)
-            return Treated(textbook, LowRank(self.rows))
+        """The Gram matrix of a kernel that is not linear, after the psd rule."""
         offset = 1.0 if self.intercept == "penalised" else 0.0
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
@@ -184,13 +184,13 @@ class FeatureSpace:
         Plane
             Its b is what the centring took away (to be added to a free b), or the whole penalised intercept.
         """
-        projector = self._treated.projector
-        coef = factor * (beta if projector is None else projector @ beta)
         if w is not None:
-            w = factor * w
+            w, coef = factor * w, factor * beta
             if self.intercept == "penalised":
                 return Plane(coef, w[:-1], float(w[-1]))
             return Plane(coef, w, 0.0 if self.origin is None else -float(self.origin @ w))
+        projector = self._treated.projector
+        coef = factor * (beta if projector is None else projector @ beta)
         if self.intercept == "penalised":
             return Plane(coef, None, float(coef.sum()))
         if self.centred is not self.gram:
