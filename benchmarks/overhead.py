@@ -80,7 +80,8 @@ def main() -> None:
         for name, direct in (("cvxopt", cvxopt_directly), ("osqp", osqp_directly)):
             alone, library = medians(direct, through_library(name), n, runs)
             more = library - alone
-            print(f"{name:<9}{n:>6}{1e3 * alone:>9.2f} ms{1e3 * library:>9.2f} ms{1e3 * more:>9.2f} ms{library / alone:>8.2f}")
+            figures = "".join(f"{1e3 * seconds:>9.2f} ms" for seconds in (alone, library, more))
+            print(f"{name:<9}{n:>6}{figures}{library / alone:>8.2f}")
     X, y = data(100_000, 50)
     tracemalloc.start()
     start = time.perf_counter()

@@ -57,7 +57,8 @@ def test_solve_prints_the_summary_saves_and_predicts_the_same(capsys, table, tmp
 @pytest.mark.parametrize("variant", ["c", "nu", "hinge"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
 def test_every_variant_and_kernel_solves(capsys, table, variant, kernel):
-    code, out, _ = run(capsys, "solve", table, "--target", "kind", "--drop", "id", "--variant", variant, "--kernel", kernel)
+    options = ["--variant", variant, "--kernel", kernel]
+    code, out, _ = run(capsys, "solve", table, "--target", "kind", "--drop", "id", *options)
     assert code == 0
     assert "optimal" in out
 
@@ -90,21 +91,22 @@ def test_one_label_against_the_rest(capsys, tmp_path):
     assert "0, 1, 2" in err
 
 
+SOLVE = ("solve", "{table}", "--target", "kind", "--drop", "id")
 WRONG = {
     "no file": (["solve", "nowhere.csv"], "nowhere.csv"),
     "no target": (["solve", "{table}"], "--target"),
     "unknown target": (["solve", "{table}", "--target", "kin"], "'kind'"),
-    "unknown backend": (["solve", "{table}", "--target", "kind", "--drop", "id", "--backend", "cvxop"], "'cvxopt'"),
-    "negative C": (["solve", "{table}", "--target", "kind", "--drop", "id", "--C", "-1"], "C must be positive"),
-    "bad gamma": (["solve", "{table}", "--target", "kind", "--drop", "id", "--kernel", "rbf", "--gamma", "x"], "gamma"),
-    "large nu": (["solve", "{table}", "--target", "kind", "--drop", "id", "--variant", "nu", "--nu", "1.5"], "nu"),
+    "unknown backend": ([*SOLVE, "--backend", "cvxop"], "'cvxopt'"),
+    "negative C": ([*SOLVE, "--C", "-1"], "C must be positive"),
+    "bad gamma": ([*SOLVE, "--kernel", "rbf", "--gamma", "x"], "gamma"),
+    "large nu": ([*SOLVE, "--variant", "nu", "--nu", "1.5"], "nu"),
     "time limit": (
-        ["solve", "{table}", "--target", "kind", "--drop", "id", "--backend", "cvxopt", "--time-limit", "1"],
+        [*SOLVE, "--backend", "cvxopt", "--time-limit", "1"],
         "time_limit",
     ),
     "no model": (["predict", "nowhere.npz", "{table}"], "nowhere.npz"),
     "not a model": (["predict", "{table}", "{table}"], "not a model"),
-    "cannot write": (["solve", "{table}", "--target", "kind", "--drop", "id", "--save", "/nowhere/m.npz"], "cannot write"),
+    "cannot write": ([*SOLVE, "--save", "/nowhere/m.npz"], "cannot write"),
 }
 
 

@@ -471,7 +471,8 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_array_equal(read_like(path, table.encoding).X, table.X)
-    monkeypatch.setattr(files, "DENSE_LIMIT", 11)
+    for module in ("encoding", "sheet"):
+        monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
     with pytest.raises(ParameterError, match="cannot be standardised"):
@@ -481,7 +482,8 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
 def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(PETS)
     expected = read_table(path, target="label")
-    monkeypatch.setattr(files, "DENSE_LIMIT", 11)
+    for module in ("encoding", "sheet"):
+        monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     table = read_table(path, target="label")
     assert sp.issparse(table.X)
     np.testing.assert_array_equal(table.X.toarray(), expected.X)
@@ -628,11 +630,11 @@ def test_every_file_is_told_apart() -> None:
     real("heart_scale")
     for path in DATA.iterdir():
         if path.suffix != ".md" and path.stat().st_size < 100_000:
-            content = files._read_bytes(path)
-            assert files._format(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
+            content = files.read_bytes(path)
+            assert files.format_of(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
 
 
 def test_importing_loads_no_scikit_learn() -> None:
     code = "import sys, qpsvm.files; sys.exit('sklearn' in sys.modules)"
-    root = Path(files.__file__).resolve().parents[1]
+    root = Path(files.__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root).returncode == 0

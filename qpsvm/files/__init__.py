@@ -1,0 +1,107 @@
+"""Read a CSV or LIBSVM file into samples and labels, and later another file in the same way.
+
+A LIBSVM line is `label index:value index:value ...`; a CSV file has a header line, and commas, semicolons or tabs
+between its cells. The content tells which it is, and whether it is packed by xz, gzip or bzip2. A CSV column of numbers
+is one feature; any other column is one 0/1 feature for each of its categories. Lines are counted from 1, as in editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from qpsvm.errors import DataError, FileFormatError, ParameterError
+from qpsvm.files.encoding import Column, Encoding, FilePath, Table, as_dense, moments, standardised
+from qpsvm.files.libsvm import read_libsvm
+from qpsvm.files.raw import MISSING, format_of, numbers, read_bytes
+from qpsvm.files.sheet import column_of, encode, feature_columns, labels_of, parse
+
+__all__ = ["MISSING", "Column", "Encoding", "Table", "read_like", "read_table"]
+
+
+def read_table(
+    path: FilePath,
+    *,
+    target: str | None = None,
+    drop: Sequence[str] = (),
+    drop_missing: bool = False,
+    standardise: bool = False,
+) -> Table:
+    """Read a CSV or LIBSVM file.
+
+    Parameters
+    ----------
+    path : path
+        The file, possibly compressed by xz, gzip or bzip2.
+    target : str, optional
+        CSV: the column of labels, required. A LIBSVM file has its labels in front.
+    drop : sequence of str
+        CSV: columns that are not used.
+    drop_missing : bool
+        Drop the rows with a missing value in a column that is used, instead of refusing the file.
+    standardise : bool
+        Give every feature mean 0 and standard deviation 1 (a constant one: only mean 0).
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    FileFormatError
+        Not text, damaged, a row of another length, a malformed line, no rows.
+    DataError
+        A missing or infinite value, no column left, a column that identifies rows, decimal commas.
+    ParameterError
+        No target for CSV, target or drop for LIBSVM, or a sparse matrix too large to be standardised.
+    UnknownOptionError
+        `target` or `drop` names no column.
+    """
+    content, drop = read_bytes(path), (drop,) if isinstance(drop, str) else tuple(drop)
+    if format_of(content) == "libsvm":
+        for option, given in (("target", target is not None), ("drop", bool(drop))):
+            if given:
+                raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
+        X, y, first, dropped = read_libsvm(path, content, drop_missing)
+        table = Table(X, y, Encoding("libsvm", None, (), X.shape[1], first_index=first), dropped)
+    else:
+        sheet = parse(path, content)
+        names = feature_columns(sheet, target, drop)
+        sheet, dropped = sheet.without_missing([*names, str(target)], drop_missing)
+        columns = tuple(column_of(sheet, name) for name in names)
+        text = numbers(sheet.cells(str(target))) is None
+        encoding = Encoding("csv", target, columns, sum(len(c.names) for c in columns), text_labels=text)
+        table = Table(encode(sheet, encoding), labels_of(sheet, encoding), encoding, dropped)
+    if standardise:
+        mean, scale = moments(as_dense(table.X, path))
+        table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
+    return standardised(table, path)
+
+
+def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False) -> Table:
+    """Read a further file as `read_table` read the one that `encoding` is from.
+
+    CSV columns are found by name, in any order; others are ignored. `y` is None if the target column is absent or
+    holds no value at all, as in a file that waits for its predictions.
+
+    Raises
+    ------
+    MissingFileError, FileFormatError, DataError, ParameterError
+        As in `read_table`; also for a file of the other format, a column that is absent, a category or a feature
+        index that the first file did not have.
+    """
+    content = read_bytes(path)
+    found = format_of(content) or encoding.format
+    if found != encoding.format:
+        raise FileFormatError(f"{path} is a {found} file, but the model was trained on a {encoding.format} file")
+    if encoding.format == "libsvm":
+        X, y, _, dropped = read_libsvm(path, content, drop_missing, encoding)
+        table = Table(X, y, encoding, dropped)
+    else:
+        sheet = parse(path, content)
+        used = [column.name for column in encoding.columns]
+        absent = [name for name in used if name not in sheet.header]
+        if absent:
+            raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+        labelled = encoding.target in sheet.header and not MISSING.issuperset(sheet.cells(str(encoding.target)))
+        sheet, dropped = sheet.without_missing([*used, str(encoding.target)] if labelled else used, drop_missing)
+        table = Table(encode(sheet, encoding), labels_of(sheet, encoding) if labelled else None, encoding, dropped)
+    return standardised(table, path)

@@ -1,0 +1,158 @@
+"""How a file's columns became features, and the table that they made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.errors import DataError, FileFormatError, ParameterError
+
+#: Largest n·d that is made dense where it need not be: 5e7 numbers are 400 MB.
+DENSE_LIMIT = 50_000_000
+
+FilePath = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One CSV column that is used: a number if `categories` is None, otherwise a 0/1 feature for each category."""
+
+    name: str
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features it becomes: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
+        return (self.name,) if self.categories is None else tuple(f"{self.name}={c}" for c in self.categories)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How a file's columns became features: enough to encode another file in the same way.
+
+    Attributes
+    ----------
+    format : str
+        `"csv"` or `"libsvm"`.
+    target : str or None
+        CSV: the column of labels.
+    columns : tuple of Column
+        CSV: the columns that are used, in the order of the features.
+    n_features : int
+        d, the width of the encoded matrix.
+    mean, scale : ndarray of shape (d,), or None
+        What standardising subtracts and then divides by.
+    text_labels : bool
+        CSV: the labels are text, even where another file's all look like numbers.
+    first_index : int
+        LIBSVM: the index of the first feature, 1, or 0 if the file has an index 0 (scikit-learn writes such files).
+    """
+
+    format: str
+    target: str | None
+    columns: tuple[Column, ...]
+    n_features: int
+    mean: FloatArray | None = None
+    scale: FloatArray | None = None
+    text_labels: bool = False
+    first_index: int = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the d features; for LIBSVM `x` and the file's index."""
+        if self.format == "csv":
+            return tuple(name for column in self.columns for name in column.names)
+        return tuple(f"x{j + self.first_index}" for j in range(self.n_features))
+
+    def to_json(self) -> str:
+        """Write as JSON text, which `from_json` reads back without loss."""
+        return json.dumps(asdict(self), default=lambda array: array.tolist())
+
+    @classmethod
+    def from_json(cls, text: str) -> Encoding:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        FileFormatError
+            Not JSON, or not of this form.
+        """
+        try:
+            fields = json.loads(text)
+            columns = (Column(c["name"], c["categories"] and tuple(c["categories"])) for c in fields["columns"])
+            moments = {key: fields[key] and np.array(fields[key], dtype=np.float64) for key in ("mean", "scale")}
+            encoding = cls(**{**fields, **moments, "columns": tuple(columns)})
+            width = len(encoding.names) if encoding.format == "csv" else encoding.n_features
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(f"this does not hold the encoding of a data file: {error!r}") from error
+        shapes = {None if m is None else m.shape for m in (encoding.mean, encoding.scale)}
+        known = encoding.format in ("csv", "libsvm")
+        if not known or encoding.n_features != width or shapes not in ({None}, {(width,)}):
+            raise FileFormatError("the encoding of the data file contradicts itself; save the model again")
+        return encoding
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Samples and labels from a file.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of float64, shape (n, d)
+        Samples: CSR from LIBSVM (and from a CSV file whose 0/1 features would be too large), dense if standardised.
+    y : ndarray of shape (n,), or None
+        Labels: integers if all are whole numbers, other numbers, or text. None if the file has none.
+    encoding : Encoding
+        How it was read.
+    dropped : int
+        How many rows were dropped for missing values.
+    """
+
+    X: Matrix
+    y: NDArray[Any] | None
+    encoding: Encoding
+    dropped: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the d features."""
+        return self.encoding.names
+
+
+def as_dense(X: Matrix, path: FilePath) -> FloatArray:
+    n, d = X.shape
+    if sp.issparse(X) and n * d > DENSE_LIMIT:
+        raise ParameterError(
+            f"{path}: {n} rows × {d} features cannot be standardised: subtracting the mean would fill in the zeros "
+            f"({8e-9 * n * d:.1f} GB); leave out standardise, or scale the file's columns without shifting them"
+        )
+    dense: FloatArray = X.toarray() if sp.issparse(X) else X
+    return dense
+
+
+def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (d,), by columns divided by their largest entry, whose squares stay in range."""
+    peak = np.abs(X).max(axis=0)
+    peak[peak == 0] = 1.0
+    mean, scale = peak * (X / peak).mean(axis=0), peak * (X / peak).std(axis=0)
+    constant = (X[0] == X).all(axis=0)
+    return np.where(constant, X[0], mean), np.where(constant | (scale == 0), 1.0, scale)
+
+
+def standardised(table: Table, path: FilePath) -> Table:
+    mean, scale = table.encoding.mean, table.encoding.scale
+    if mean is None or scale is None:
+        return table
+    with np.errstate(over="ignore"):
+        X = (as_dense(table.X, path) - mean) / scale
+    if not np.isfinite(X).all():
+        name = table.names[int(np.argwhere(~np.isfinite(X))[0, 1])]
+        raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
+    return replace(table, X=X)
