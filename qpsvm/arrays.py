@@ -21,6 +21,9 @@ IntArray: TypeAlias = NDArray[np.intp]
 #: A dense (n, d) array or a SciPy CSR array of the same meaning. SciPy has no types of its own.
 Matrix: TypeAlias = Any
 
+#: Values from here on overflow when they are squared.
+LARGEST_VALUE = 1e150
+
 
 def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
@@ -72,14 +75,24 @@ def _column_names(X: Any) -> Sequence[Any] | None:
 
 
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
-    try:
-        raw = np.asarray(X)
-    except ValueError as error:
-        raise DataError(f"{name} cannot be read as an array: {error}; are all rows equally long?") from None
+    raw = _raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:
         _blame_object_column(raw, name, labels)
     _check_numeric(raw.dtype, name)
-    return raw if raw.dtype == np.float64 else raw.astype(np.float64)
+    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
+        return raw if raw.dtype == np.float64 else raw.astype(np.float64)
+
+
+def _raw_array(values: Any, name: str) -> NDArray[Any]:
+    """As an array of whatever type; ragged and masked ones are refused."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        where = f"row {row}" + (f", column {column[0]}" if column else "")
+        raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name} cannot be read as an array: {error}; are all rows equally long?") from None
 
 
 def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
@@ -106,22 +119,28 @@ def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
 
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
+    """Refuse NaN, infinity, and numbers whose squares overflow: one pass, because the sum of squares shows them all."""
     values = matrix.data if sp.issparse(matrix) else matrix
-    if np.isfinite(np.add.reduce(values, axis=None)) or np.isfinite(values).all():
-        return
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.dot(flat, flat)):
+            return
+    good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good.all():  # many large numbers, whose squares only overflow together
+        good = np.abs(values) < np.abs(values).max()
     if sp.issparse(matrix):
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        bad = int(np.flatnonzero(~good)[0])
         row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
         value = values[bad]
     else:
-        row, column = (int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
+        row, column = (int(k) for k in np.argwhere(~good)[0])
         value = matrix[row, column]
-    count = int((~np.isfinite(values)).sum())
+    count = int((~good).sum())
     more = "" if count == 1 else f" (and {count - 1} more)"
-    raise DataError(
-        f"{name} has a {'NaN' if np.isnan(value) else 'infinite value'} in {_at(row, column, labels)}{more}; "
-        "impute or drop such rows first"
-    )
+    if np.isfinite(value):
+        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
+    kind = "NaN" if np.isnan(value) else "an infinite value"
+    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
 
 
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
@@ -148,7 +167,7 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     DataError
         Another length, NaN, one class only, more than two classes.
     """
-    labels = np.asarray(y)
+    labels = _raw_array(y, "y")
     if labels.ndim != 1:
         hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
         raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
@@ -156,13 +175,13 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
         raise DataError(f"y has {labels.shape[0]} labels but X has {n} rows")
     if labels.dtype.kind == "c":
         raise DataTypeError("y is complex; labels need a sort order")
+    missing = None
+    if labels.dtype.kind in "OMm":
+        missing = next((i for i, label in enumerate(labels) if _is_missing(label)), None)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(f"y has a NaN or infinite label in row {row}")
-    if labels.dtype == object:
-        missing = next((i for i, v in enumerate(labels) if v is None or v != v), None)
-        if missing is not None:
-            raise DataError(f"y has a missing label in row {missing}")
+        missing = int(np.flatnonzero(~np.isfinite(labels))[0])
+    if missing is not None:
+        raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
     try:
         classes = np.unique(labels)
     except TypeError:
@@ -173,6 +192,16 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
         raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
     signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
     return signs, classes
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and the missing values of pandas and of dates, which compare with nothing."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:
+        return False
 
 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
@@ -196,12 +225,14 @@ def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     """
     if sample_weight is None:
         return np.ones(len(y))
-    s = _as_real_vector(sample_weight, "sample_weight")
+    s = as_real_vector(sample_weight, "sample_weight")
     if s.shape != y.shape:
         raise DataError(f"sample_weight has shape {s.shape} where ({len(y)},) is expected")
     if not np.isfinite(s).all() or (s < 0).any():
         row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
         raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
+    if s.max() > LARGEST_VALUE / len(s):
+        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
     if not s.any():
         raise DataError("sample_weight is zero in every row; at least one positive weight a class is needed")
     for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
@@ -210,11 +241,21 @@ def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     return s
 
 
-def _as_real_vector(values: ArrayLike, name: str) -> FloatArray:
-    raw = np.asarray(values)
+def as_real_vector(values: Any, name: str) -> FloatArray:
+    """Check an array of real numbers, of any shape, and return it as float64.
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or objects.
+    DataError
+        Ragged or masked.
+    """
+    raw = _raw_array(values, name)
     if raw.dtype.kind not in "biuf":
         raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
-    return raw.astype(np.float64)
+    with np.errstate(over="ignore"):
+        return raw.astype(np.float64)
 
 
 def as_positive(value: Any, name: str) -> float:
@@ -247,7 +288,10 @@ def as_real(value: Any, name: str) -> float:
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
         raise ParameterTypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
     if not np.isfinite(number):
         raise ParameterError(f"{name} must be finite, got {value!r}")
     return number
@@ -265,12 +309,14 @@ def as_penalties(C: Any, n: int) -> FloatArray:
     ParameterError, ParameterTypeError
         Not positive and finite, or an array of another shape.
     """
-    if np.ndim(C) == 0:
+    if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
         return np.full(n, as_positive(C, "C"))
     try:
-        values = _as_real_vector(C, "C")
+        values = as_real_vector(C, "C")
     except DataTypeError as error:
         raise ParameterTypeError(str(error)) from None
+    except DataError as error:
+        raise ParameterError(str(error)) from None
     if values.shape != (n,):
         raise ParameterError(f"C must be a number or an array of shape ({n},), got shape {values.shape}")
     if not (np.isfinite(values) & (values > 0)).all():

@@ -159,7 +159,11 @@ def nearest(name: object, known: Iterable[str]) -> str:
         `did you mean 'tol'? known: ...`, or only the known names when none is near.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(str(name).lower(), [k.lower() for k in names], n=1, cutoff=0.5)
+    wanted = str(name).lower()
+    lowered = [k.lower() for k in names]
+    close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
+    close = close or [k for k in sorted(lowered, key=len, reverse=True) if wanted.startswith(k)]
+    close = close or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.5)
     listing = "known: " + ", ".join(names)
     if not close:
         return listing

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels import Kernel, UserKernel
 from qpsvm.operators import Operator, check_memory, rowwise, two_sided
@@ -58,11 +58,13 @@ class KernelGram(Operator):
 
     def _make(self) -> FloatArray:
         check_memory(*self.shape, "the Gram matrix")
-        K = self.kernel(self.X, self.X)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
+            K = self.kernel(self.X, self.X)
+            finite = bool(np.isfinite(K[-1] @ K).all())
         if isinstance(self.kernel, UserKernel):
             check_symmetric(K, f"the kernel {self.kernel}")
             K = (K + K.T) / 2
-        if not np.isfinite(K[-1] @ K).all():
+        if not finite:
             check_range(K, str(self.kernel))
         if self.offset:
             K += self.offset
@@ -143,5 +145,5 @@ def check_range(K: FloatArray, what: str) -> None:
         Where they overflow.
     """
     largest = float(np.abs(K).max())
-    if not largest < 1e150:
+    if not largest < LARGEST_VALUE:
         raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")

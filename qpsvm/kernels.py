@@ -25,6 +25,8 @@ Gamma = float | Literal["scale", "auto"]
 
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
 DISTANCE_ERROR = 1e-10
+#: Degrees up to which a power is made by repeated multiplication, which is faster than the general one.
+REPEATED_PRODUCTS = 8
 
 
 class Kernel(ABC):
@@ -107,6 +109,8 @@ class Polynomial(Kernel):
                     "use an integer degree, or a coef0 that keeps gamma*x.z + coef0 positive"
                 )
             return np.power(products, self.degree, out=products)
+        if self.degree > REPEATED_PRODUCTS:
+            return np.power(products, int(self.degree), out=products)
         power = products.copy()
         for _ in range(int(self.degree) - 1):
             power *= products
@@ -228,7 +232,10 @@ class UserKernel(Kernel):
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Call the function and check shape, type and finiteness of what it returns: (n, m)."""
-        values = np.asarray(self.function(X, Z))
+        try:
+            values = np.asarray(self.function(X, Z))
+        except ValueError as error:
+            raise DataError(f"the kernel {self} failed, or returned rows of unequal length: {error}") from error
         expected = (X.shape[0], Z.shape[0])
         if values.shape != expected:
             raise DataError(

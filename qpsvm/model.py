@@ -165,13 +165,21 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Mod
         vectors = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
     else:
         vectors = arrays.get("vectors", np.zeros((0, header["n_features"])))
+    coef, classes, b, w = arrays["coef"], arrays["classes"], float(arrays["b"]), arrays.get("w")
+    width = int(header["n_features"])
+    fits = w.shape == (width,) if w is not None else len(coef) == vectors.shape[0]
+    if w is None and header["kernel"] != "precomputed":
+        fits = fits and vectors.shape[1] == width
+    numbers = [np.array(b), coef, *([] if w is None else [w])]
+    if not fits or classes.shape != (2,) or not all(np.isfinite(v).all() for v in numbers):
+        raise ValueError("its arrays do not fit together")
     return Model(
         kernel=SAVED_KERNELS[header["kernel"]](**header["parameters"]),
-        classes=arrays["classes"],
-        b=float(arrays["b"]),
-        coef=arrays["coef"],
+        classes=classes,
+        b=b,
+        coef=coef,
         vectors=vectors,
-        w=arrays.get("w"),
-        n_features=int(header["n_features"]),
+        w=w,
+        n_features=width,
         metadata=header["metadata"],
     )

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, Matrix
-from qpsvm.errors import DataError, ParameterError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.operators import Diagonal, Operator
+from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.operators import Dense, Diagonal, Operator
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,11 @@ class QP:
     title: str = "QP"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.P, Operator):
+            raise ParameterTypeError(f"P must be an Operator such as operators.Dense(P), got {type(self.P).__name__}")
         n = len(self.q)
+        if isinstance(self.P, Dense) and not np.isfinite(self.P.matrix).all():
+            raise DataError("P holds a number that is not finite")
         if self.P.shape != (n, n):
             raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
         for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):

@@ -7,10 +7,12 @@ import warnings
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from qpsvm import backends
 from qpsvm.arrays import as_positive
 from qpsvm.backends.base import Backend, Compiled, Limits
-from qpsvm.errors import InaccurateWarning, ParameterError, SolverError, UnsupportedError
+from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnsupportedError
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
@@ -44,9 +46,12 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     MissingExtraError
         The backend's package is not installed.
     """
+    if not isinstance(qp, QP):
+        raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
     return backends.get(backend).compile(qp)
 
 
+@np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")  # what is not finite is looked for
 def solve(
     problem: Problem,
     backend: str = "auto",
@@ -105,7 +110,7 @@ def solve(
         The certified gap is above `tol` (`check=True`).
     """
     if not isinstance(problem, Problem):
-        raise ParameterError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     chosen, wanted = _choose(problem, backend, form)
     limits = Limits(None if chosen.tightens else tol, max_iter, time_limit, verbose)

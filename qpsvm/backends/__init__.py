@@ -26,7 +26,7 @@ def get(name: str) -> Backend:
     UnknownOptionError
         No such backend; the nearest one is named.
     """
-    if name not in REGISTRY:
+    if not isinstance(name, str) or name not in REGISTRY:
         raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*REGISTRY, 'auto'])}")
     module, kind = REGISTRY[name]
     backend: Backend = getattr(importlib.import_module(f"qpsvm.backends.{module}"), kind)()

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
+import numpy as np
+
 from qpsvm.arrays import as_positive
 from qpsvm.errors import (
     MissingExtraError,
@@ -53,11 +55,16 @@ class Limits:
         if self.time_limit is not None:
             as_positive(self.time_limit, "time_limit")
         if self.max_iter is not None:
-            if isinstance(self.max_iter, bool) or not hasattr(self.max_iter, "__index__"):
+            if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)):
                 raise ParameterTypeError(f"max_iter must be a whole number, got {self.max_iter!r}")
-            if self.max_iter < 1:
-                raise ParameterError(f"max_iter must be at least 1, got {self.max_iter}")
+            if not 1 <= self.max_iter <= MOST_ITERATIONS:
+                raise ParameterError(f"max_iter must be between 1 and {MOST_ITERATIONS}, got {self.max_iter}")
 
+
+#: The largest iteration limit that every solver can hold, a 32-bit integer.
+MOST_ITERATIONS = 2**31 - 1
+#: What solvers raise when the value of a setting is wrong.
+REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
 #: Why our own solvers stop, and what that claims.
 STOPPED = {
@@ -172,7 +179,14 @@ class Compiled(ABC):
         limits = Limits(tol, max_iter, time_limit, verbose)
         self.backend.check(limits, options)
         start = time.perf_counter()
-        solution = self._run(limits, options)
+        try:
+            solution = self._run(limits, options)
+        except REFUSALS as error:
+            if not options:
+                raise
+            settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
         return replace(solution, solve_time=time.perf_counter() - start)
 
     @abstractmethod
@@ -263,8 +277,21 @@ class Backend(ABC):
                 raise UnsupportedError(
                     f"{self.name} cannot keep {name}; backends that can: osqp, cvxpy, dual_ascent, subgradient, slsqp"
                 )
-        known = self.options()
-        for name in options:
-            if name not in known:
-                common = {"tol", "max_iter", "time_limit", "verbose", "polish", "check", "backend", "form"}
-                raise UnknownOptionError(f"{self.name} has no option {name!r}; {nearest(name, known | common)}")
+        refuse_unknown(self.name, options, self.options())
+
+
+#: What every backend is asked in the same words: offered when an option is misspelt.
+COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "polish", "check", "backend", "form"})
+
+
+def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse settings that a solver does not have.
+
+    Raises
+    ------
+    UnknownOptionError
+        With the nearest one that exists.
+    """
+    for name in options:
+        if name not in known:
+            raise UnknownOptionError(f"{solver} has no option {name!r}; {nearest(name, known | COMMON_OPTIONS)}")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays import IntArray, Matrix
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
-from qpsvm.errors import DataError
+from qpsvm.errors import ParameterError
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
@@ -134,8 +134,8 @@ class CvxoptCompiled(Compiled):
         try:
             answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
         except BREAKDOWNS as error:
-            if isinstance(error, ValueError) and "options" in str(error):
-                raise DataError(f"cvxopt refused an option: {error}") from error
+            if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
+                raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
             raw = f"raised {type(error).__name__}: {error}"
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver("cvxopt", version, raw))
         status = STATUS[answer["status"]]

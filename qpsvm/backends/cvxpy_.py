@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray
-from qpsvm.backends.base import Backend, Compiled, Limits, installed_version
-from qpsvm.errors import UnknownOptionError, nearest
+from qpsvm.backends.base import Backend, Compiled, Limits, installed_version, refuse_unknown
+from qpsvm.errors import ParameterError, UnknownOptionError, nearest
 from qpsvm.operators import Diagonal
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
@@ -69,10 +69,7 @@ class CvxpyBackend(Backend):
             raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {nearest(name, installed)}")
         if name not in WORDS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
             return
-        known = {"solver"} | _settings(name)
-        for option in options:
-            if option not in known:
-                raise UnknownOptionError(f"{name} has no option {option!r}; {nearest(option, known)}")
+        refuse_unknown(name, options, _settings(name) | {"solver"})
 
     def compile(self, qp: QP) -> CvxpyCompiled:
         """A `cvxpy.Problem` with named variables and labelled constraints."""
@@ -84,7 +81,9 @@ def _settings(solver: str) -> frozenset[str]:
     if solver == "CLARABEL":
         import clarabel
 
-        return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
+        defaults = clarabel.DefaultSettings()
+        numbers = (bool, int, float)  # its choices by name raise a bare Exception where they are wrong
+        return frozenset(name for name in dir(defaults) if isinstance(getattr(defaults, name), numbers))
     if solver == "OSQP":
         import osqp
 
@@ -170,7 +169,11 @@ class CvxpyCompiled(Compiled):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # its doubts about accuracy are settled by the certificate
                 self.data.solve(solver=name, verbose=limits.verbose, **settings)
-        except (cp.error.SolverError, ArithmeticError, ValueError) as error:
+        except (cp.error.SolverError, ArithmeticError) as error:
+            if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
+                raise ValueError(f"{name}'s setup ended with code {error}") from error
+            if "not support" in str(error) or "cannot solve" in str(error):
+                raise ParameterError(f"cvxpy's solver {name} cannot take a QP; leave out solver=, or CLARABEL") from error
             raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
         return self._mapped(name)

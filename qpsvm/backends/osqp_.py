@@ -124,7 +124,10 @@ class OsqpCompiled(Compiled):
         settings |= options
         if self._solver is None or self._options != dict(options):
             self._solver = osqp.OSQP()
-            self._solver.setup(**self.data, **settings)
+            try:
+                self._solver.setup(**self.data, **settings)
+            except osqp.OSQPException as error:
+                raise ValueError(f"OSQP's setup ended with code {error}") from error
             self._options = dict(options)
         else:
             self._solver.update_settings(**settings)

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_labels, as_matrix, as_weights
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_labels, as_matrix, as_real_vector, as_weights
 from qpsvm.certificate import Certificate
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
@@ -186,10 +186,14 @@ class Problem(ABC):
         DataError
             Another shape, or values that are not finite.
         """
-        a = np.asarray(alpha, dtype=np.float64)
+        a = as_real_vector(alpha, "alpha")
         if a.shape != (self.n,) or not np.isfinite(a).all():
             raise DataError(f"alpha must be {self.n} finite numbers, got shape {a.shape}")
-        explicit = None if w is None else np.asarray(w, dtype=np.float64)
+        explicit = None if w is None else as_real_vector(w, "w")
+        if explicit is not None:
+            width = (self.space.rows.shape[1],) if self.space.is_linear else None
+            if explicit.shape != width or not np.isfinite(explicit).all():
+                raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
         return self._certify(a[self.rows], explicit)
 
     def interpret(

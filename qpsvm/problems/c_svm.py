@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_penalties
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties
 from qpsvm.certificate import Certificate
 from qpsvm.errors import ParameterError
 from qpsvm.kernels import Linear
@@ -82,6 +82,8 @@ class CSVM(Problem):
     ) -> None:
         super().__init__(X, y, kernel, sample_weight, "free", psd)
         self.C = as_penalties(C, self.n)
+        if float(np.log(self.C).max() + np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
+            raise ParameterError("C times sample_weight is too large: the objective overflows; divide one by a constant")
 
     @cached_property
     def upper(self) -> FloatArray:

@@ -109,7 +109,7 @@ class HardMargin(Problem):
             a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
         points = primal_points(self.space, a * self.labels, w)
         norm2, total = 2 * points[0].half_norm, float(a.sum())
-        stretch = total / norm2 if norm2 > 0 else 1.0  # t of (HARD.7)
+        stretch = total / norm2 if norm2 > total * np.finfo(float).tiny else 1.0  # t of (HARD.7)
         candidates = [self._at(a * stretch, stretch, points[0], point) for point in points]
         return min(candidates, key=lambda certificate: certificate.gap)
 
