@@ -54,7 +54,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         _check_numeric(X.dtype, name)
         matrix = sp.csr_array(X, dtype=np.float64)
         if not matrix.has_canonical_format:
-            matrix = matrix.copy() if matrix.data is getattr(X, "data", None) else matrix
+            matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
     else:
         matrix = _as_dense(X, name, labels)

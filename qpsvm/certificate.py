@@ -156,6 +156,22 @@ def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[f
     return quantile_interval(y - u, upper, float(upper[y > 0].sum()))
 
 
+def penalised_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
+    """The b that minimises ½b² + Σ C_i (1 − y_i(u_i + b))₊. All (n,).
+
+    The derivative, b − Σ₊ C_i + (the sum of C_i over the breakpoints y_i − u_i below b), rises through zero in one of
+    the pieces or at one of the breakpoints.
+    """
+    points = y - u
+    order = np.argsort(points, kind="stable")
+    points, passed = points[order], np.cumsum(upper[order])
+    level = float(upper[y > 0].sum())
+    k = int(np.searchsorted(points + passed, level))
+    before = float(passed[k - 1]) if k else 0.0
+    inside = level - before
+    return min(inside, float(points[k])) if k < len(points) else inside
+
+
 def middle(low: float, high: float) -> float:
     """The middle of an interval, or its finite end where the other is infinite."""
     if np.isinf(high):

@@ -130,7 +130,7 @@ class Model:
         else:
             arrays["vectors"] = self.vectors
         with Path(path).open("wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            np.savez_compressed(file, header=np.array(json.dumps(header, default=float)), **arrays)
 
 
 def load(path: str | Path) -> Model:

@@ -3,10 +3,11 @@
 The dual of every variant is minimise ½αᵀQα − cᵀα subject to Eᵀα = e, 0 ≤ α ≤ U. If the split of the indices into
 zero, free (F) and bound is known, the optimum is one linear system:
 
-    (POL.1)  Q_FF δ + E_F μ = c_F − (Qα)_F,   E_Fᵀ δ = e − Eᵀα,   α_F ← α_F + δ
+    (POL.1)  Q_FF δ + E_F μ = c_F − (Qα)_F,   E_Fᵀ δ − Rμ = e − Eᵀα,   α_F ← α_F + δ
 
-with α already 0 or U outside F. It is solved for the correction δ, which keeps the digits that α has. The split is
-predicted from a step of projected gradient with length τ:
+with α already 0 or U outside F, and R = 0. (A penalised intercept b = yᵀα is the multiplier μ of such a row with R = 1:
+Q + yyᵀ is never formed, which would drown Q where yᵀα is small beside α.) It is solved for the correction δ, which
+keeps the digits that α has. The split is predicted from a step of projected gradient with length τ:
 
     (POL.2)  v = α − τ (y f − ρ):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
@@ -59,6 +60,8 @@ class DualSystem:
     E : ndarray, shape (n, m)
         Equality constraints in columns; m may be 0.
     e : ndarray, shape (m,)
+    ridge : ndarray, shape (m,)
+        Diagonal of R: 0 for an equality, 1 for a penalised intercept.
     """
 
     Q: Operator
@@ -66,6 +69,7 @@ class DualSystem:
     upper: FloatArray
     E: FloatArray
     e: FloatArray
+    ridge: FloatArray
 
 
 def polish(
@@ -146,15 +150,17 @@ def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8])
         return snapped
     residual = system.linear[free] - (system.Q @ snapped)[free]
     missing = system.e - system.E.T @ snapped
-    step = _bordered_solve(system.Q.block(free, free), system.E[free], residual, missing)
+    step = _bordered_solve(system.Q.block(free, free), system.E[free], system.ridge, residual, missing)
     if step is None or not np.isfinite(step).all():
         return None
     snapped[free] += step
     return snapped
 
 
-def _bordered_solve(Q: FloatArray, E: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """δ with Qδ + Eμ = r, Eᵀδ = s, equilibrated by the diagonal of Q: Q (k, k), E (k, m), r (k,), s (m,)."""
+def _bordered_solve(
+    Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
+) -> FloatArray | None:
+    """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal of Q: Q (k, k), E (k, m), R, s (m,), r (k,)."""
     diagonal = Q.diagonal()
     d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
     A = Q * d
@@ -163,14 +169,16 @@ def _bordered_solve(Q: FloatArray, E: FloatArray, r: FloatArray, s: FloatArray) 
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
-        step: FloatArray | None = _schur_solve(A, factor, B, rhs, s)
+        step: FloatArray | None = _schur_solve(A, factor, B, R, rhs, s)
     else:
-        step = _least_squares(A, B, rhs, s)
+        step = _least_squares(A, B, R, rhs, s)
     return None if step is None else d * step
 
 
-def _schur_solve(A: FloatArray, factor: FloatArray, B: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray:
-    """By A = RᵀR and the Schur complement BᵀA⁻¹B, with one step of iterative refinement."""
+def _schur_solve(
+    A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
+) -> FloatArray:
+    """By the Cholesky factor of A and the Schur complement BᵀA⁻¹B + R, with one step of iterative refinement."""
     m = B.shape[1]
 
     def solve(right: FloatArray) -> FloatArray:
@@ -178,7 +186,7 @@ def _schur_solve(A: FloatArray, factor: FloatArray, B: FloatArray, r: FloatArray
         return solution
 
     AB = solve(B) if m else B
-    pseudo_inverse = _pseudo_inverse(B.T @ AB)
+    pseudo_inverse = _pseudo_inverse(B.T @ AB + np.diag(R))
 
     def once(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = solve(top)
@@ -188,7 +196,7 @@ def _schur_solve(A: FloatArray, factor: FloatArray, B: FloatArray, r: FloatArray
         return x - AB @ mu, mu
 
     x, mu = once(r, s)
-    dx, _ = once(r - A @ x - B @ mu, s - B.T @ x)
+    dx, _ = once(r - A @ x - B @ mu, s - B.T @ x + R * mu)
     return x + dx
 
 
@@ -200,7 +208,9 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
     return inverse
 
 
-def _least_squares(A: FloatArray, B: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+def _least_squares(
+    A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
+) -> FloatArray | None:
     """The minimum-norm least-squares solution of the bordered system; None where it would take too long."""
     k, m = B.shape
     if k > LEAST_SQUARES_ROWS:
@@ -209,6 +219,7 @@ def _least_squares(A: FloatArray, B: FloatArray, r: FloatArray, s: FloatArray) -
     bordered[:k, :k] = A
     bordered[:k, k:] = B
     bordered[k:, :k] = B.T
+    bordered[k:, k:] = -np.diag(R)
     try:
         solution = lstsq(bordered, np.concatenate([r, s]), cond=RANK_TOLERANCE, check_finite=False)[0]
     except np.linalg.LinAlgError:

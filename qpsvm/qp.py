@@ -85,8 +85,11 @@ class QP:
     def __post_init__(self) -> None:
         if not isinstance(self.P, Operator):
             raise ParameterTypeError(f"P must be an Operator such as operators.Dense(P), got {type(self.P).__name__}")
+        if self.q.ndim != 1 or not np.isfinite(self.r):
+            raise DataError(f"q must be one-dimensional and r finite, got shape {self.q.shape} and r = {self.r}")
         n = len(self.q)
-        if isinstance(self.P, Dense) and not np.isfinite(self.P.matrix).all():
+        explicit = self.P.matrix if isinstance(self.P, Dense) else self.P.d if isinstance(self.P, Diagonal) else None
+        if explicit is not None and not np.isfinite(explicit).all():
             raise DataError("P holds a number that is not finite")
         if self.P.shape != (n, n):
             raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
@@ -97,6 +100,8 @@ class QP:
                 raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
             if bound is not None and np.isnan(bound).any():
                 raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
+            if bound is not None and (bound == (np.inf if name == "lb" else -np.inf)).any():
+                raise DataError(f"{name} is infinite on the wrong side: no x can satisfy it")
         if not np.isfinite(self.q).all():
             raise DataError(f"q is not finite in entry {int(np.flatnonzero(~np.isfinite(self.q))[0])}")
         if self.lb is not None and self.ub is not None and (self.lb > self.ub).any():
@@ -104,6 +109,26 @@ class QP:
             raise DataError(f"lb > ub in entry {i}: {self.lb[i]:g} > {self.ub[i]:g}")
         if not self.variables:
             object.__setattr__(self, "variables", {"x": slice(0, n)})
+        covered = np.concatenate([np.arange(part.start, part.stop) for part in self.variables.values()])
+        if not np.array_equal(covered, np.arange(n)):
+            raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(self.variables)}")
+        object.__setattr__(self, "constraints", {**self.constraints, **self._unnamed_rows()})
+
+    def _unnamed_rows(self) -> dict[str, Rows]:
+        """Names for the rows of a matrix of which no row has one; some with and some without is an error."""
+        found: dict[str, Rows] = {}
+        sides: tuple[tuple[Literal["G", "A"], FloatArray | None, str], ...] = (
+            ("G", self.h, "Gx ≤ h"), ("A", self.b, "Ax = b"),
+        )
+        for matrix, side, formula in sides:
+            count = 0 if side is None else len(side)
+            groups = [group for group in self.constraints.values() if group.matrix == matrix]
+            named = sum(group.rows.stop - group.rows.start for group in groups)
+            if count and not groups:
+                found[matrix] = Rows(matrix, slice(0, count), formula)
+            elif named != count:
+                raise DataError(f"{matrix} has {count} rows but the constraint groups name {named}; name all or none")
+        return found
 
     @property
     def n(self) -> int:
@@ -239,7 +264,7 @@ class QP:
                if (text := self._box_text(name, part))]
         lead = "  subject to  "
         for text, name, count in wanted + box:
-            lines.append(f"{lead}{text:<34}{name:<10}{count:>8} row{'s' if count != 1 else ''}")
+            lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
             lead = " " * len(lead)
         listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
         lines.append(f"  variables   {self.n}: {listing}")
@@ -284,6 +309,8 @@ def _check_rows(matrix: Matrix | None, vector: FloatArray | None, n: int, names:
         raise DataError(f"{names[0]} and {names[1]} go together: give both or neither")
     if matrix is None or vector is None:
         return
+    if vector.ndim != 1:
+        raise DataError(f"{names[1]} must be one-dimensional, got shape {vector.shape}")
     if matrix.ndim != 2 or matrix.shape != (len(vector), n):
         raise DataError(f"{names[0]} has shape {matrix.shape} where ({len(vector)}, {n}) is expected")
     values = matrix.data if sp.issparse(matrix) else matrix

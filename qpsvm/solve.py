@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.arrays import as_positive
 from qpsvm.backends.base import Backend, Compiled, Limits
 from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnsupportedError
 from qpsvm.problems import Problem
@@ -111,72 +110,114 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    as_positive(tol, "tol")
-    chosen, wanted = _choose(problem, backend, form)
-    limits = Limits(None if chosen.tightens else tol, max_iter, time_limit, verbose)
-    chosen.check(limits, options)
+    Limits(tol, max_iter, time_limit, verbose)  # checks them
+    request = Request(tol, polish, verbose, time_limit, max_iter, options)
+    choices = _choices(problem, backend, form, request)
+    for chosen, _ in choices:  # every refusal comes before anything is built
+        chosen.check(request.limits(chosen), options)
+    best: SVMResult | None = None
+    for chosen, wanted in choices:
+        result = _attempt(problem, chosen, wanted, request)
+        best = result if best is None or result.gap < best.gap else best
+        if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
+            break
+    assert best is not None  # there is at least one choice
+    return _checked(best, tol) if check else best
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `solve` was asked, besides the problem and who should solve it."""
+
+    tol: float
+    polish: bool
+    verbose: bool
+    time_limit: float | None
+    max_iter: int | None
+    options: dict[str, Any]
+
+    def limits(self, backend: Backend, tol: float | None = None, spent: float = 0.0) -> Limits:
+        """What to ask a backend for; one that can tighten starts at its own tolerances."""
+        remaining = None if self.time_limit is None else max(self.time_limit - spent, 1e-9)
+        return Limits(tol if backend.tightens else self.tol, self.max_iter, remaining, self.verbose)
+
+    def spent(self, result: SVMResult) -> bool:
+        """Whether the user's limits leave no room for another try."""
+        limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
+        return limited or result.status is Status.TIME_LIMIT
+
+
+def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -> SVMResult:
+    """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no."""
     start = time.perf_counter()
-    scaled = problem.solver_qp(wanted)
-    compiled = chosen.compile(scaled.qp)
+    scaled = problem.solver_qp(form)
+    compiled = backend.compile(scaled.qp)
     build_time = time.perf_counter() - start
-    if verbose:
-        print(f"qpsvm: {problem.title}; backend {chosen.name}, {wanted} form, {scaled.qp.n} variables")
-    result: SVMResult | None = None
+    if request.verbose:
+        print(f"qpsvm: {problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables")
+    best: SVMResult | None = None
     solve_time, iterations = 0.0, 0
-    for step in _ladder(chosen, limits, polish, options):
-        remaining = None if time_limit is None else max(time_limit - solve_time, 1e-3)
-        answer = compiled.solve(
-            tol=step, max_iter=max_iter, time_limit=remaining, verbose=verbose, **options
-        )
+    for tol in _ladder(backend, request):
+        limits = request.limits(backend, tol, solve_time)
+        answer = compiled.solve(**asdict(limits), **request.options)
         solve_time += answer.solve_time
         iterations += answer.iterations or 0
         answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
-        latest = problem.interpret(
-            answer, tol=tol, polished=polish, form=wanted, backend=chosen.name, build_time=build_time
+        result = problem.interpret(
+            answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name, build_time=build_time
         )
-        result = latest if result is None or latest.gap < result.gap else replace(
-            result, solve_time=solve_time, iterations=iterations, status=latest.status
-        )
-        if verbose:
-            print(f"qpsvm: {latest.solver.name} said {latest.solver.status!r}; certified relative gap {latest.gap:.3g}")
-        if result.status is Status.OPTIMAL or result.error or answer.status is Status.TIME_LIMIT:
+        if request.verbose:
+            print(f"qpsvm: {result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}")
+        if best is not None and best.gap < result.gap:
+            best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
+        else:
+            best = result
+        if best.status is Status.OPTIMAL or best.error or answer.status is Status.TIME_LIMIT:
             break
-    assert result is not None  # the ladder has at least one step
-    return _checked(result, tol) if check else result
+    assert best is not None  # the ladder has at least one step
+    return best
 
 
-def _ladder(backend: Backend, limits: Limits, polish: bool, options: dict[str, Any]) -> tuple[float | None, ...]:
+def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
     """The tolerances to ask the solver for. Its own settings, or polish=False, mean: exactly this one run."""
-    if backend.tightens and polish and not options and limits.max_iter is None:
+    if backend.tightens and request.polish and not request.options and request.max_iter is None:
         return (None, *LADDER)
-    return (limits.tol,)
+    return (None,)
 
 
-def _choose(problem: Problem, backend: str, form: Form | None) -> tuple[Backend, Literal["dual", "primal"]]:
-    """The backend and form to use; refusals come before anything is built."""
+def _choices(problem: Problem, backend: str, form: Form | None, request: Request) -> list[tuple[Backend, Form]]:
+    """The backends and forms to try, in order; more than one only where the library chooses."""
     if form is not None:
         check_form(form)
-    chosen = backends.get(_auto(problem) if backend == "auto" else backend)
-    wanted = form or chosen.preferred_form(problem.space.is_linear)
-    reason = chosen.refuse(wanted)
-    if reason:
-        raise UnsupportedError(reason)
-    chosen.require()
-    return chosen, wanted
+    names = [backend] if backend != "auto" else _auto(problem, request)
+    choices: list[tuple[Backend, Form]] = []
+    for name in names:
+        chosen = backends.get(name)
+        wanted = form or chosen.preferred_form(problem.space.is_linear)
+        reason = chosen.refuse(wanted)
+        if reason:
+            raise UnsupportedError(reason)
+        chosen.require()
+        choices.append((chosen, wanted))
+    return choices
 
 
-def _auto(problem: Problem) -> str:
-    """The table of choices: structure and size to backend.
+def _auto(problem: Problem, request: Request) -> list[str]:
+    """The table of choices: structure and size to backends, the next one where the certificate refuses the first.
 
-    | kernel | rows      | backend | why                                                     |
-    |--------|-----------|---------|---------------------------------------------------------|
-    | any    | ≤ 4000    | cvxopt  | an interior point method on the dense dual, accurate    |
-    | linear | more      | cvxopt  | the dual lifted by its low rank: O(n d²) an iteration   |
-    | other  | more      | osqp    | one factorisation, cheap iterations, then polishing     |
+    | kernel | rows      | backends      | why                                                         |
+    |--------|-----------|---------------|-------------------------------------------------------------|
+    | any    | ≤ 4000    | cvxopt, cvxpy | interior point methods on the dense dual, accurate          |
+    | linear | more      | cvxopt, cvxpy | the dual lifted by its low rank: O(n d²) an iteration       |
+    | other  | more      | osqp          | one factorisation, cheap iterations, then polishing         |
+
+    CVXOPT cannot keep a time limit, so CVXPY (Clarabel) comes first where one is asked for.
     """
-    if len(problem.rows) <= DENSE_ROWS or problem.space.is_linear:
-        return "cvxopt"
-    return "osqp"
+    if len(problem.rows) > DENSE_ROWS and not problem.space.is_linear:
+        return ["osqp"]
+    if request.time_limit is not None:
+        return ["cvxpy"]
+    return ["cvxopt"] if request.options else ["cvxopt", "cvxpy"]
 
 
 def _checked(result: SVMResult, tol: float) -> SVMResult:

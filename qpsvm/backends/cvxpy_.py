@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, installed_version, refuse_unknown
-from qpsvm.errors import ParameterError, UnknownOptionError, nearest
+from qpsvm.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
@@ -122,7 +122,8 @@ def _entries(variable: Any, index: Any) -> Any:
 
 def _product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
     blocks = ((sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items())
-    terms = [block @ variable for block, variable in blocks if block.nnz]
+    pairs = list(blocks)
+    terms = [block @ variable for block, variable in pairs if block.nnz] or [pairs[0][0] @ pairs[0][1]]
     return sum(terms[1:], terms[0])
 
 
@@ -135,6 +136,8 @@ def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
     import cvxpy as cp
 
     if isinstance(qp.P, Diagonal):
+        if (qp.P.d < 0).any():
+            raise UnsupportedError("P has a negative diagonal entry: the QP is not convex, and no backend can take it")
         roots = np.sqrt(qp.P.d)
         parts = [(roots[part], variables[name]) for name, part in qp.variables.items() if roots[part].any()]
         return sum(0.5 * cp.sum_squares(cp.multiply(root, variable)) for root, variable in parts)
@@ -168,21 +171,24 @@ class CvxpyCompiled(Compiled):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # its doubts about accuracy are settled by the certificate
-                self.data.solve(solver=name, verbose=limits.verbose, **settings)
+                # a warm start would keep the limits of the last run
+                self.data.solve(solver=name, verbose=limits.verbose, warm_start=False, **settings)
         except (cp.error.SolverError, ArithmeticError) as error:
             if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
                 raise ValueError(f"{name}'s setup ended with code {error}") from error
             if "not support" in str(error) or "cannot solve" in str(error):
-                raise ParameterError(f"cvxpy's solver {name} cannot take a QP; leave out solver=, or CLARABEL") from error
+                raise ParameterError(f"cvxpy's solver {name} cannot take a QP; use CLARABEL, the default") from error
             raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
-        return self._mapped(name)
+        return self._mapped(name, limits)
 
-    def _mapped(self, name: str) -> QPSolution:
+    def _mapped(self, name: str, limits: Limits) -> QPSolution:
         raw = str(self.data.status)
         status = STATUS[raw]
-        stats = self.data.solver_stats
-        iterations = getattr(stats, "num_iters", None)
+        iterations = getattr(self.data.solver_stats, "num_iters", None)
+        if raw == "user_limit" and limits.time_limit is not None:  # one word for both limits
+            reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
+            status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
         solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
         values = [variable.value for variable in self.variables.values()]
         missing = any(constraint.dual_value is None for constraint in self.constraints.values())

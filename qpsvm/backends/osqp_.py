@@ -14,6 +14,10 @@ from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
 
+#: OSQP's own defaults of what `solve` may set: a solver that is kept for a warm start keeps its settings too.
+DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
+#: The code with which OSQP's setup refuses settings; others are about the problem.
+SETTINGS_REFUSED = "2"
 #: Iteration limit where a tolerance is asked for and no limit is given: OSQP's own, 4000, is too few for small ones.
 MAX_ITERATIONS = 20_000
 
@@ -114,7 +118,7 @@ class OsqpCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         import osqp
 
-        settings: dict[str, Any] = {"verbose": limits.verbose}
+        settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULTS}
         if limits.tol is not None:
             settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": MAX_ITERATIONS}
         if limits.max_iter is not None:
@@ -127,7 +131,11 @@ class OsqpCompiled(Compiled):
             try:
                 self._solver.setup(**self.data, **settings)
             except osqp.OSQPException as error:
-                raise ValueError(f"OSQP's setup ended with code {error}") from error
+                self._solver = None
+                if str(error) == SETTINGS_REFUSED:
+                    raise ValueError(f"OSQP's setup ended with code {error}") from error
+                solver = Solver("osqp", self.backend.version() or "?", f"setup ended with code {error}")
+                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver)
             self._options = dict(options)
         else:
             self._solver.update_settings(**settings)

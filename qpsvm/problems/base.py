@@ -153,13 +153,13 @@ class Problem(ABC):
             The Gram matrix is indefinite and psd="raise".
         """
         if check_form(form) == "dual":
-            return self._dual(self.space.gram.congruence(self.labels))
+            return self._dual(self._textbook_gram().congruence(self.labels))
         return self._primal(self.space.textbook_coordinates)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
         """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled."""
         if check_form(form) == "dual":
-            original = self._dual(self.space.centred.congruence(self.labels))
+            original = self._dual(self._solver_gram().congruence(self.labels))
         else:
             original = self._primal(self.space.coordinates)
         variables, rows, objective = self._scaling(form)
@@ -173,8 +173,7 @@ class Problem(ABC):
         alpha : array_like, shape (n,)
             Anything finite; it is repaired first. Indexed by the caller's rows.
         w : array_like, shape (d,), optional
-            An explicit weight vector for a linear kernel (with the intercept as last entry if that is penalised):
-            used where its primal value is the better one.
+            An explicit weight vector for a linear kernel, used where its primal value is the better one.
 
         Returns
         -------
@@ -191,7 +190,7 @@ class Problem(ABC):
             raise DataError(f"alpha must be {self.n} finite numbers, got shape {a.shape}")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.space.rows.shape[1],) if self.space.is_linear else None
+            width = (self.X.shape[1],) if self.space.is_linear else None
             if explicit.shape != width or not np.isfinite(explicit).all():
                 raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
         return self._certify(a[self.rows], explicit)
@@ -257,8 +256,7 @@ class Problem(ABC):
                 w = self._from_lift(solution.v)
         else:
             alpha = self._alpha_from_margin(solution.qp.multiplier("margin", solution.z, solution.y))
-            if self.space.is_linear:
-                w = np.append(parts["w"], parts["b"]) if self.intercept == "penalised" else parts["w"]
+            w = parts["w"] if self.space.is_linear else None
         finite = np.isfinite(alpha)
         if w is not None and not np.isfinite(w).all():
             w = None
@@ -323,6 +321,14 @@ class Problem(ABC):
             return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
         vectors = self.rows[kept] if isinstance(self.kernel, Precomputed) else self.space.X[kept]
         return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
+
+    def _textbook_gram(self) -> Operator:
+        """K of the textbook's dual; for a kernel that is positive semidefinite only on yᵀα = 0, the centred one."""
+        return self.space.gram if self.space.is_linear else self.space.centred
+
+    def _solver_gram(self) -> Operator:
+        """K of the dual that a solver is handed."""
+        return self.space.centred
 
     @property
     @abstractmethod

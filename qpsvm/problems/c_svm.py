@@ -83,7 +83,7 @@ class CSVM(Problem):
         super().__init__(X, y, kernel, sample_weight, "free", psd)
         self.C = as_penalties(C, self.n)
         if float(np.log(self.C).max() + np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
-            raise ParameterError("C times sample_weight is too large: the objective overflows; divide one by a constant")
+            raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
 
     @cached_property
     def upper(self) -> FloatArray:
@@ -136,7 +136,8 @@ class CSVM(Problem):
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
-        return DualSystem(self.space.centred.congruence(y), np.ones(len(y)), self.upper, y[:, None], np.zeros(1))
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, np.ones(len(y)), self.upper, y[:, None], np.zeros(1), np.zeros(1))
 
     def equivalent_nu_svm(self, result: SVMResult) -> NuSVM:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -37,6 +37,11 @@ from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status
 
+#: Entries of the coordinates up to which the linear program serves as another start where a solver failed.
+AFFORDABLE = 50_000
+#: Roundings of a decision value, besides one for each term of its sum.
+ROUNDING = 8.0
+
 
 class HardMargin(Problem):
     """Hard-margin SVM: every sample on its side of the margin.
@@ -118,8 +123,8 @@ class HardMargin(Problem):
         y, u = self.labels, point.u
         low, high = float(u[y > 0].min()), float(u[y < 0].max())
         delta, b = (low - high) / 2, -(low + high) / 2
-        dual = float(a.sum()) - stretch**2 * own.half_norm
-        if not delta > 0:
+        dual = float(a.sum()) - stretch * stretch * own.half_norm
+        if not delta > self._noise(a / stretch, point):
             plane = self.space.plane(a * y, None if point.w is None else point.w)
             nothing = np.full(self.n, np.inf)
             yf = y * (u + b) * stretch
@@ -127,7 +132,7 @@ class HardMargin(Problem):
                                np.maximum(1 - yf, 0.0), nothing, np.inf, dual, np.inf)
         yf = y * (u + b) / delta
         xi, terms = gap_terms(a, self.upper, np.maximum(yf, 1.0), 1.0)  # y f ≥ 1 by the choice of δ
-        primal = point.half_norm / delta**2
+        primal = point.half_norm / (delta * delta)
         if point is own:
             distance = own.half_norm * (1 / delta - stretch) ** 2
             plane = self.space.plane(a * y / stretch, point.w, 1 / delta)
@@ -137,6 +142,15 @@ class HardMargin(Problem):
         gap = relative_gap(distance + float(terms.sum()), primal, dual)
         b = b / delta + plane.b
         return Certificate(a, yf, 1.0, b, (b, b), plane.w, plane.coef, xi, terms, primal, dual, gap)
+
+    def _noise(self, a: FloatArray, point: PrimalPoint) -> float:
+        """The rounding error of u: a δ below it proves nothing."""
+        reach = float(self.space.centred.diagonal().max())
+        if point.w is not None:
+            terms, size = len(point.w), float(np.sqrt(2 * point.half_norm * reach))
+        else:
+            terms, size = self.n, float(a.sum()) * reach
+        return (terms + ROUNDING) * np.finfo(float).eps * size
 
     @staticmethod
     def _half_distance(point: PrimalPoint, own: PrimalPoint, delta: float, stretch: float) -> float:
@@ -148,7 +162,13 @@ class HardMargin(Problem):
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
-        return DualSystem(self.space.centred.congruence(y), np.ones(self.n), self.upper, y[:, None], np.zeros(1))
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, np.ones(self.n), self.upper, y[:, None], np.zeros(1), np.zeros(1))
+
+    def _affordable(self) -> bool:
+        """Whether the linear program is small enough to be solved for a better start alone."""
+        n, r = self.space.coordinates.shape
+        return bool(n * r <= AFFORDABLE)
 
     @cached_property
     def hulls(self) -> HullDistance:
@@ -158,9 +178,9 @@ class HardMargin(Problem):
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
-        if np.isinf(certificate.gap):
+        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self._affordable()):
             hulls = self.hulls
-            if hulls.meet:
+            if np.isinf(certificate.gap) and hulls.meet:
                 error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
                 return certificate, Status.INFEASIBLE, str(error), error
             start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)

@@ -17,6 +17,7 @@ from qpsvm.certificate import (
     gap_terms,
     hinge_intercepts,
     middle,
+    penalised_intercept,
     prefer_average,
     relative_gap,
 )
@@ -84,15 +85,19 @@ def hinge_certificate(
     factor : float
         λ for the primal hinge problem, 1 for the C-SVM.
     """
-    a = balanced(alpha, y, upper) if space.intercept == "free" else np.clip(alpha, 0.0, upper)
+    a = balanced(alpha, y, upper) if space.computed_intercept == "free" else np.clip(alpha, 0.0, upper)
     beta = a * y
     points = primal_points(space, beta, w)
-    dual = float(a.sum()) - points[0].half_norm
+    slope = float(beta.sum()) if space.computed_intercept == "penalised" else 0.0  # b of α
+    dual = float(a.sum()) - points[0].half_norm - 0.5 * slope * slope
     best: Certificate | None = None
     for point in points:
         b, interval, yf, xi, terms = _best_intercept(space, y, upper, a, point)
-        primal = point.half_norm + float(upper @ xi)
-        gap = relative_gap(point.half_distance + float(terms.sum()), primal, dual)
+        penalty, distance = 0.0, point.half_distance
+        if space.computed_intercept == "penalised":
+            penalty, distance = 0.5 * b * b, distance + 0.5 * (b - slope) * (b - slope)
+        primal = point.half_norm + penalty + float(upper @ xi)
+        gap = relative_gap(distance + float(terms.sum()), primal, dual)
         if best is None or gap < best.gap:
             plane = space.plane(beta, point.w)
             best = Certificate(
@@ -111,20 +116,23 @@ def _best_intercept(
 
     b minimises the primal for this w; where vectors lie on the margin, their average, unless that makes the gap grow.
     """
-    if space.intercept != "free":
-        yf = y * point.u
-        return 0.0, (0.0, 0.0), yf, *gap_terms(a, upper, yf, 1.0)
-    low, high = hinge_intercepts(point.u, y, upper)
+
+    def at(b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        yf = y * (point.u + b)
+        return yf, *gap_terms(a, upper, yf, 1.0)
+
+    if space.computed_intercept is None:
+        return 0.0, (0.0, 0.0), *at(0.0)
+    if space.computed_intercept == "free":
+        low, high = hinge_intercepts(point.u, y, upper)
+    else:
+        low = high = penalised_intercept(point.u, y, upper)
     b = middle(low, high)
-    yf = y * (point.u + b)
-    xi, terms = gap_terms(a, upper, yf, 1.0)
+    yf, xi, terms = at(b)
     on_margin = (a > 0) & (a < upper)
     if on_margin.any():
         average = float((y - point.u)[on_margin].mean())
-        yf_average = y * (point.u + average)
-        xi_average, terms_average = gap_terms(a, upper, yf_average, 1.0)
-        size = abs(float(a.sum()))
-        if prefer_average(float(terms.sum()), float(terms_average.sum()), size):
-            interval = (min(low, average), max(high, average))
-            return average, interval, yf_average, xi_average, terms_average
+        averaged = at(average)
+        if prefer_average(float(terms.sum()), float(averaged[2].sum()), abs(float(a.sum()))):
+            return average, (min(low, average), max(high, average)), *averaged
     return b, (low, high), yf, xi, terms

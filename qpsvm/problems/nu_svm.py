@@ -51,6 +51,8 @@ from qpsvm.result import SVMResult
 
 #: The optimum is 0 where the reduced hulls meet; the gap is then measured against this share of ν² max K_ii.
 OBJECTIVE_FLOOR = 1e-8
+#: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
+SMALLEST_UNIT = 1e-60
 #: ρ below this share of ν √(max K_ii) counts as 0: the reduced hulls meet.
 RHO_FLOOR = 1e-7
 
@@ -139,12 +141,14 @@ class NuSVM(Problem):
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        n, kappa = float(len(self.labels)), self.space.scale
-        t = n * n / kappa  # α = α̃/n, so that the box is [0, 1] without weights
+        kappa = self.space.scale
+        s = min(1.0 / len(self.labels), self.nu / 2)  # the size of α: a_i, or ν/2 on a single vector of each class
+        s = max(s, SMALLEST_UNIT)
+        t = 1.0 / (s * s * kappa)
         if form == "dual":
-            return {"alpha": 1 / n}, {"balance": n, "nu": n}, t
-        level = kappa / n  # the size of b, ρ and ξ
-        return {"w": float(np.sqrt(kappa)) / n, "b": level, "rho": level, "xi": level}, {"margin": 1 / level}, t
+            return {"alpha": s}, {"balance": 1 / s, "nu": 1 / s}, t
+        level = s * kappa  # the size of b, ρ and ξ
+        return {"w": s * float(np.sqrt(kappa)), "b": level, "rho": level, "xi": level}, {"margin": 1 / level}, t
 
     def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
         return multipliers
@@ -213,7 +217,7 @@ class NuSVM(Problem):
         y = self.labels
         E = np.column_stack([y > 0, y < 0]).astype(np.float64)
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, np.zeros(len(y)), self.upper, E, np.full(2, self.nu / 2))
+        return DualSystem(Q, np.zeros(len(y)), self.upper, E, np.full(2, self.nu / 2), np.zeros(2))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)

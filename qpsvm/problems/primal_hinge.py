@@ -7,7 +7,9 @@ Derivation
     (PHINGE.3)  divided by λ this is (CSVM.1) with C_i = s_i/(λ Σs), that is C = 1/(λn); so
                 dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ s_i/(λ Σs)  and, for a free intercept,  yᵀα = 0
     (PHINGE.4)  the multiplier of the margin row i of (PHINGE.2) is λα_i, because w = Σ α_i y_i φ(x_i)
-    (PHINGE.5)  penalised intercept:  (λ/2)(‖w‖² + b²), so K + 1 stands for K, b = Σ α_i y_i, and no balance row
+    (PHINGE.5)  penalised intercept:  (λ/2)(‖w‖² + b²), so K + 1 stands for K, b = Σ α_i y_i, no balance row.
+                (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
+                Σ α_i y_i loses the digits of b.)
 
 Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
 """
@@ -85,6 +87,12 @@ class PrimalHinge(Problem):
         """C_i = s_i/(λ Σs) of the rows that take part."""
         return self.shares / self.lam
 
+    def _textbook_gram(self) -> Operator:
+        return self.space.with_penalised_intercept() if self.intercept == "penalised" else super()._textbook_gram()
+
+    def _solver_gram(self) -> Operator:
+        return self._textbook_gram() if self.intercept == "penalised" else self.space.centred
+
     @property
     def title(self) -> str:
         """The variant with its parameters."""
@@ -103,8 +111,9 @@ class PrimalHinge(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        m = 0 if self.intercept is None else 1
-        penalty = self.lam if self.intercept == "penalised" else 0.0
+        kept = self.space.computed_intercept
+        m = 0 if kept is None else 1
+        penalty = self.lam if kept == "penalised" else 0.0
         variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
         return QP(  # (PHINGE.2)
             P=Diagonal(np.concatenate([np.full(r, self.lam), np.full(m, penalty), np.zeros(n)])),
@@ -121,22 +130,25 @@ class PrimalHinge(Problem):
         t = 1.0 / (s * self.lam)
         if form == "dual":
             return {"alpha": s}, {"balance": 1.0 / s}, t
-        root = float(np.sqrt(s))
-        return {"w": root, **({"b": root} if self.intercept == "penalised" else {})}, {}, t
+        return {"w": float(np.sqrt(s))}, {}, t
 
     def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
         return multipliers / self.lam  # (PHINGE.4)
 
     def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
+        w = v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
+        return w[:-1] if self.intercept == "penalised" else w
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
         return hinge_certificate(self.space, self.labels, self.upper, alpha, w, self.lam)
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
-        E = y[:, None] if self.intercept == "free" else np.zeros((len(y), 0))
-        return DualSystem(self.space.centred.congruence(y), np.ones(len(y)), self.upper, E, np.zeros(E.shape[1]))
+        kept = self.space.computed_intercept
+        E = np.zeros((len(y), 0)) if kept is None else y[:, None]
+        ridge = np.ones(1) if kept == "penalised" else np.zeros(E.shape[1])
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, np.ones(len(y)), self.upper, E, np.zeros(E.shape[1]), ridge)
 
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.3).

@@ -20,6 +20,8 @@ from qpsvm.errors import SolverError
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
+#: The smallest tolerance that HiGHS takes.
+FINEST = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,8 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
         A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
     classes = np.vstack([np.append(y > 0, False), np.append(y < 0, False)]).astype(np.float64)
     answer = linprog(
-        np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs"
+        np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
+        options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
     )
     if answer.x is None:
         raise SolverError(f"HiGHS did not solve the separability problem: {answer.message}")

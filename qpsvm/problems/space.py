@@ -43,12 +43,15 @@ class Treated:
         P₊: prediction uses the coefficients P₊β (psd="clip").
     shift : float
         σ added to the diagonal (psd="shift").
+    with_ones : bool
+        It is K + 1 that was treated: the penalised intercept is part of it.
     """
 
     gram: Operator
     centred: Operator
     projector: FloatArray | None = None
     shift: float = 0.0
+    with_ones: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class FeatureSpace:
     X : ndarray or csr_array, shape (n, d)
         The rows that take part; for a precomputed kernel the (n, n) kernel matrix among them.
     intercept : "free", "penalised" or None
-        "penalised" adds 1 to every kernel value, a feature of ones behind φ.
+        Centring is allowed only where it is free: b then absorbs what the centring takes away.
     psd : "raise", "clip" or "shift"
         What to do about an indefinite Gram matrix.
     """
@@ -97,16 +100,13 @@ class FeatureSpace:
 
     @cached_property
     def rows(self) -> Matrix:
-        """The samples as a linear machine computes with them, (n, d): centred; with ones behind if penalised."""
-        X = self.X if self.origin is None else self.X - self.origin
-        return with_ones(X) if self.intercept == "penalised" else X
+        """The samples as a linear machine computes with them: (n, d), centred where that is allowed."""
+        return self.X if self.origin is None else self.X - self.origin
 
     @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
-        if self.is_linear:
-            return LowRank(with_ones(self.X) if self.intercept == "penalised" else self.X)
-        return self._treated.gram
+        return LowRank(self.X) if self.is_linear else self._treated.gram
 
     @cached_property
     def centred(self) -> Operator:
@@ -117,6 +117,15 @@ class FeatureSpace:
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
         return 0.0 if self.is_linear else self._treated.shift
+
+    @property
+    def computed_intercept(self) -> Intercept:
+        """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
+
+        It is kept apart wherever K itself is positive semidefinite.
+        """
+        absorbed = self.intercept == "penalised" and not self.is_linear and self._treated.with_ones
+        return None if absorbed else self.intercept
 
     @cached_property
     def scale(self) -> float:
@@ -129,37 +138,50 @@ class FeatureSpace:
     @cached_property
     def _treated(self) -> Treated:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
-        offset = 1.0 if self.intercept == "penalised" else 0.0
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
             check_symmetric(K, "the precomputed kernel matrix")
             check_range(K, "the precomputed kernel")
-            gram: Operator = Dense((K + K.T) / 2 + offset)
+            gram: Operator = Dense((K + K.T) / 2)
         else:
-            gram = KernelGram(self.kernel, self.X, offset)
+            gram = KernelGram(self.kernel, self.X)
         return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
 
     def _tested(self, gram: Operator) -> Treated:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
         K = gram.dense()
-        hyperplane = self.intercept == "free"
-        H = doubly_centred(K) if hyperplane else K
-        size = float(np.abs(K).max()) * self.n
-        tolerance = self.n * np.finfo(float).eps * size
-        if is_psd(H, tolerance):
-            return Treated(gram, gram if is_psd(K, tolerance) else Dense(H))
-        smallest = float(eigvalsh(H, subset_by_index=[0, 0])[0])
+        tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
+        if is_psd(K, tolerance):
+            return Treated(gram, gram)
+        if self.intercept == "penalised":  # what has to be positive semidefinite is K + 1
+            gram = Dense(K + 1.0)
+            if is_psd(gram.matrix, tolerance):
+                return Treated(gram, gram, with_ones=True)
+            return self._repaired(gram, gram, tolerance)
+        if self.intercept == "free":  # and here, K on the hyperplane 1ᵀβ = 0
+            centred = Dense(doubly_centred(K))
+            if is_psd(centred.matrix, tolerance):
+                return Treated(gram, centred)
+            return self._repaired(Dense(K), centred, tolerance)
+        return self._repaired(Dense(K), Dense(K), tolerance)
+
+    def _repaired(self, gram: Dense, centred: Dense, tolerance: float) -> Treated:
+        """The rule itself, for a Gram matrix that is indefinite where it matters."""
+        smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
+        ones = self.intercept == "penalised"
         if self.psd == "raise":
-            where = "on the hyperplane yᵀα = 0" if hyperplane else "over all α"
+            where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
             raise IndefiniteKernelError(str(self.kernel), smallest, where)
         if self.psd == "shift":
             sigma = -smallest * (1 + 1e-10) + tolerance
             eye = np.eye(self.n) * sigma
-            return Treated(Dense(K + eye), Dense(H + eye), shift=sigma)
-        values, vectors = eigh(K)
+            shifted = Dense(gram.matrix + eye)
+            apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+            return Treated(shifted, apart, shift=sigma, with_ones=ones)
+        values, vectors = eigh(gram.matrix)
         kept = vectors[:, values > tolerance]
         clipped = Dense((kept * values[values > tolerance]) @ kept.T)
-        return Treated(clipped, clipped, projector=kept @ kept.T)
+        return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
 
     def apply(self, beta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Decision values without intercept, u = Kβ (n,), and for a linear kernel w(β) = Σβ_iz_i over `rows`."""
@@ -182,37 +204,39 @@ class FeatureSpace:
         Returns
         -------
         Plane
-            Its b is what the centring took away (to be added to a free b), or the whole penalised intercept.
+            Its b is what the centring took away, to be added to b.
         """
         if w is not None:
             w, coef = factor * w, factor * beta
-            if self.intercept == "penalised":
-                return Plane(coef, w[:-1], float(w[-1]))
             return Plane(coef, w, 0.0 if self.origin is None else -float(self.origin @ w))
         projector = self._treated.projector
         coef = factor * (beta if projector is None else projector @ beta)
-        if self.intercept == "penalised":
+        if self._treated.with_ones:
             return Plane(coef, None, float(coef.sum()))
         if self.centred is not self.gram:
             return Plane(coef, None, -factor * float((self.gram @ beta).mean()))
         return Plane(coef, None, 0.0)
 
     @cached_property
-    def textbook_coordinates(self) -> Matrix:
-        """Rows φ(x_i) in explicit coordinates, (n, r): the samples themselves, or L of K = LLᵀ; no column of ones."""
-        if self.is_linear:
-            return self.X
-        offset = 1.0 if self.intercept == "penalised" else 0.0
-        return pivoted_cholesky(self.gram.dense() - offset)
-
-    @cached_property
     def coordinates(self) -> Matrix:
-        """The coordinates to compute with: centred where that is allowed."""
-        if self.is_linear and self.origin is not None:
-            return self.rows
-        if self.is_linear or self.intercept == "penalised" or self.centred is self.gram:
-            return self.textbook_coordinates
-        return pivoted_cholesky(self.centred.dense())
+        """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
+        return self.rows if self.is_linear else pivoted_cholesky(self.centred.dense())
+
+    @property
+    def textbook_coordinates(self) -> Matrix:
+        """The same with nothing centred where the samples are coordinates themselves."""
+        return self.X if self.is_linear else self.coordinates
+
+    def with_penalised_intercept(self) -> Operator:
+        """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
+        if self.is_linear:
+            return LowRank(with_ones(self.X))
+        gram = self.gram
+        if self.computed_intercept is None:
+            return gram
+        if isinstance(gram, KernelGram):
+            return KernelGram(gram.kernel, gram.X, 1.0)
+        return Dense(gram.dense() + 1.0)
 
 
 def with_ones(X: Matrix) -> Matrix:
