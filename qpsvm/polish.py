@@ -166,6 +166,9 @@ def _bordered_solve(
     A = Q * d
     A *= d[:, None]
     B, rhs = d[:, None] * E, d * r
+    size = np.linalg.norm(B, axis=0)  # the border in units of its own, so that the scale of Q does not matter
+    size = np.where(size > 0, size, 1.0)
+    B, R, s = B / size, R / size**2, s / size
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
@@ -231,7 +234,10 @@ def _least_squares(
 def bordered_rank(Q: FloatArray, E: FloatArray) -> bool:
     """Whether the bordered matrix of (POL.1) is nonsingular, so that α on the margin is unique."""
     k, m = E.shape
-    bordered = np.block([[Q, E], [E.T, np.zeros((m, m))]]) if k else np.zeros((m, m))
+    d = 1.0 / np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
+    B = d[:, None] * E
+    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+    bordered = np.block([[Q * d * d[:, None], B], [B.T, np.zeros((m, m))]]) if k else np.zeros((m, m))
     return bool(k == 0 or np.linalg.matrix_rank(bordered, hermitian=True) == k + m)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm import backends
+from qpsvm.arrays import as_positive
 from qpsvm.backends.base import Backend, Compiled, Limits
 from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnsupportedError
 from qpsvm.problems import Problem
@@ -50,7 +51,6 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     return backends.get(backend).compile(qp)
 
 
-@np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")  # what is not finite is looked for
 def solve(
     problem: Problem,
     backend: str = "auto",
@@ -110,6 +110,7 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     request = Request(tol, polish, verbose, time_limit, max_iter, options)
     choices = _choices(problem, backend, form, request)
@@ -117,7 +118,8 @@ def solve(
         chosen.check(request.limits(chosen), options)
     best: SVMResult | None = None
     for chosen, wanted in choices:
-        result = _attempt(problem, chosen, wanted, request)
+        with np.errstate(all="ignore"):  # what is not finite is looked for, and named
+            result = _attempt(problem, chosen, wanted, request)
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break

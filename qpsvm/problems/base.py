@@ -322,6 +322,12 @@ class Problem(ABC):
         vectors = self.rows[kept] if isinstance(self.kernel, Precomputed) else self.space.X[kept]
         return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
 
+    @property
+    def _entry(self) -> str:
+        """The entries of Q, for people."""
+        centred = not self.space.is_linear and self.space.centred is not self.space.gram
+        return f"Q_ij = y_i y_j {'(HKH)_ij,  H = I − 11ᵀ/n' if centred else 'K(x_i, x_j)'}"
+
     def _textbook_gram(self) -> Operator:
         """K of the textbook's dual; for a kernel that is positive semidefinite only on yᵀα = 0, the centred one."""
         return self.space.gram if self.space.is_linear else self.space.centred

@@ -103,7 +103,7 @@ class CSVM(Problem):
         return QP(  # (CSVM.6)
             P=Q, q=-np.ones(n), A=A, b=b, lb=np.zeros(n), ub=self.upper,
             variables={"alpha": slice(0, n)}, constraints=balance,
-            formula="½ αᵀQα − 1ᵀα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (CSVM.6)",
+            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (CSVM.6)",
         )
 
     def _primal(self, Z: Matrix) -> QP:

@@ -18,6 +18,7 @@ The distance between the hyperplanes f = −1 and f = +1, f(x) = ⟨w, φ(x)⟩ 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,12 +28,12 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.certificate import Certificate, balanced, gap_terms, relative_gap
 from qpsvm.errors import NotSeparableError, QPSVMError
-from qpsvm.kernels import Linear
+from qpsvm.kernels import Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
-from qpsvm.problems.separability import HullDistance, hull_distance
+from qpsvm.problems.separability import HullDistance, hull_distance, shared_sample
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status
@@ -82,7 +83,7 @@ class HardMargin(Problem):
         return QP(  # (HARD.5)
             P=Q, q=-np.ones(self.n), A=A, b=b, lb=np.zeros(self.n),
             variables={"alpha": slice(0, self.n)}, constraints=balance,
-            formula="½ αᵀQα − 1ᵀα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (HARD.5)",
+            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (HARD.5)",
         )
 
     def _primal(self, Z: Matrix) -> QP:
@@ -147,10 +148,10 @@ class HardMargin(Problem):
         """The rounding error of u: a δ below it proves nothing."""
         reach = float(self.space.centred.diagonal().max())
         if point.w is not None:
-            terms, size = len(point.w), float(np.sqrt(2 * point.half_norm * reach))
+            terms, size = float(len(point.w)), float(np.sqrt(2 * point.half_norm * reach))
         else:
-            terms, size = self.n, float(a.sum()) * reach
-        return (terms + ROUNDING) * np.finfo(float).eps * size
+            terms, size = self.n + self.space.kernel_roundings, float(a.sum()) * reach
+        return (terms + ROUNDING) * float(np.finfo(float).eps) * size
 
     @staticmethod
     def _half_distance(point: PrimalPoint, own: PrimalPoint, delta: float, stretch: float) -> float:
@@ -173,16 +174,17 @@ class HardMargin(Problem):
     @cached_property
     def hulls(self) -> HullDistance:
         """The linear program's answer: where the hulls of the classes meet, or a direction that separates them."""
-        return hull_distance(self.space.coordinates, self.labels)
+        shared = None if isinstance(self.kernel, Precomputed) else shared_sample(self.X, self.labels)
+        return shared or hull_distance(self.space.coordinates, self.labels)
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self._affordable()):
             hulls = self.hulls
-            if np.isinf(certificate.gap) and hulls.meet:
+            if hulls.meet and (np.isinf(certificate.gap) or not len(hulls.direction)):
                 error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
-                return certificate, Status.INFEASIBLE, str(error), error
+                return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
             start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
             if np.isinf(start.gap) and not self.space.is_linear:
                 start = self._certify(hulls.u + hulls.v)

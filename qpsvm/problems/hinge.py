@@ -127,12 +127,19 @@ def _best_intercept(
         low, high = hinge_intercepts(point.u, y, upper)
     else:
         low = high = penalised_intercept(point.u, y, upper)
+    slope = float((a * y).sum())
+    penalised = space.computed_intercept == "penalised"
+
+    def total(b: float, terms: FloatArray) -> float:
+        """The part of the gap that depends on b."""
+        return float(terms.sum()) + (0.5 * (b - slope) * (b - slope) if penalised else 0.0)
+
     b = middle(low, high)
     yf, xi, terms = at(b)
     on_margin = (a > 0) & (a < upper)
     if on_margin.any():
         average = float((y - point.u)[on_margin].mean())
         averaged = at(average)
-        if prefer_average(float(terms.sum()), float(averaged[2].sum()), abs(float(a.sum()))):
+        if prefer_average(total(b, terms), total(average, averaged[2]), abs(float(a.sum()))):
             return average, (min(low, average), max(high, average)), *averaged
     return b, (low, high), yf, xi, terms

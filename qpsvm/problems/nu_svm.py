@@ -122,7 +122,7 @@ class NuSVM(Problem):
             P=Q, q=np.zeros(n), A=np.vstack([self.labels, -np.ones(n)]), b=np.array([0.0, -self.nu]),
             lb=np.zeros(n), ub=self.upper, variables={"alpha": slice(0, n)},
             constraints={"balance": Rows("A", slice(0, 1), "yᵀα = 0"), "nu": Rows("A", slice(1, 2), "−1ᵀα = −ν")},
-            formula="½ αᵀQα,  Q_ij = y_i y_j K(x_i, x_j)", title=f"{self.title}: dual (NUSVM.7)",
+            formula=f"½ αᵀQα,  {self._entry}", title=f"{self.title}: dual (NUSVM.7)",
         )
 
     def _primal(self, Z: Matrix) -> QP:

@@ -49,6 +49,29 @@ class HullDistance:
         return self.distance < MEETING
 
 
+def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
+    """The simplest proof of all, for any kernel: the same sample in both classes. None where there is none.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+    y : ndarray, shape (n,)
+        −1/+1.
+    """
+    first: dict[bytes, int] = {}
+    for sign in (1.0, -1.0):
+        for i in np.flatnonzero(y == sign):
+            row = X[[i]].toarray() if sp.issparse(X) else X[i]
+            key = (row + 0.0).tobytes()  # −0 and 0 are the same
+            if sign > 0:
+                first.setdefault(key, int(i))
+            elif key in first:
+                u, v = np.zeros(len(y)), np.zeros(len(y))
+                u[first[key]] = v[i] = 1.0
+                return HullDistance(u, v, 0.0, np.zeros(0))
+    return None
+
+
 def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     """Solve (SEP.1) by HiGHS and sharpen its answer.
 

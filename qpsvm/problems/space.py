@@ -23,9 +23,10 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
-from qpsvm.gram import KernelGram, check_range, check_symmetric
-from qpsvm.kernels import Kernel, Linear, Precomputed
+from qpsvm.gram import CACHE_ROWS, KernelGram, check_range, check_symmetric
+from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
+from qpsvm.products import squared_norms
 
 Intercept = Literal["free", "penalised"] | None
 PSDRule = Literal["raise", "clip", "shift"]
@@ -117,6 +118,14 @@ class FeatureSpace:
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
         return 0.0 if self.is_linear else self._treated.shift
+
+    @cached_property
+    def kernel_roundings(self) -> float:
+        """How many roundings a kernel value carries: those of an inner product, and for RBF of γ‖x − z‖²."""
+        if not isinstance(self.kernel, RBF) or isinstance(self.kernel.gamma, str):
+            return float(self.X.shape[1])
+        longest = float(squared_norms(self.X if sp.issparse(self.X) else self.X - self.X.mean(axis=0)).max())
+        return min(4.0 * self.kernel.gamma * longest, DISTANCE_ERROR / float(np.finfo(float).eps))
 
     @property
     def computed_intercept(self) -> Intercept:
@@ -234,7 +243,7 @@ class FeatureSpace:
         gram = self.gram
         if self.computed_intercept is None:
             return gram
-        if isinstance(gram, KernelGram):
+        if isinstance(gram, KernelGram) and gram.shape[0] > CACHE_ROWS:
             return KernelGram(gram.kernel, gram.X, 1.0)
         return Dense(gram.dense() + 1.0)
 

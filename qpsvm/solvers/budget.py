@@ -1,0 +1,50 @@
+"""What one solve may spend, shared by all its stages, and the lines it prints."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from qpsvm.solvers.trace import StopReason
+
+
+@dataclass(eq=False)
+class Budget:
+    """Steps and seconds.
+
+    Attributes
+    ----------
+    max_steps : int
+        Newton steps allowed in all stages together.
+    time_limit : float or None
+        Seconds allowed.
+    verbose : bool
+    steps : int
+        Newton steps made.
+    """
+
+    max_steps: int
+    time_limit: float | None = None
+    verbose: bool = False
+    steps: int = 0
+    _began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Since the solve began."""
+        return time.perf_counter() - self._began
+
+    def spent(self) -> StopReason | None:
+        """The limit that has been reached, if one is."""
+        if self.time_limit is not None and self.seconds > self.time_limit:
+            return "time_limit"
+        return "iteration_limit" if self.steps >= self.max_steps else None
+
+    def report(self, stage: str, outer: int, gap: float, sigma: float, free: int) -> None:
+        """Print one line, if verbose."""
+        if self.verbose:
+            print(
+                f"{stage:>12} {outer:3d}  steps {self.steps:4d}  gap {gap:8.1e}  sigma {sigma:7.1e}  "
+                f"free {free:7d}  {self.seconds:8.3f} s",
+                flush=True,
+            )

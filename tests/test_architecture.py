@@ -1,0 +1,267 @@
+"""The shape of the library, read from its source: who imports whom, where equations are defined, what is documented."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import qpsvm
+
+ROOT = Path(qpsvm.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+#: The layers from the bottom up. A module imports from layers below its own; a package also from itself. What is not
+#: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
+LAYERS = (
+    {"errors"},
+    {"arrays"},
+    {"products"},
+    {"kernels"},
+    {"operators"},
+    {"gram"},
+    {"qp"},
+    {"kkt", "certificate"},
+    {"polish", "model"},
+    {"result"},
+    {"problems", "backends"},
+    {"solve"},
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+PACKAGES = {"problems", "backends", "solvers"}
+#: What our own algorithms may know: arrays, kernels and operators, neither problems nor the QP class.
+BELOW_SOLVERS = {"errors", "arrays", "products", "kernels", "operators", "gram", "solvers"}
+#: Packages that are imported when first used.
+LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib")
+
+
+def area(path: Path) -> str:
+    """The part of the library that a file belongs to: its module, or the package that it is in."""
+    relative = path.relative_to(ROOT)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imported(path: Path) -> list[tuple[str, int]]:
+    """Full names of everything that a file imports, late imports included, with line numbers."""
+    package = ["qpsvm", *path.relative_to(ROOT).parts[:-1]]
+    found: list[tuple[str, int]] = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(f"{stem}.{alias.name}", node.lineno) for alias in node.names]
+    return found
+
+
+def inner_imports(path: Path) -> Iterator[tuple[str, int]]:
+    """The parts of the library that a file imports, with line numbers."""
+    for name, line in imported(path):
+        parts = name.split(".")
+        if parts[0] == "qpsvm" and len(parts) > 1 and (ROOT / parts[1]).with_suffix(".py").is_file() | (
+            ROOT / parts[1]
+        ).is_dir():
+            yield parts[1], line
+
+
+def test_the_reading_of_imports_finds_what_is_known():
+    found = {name for name, _ in inner_imports(ROOT / "solve.py")}
+    assert {"backends", "errors", "problems", "result"} <= found
+    assert {"c_svm", "nu_svm"} <= {path.stem for path in FILES}
+    assert "problems" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
+
+
+def test_every_layer_exists():
+    there = {area(path) for path in FILES}
+    assert set(LEVEL) <= there
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    here = area(path)
+    if here in ("__init__", "solvers") or here not in LEVEL:
+        return
+    for name, line in inner_imports(path):
+        where = f"{path.relative_to(ROOT)}:{line} imports qpsvm.{name}"
+        if name == here and here in PACKAGES:
+            continue
+        if name == "solvers":
+            assert here == "backends", f"{where}: only backends call solvers"
+            continue
+        assert name in LEVEL, f"{where}, which is above {here}; a new lower layer needs its place in LAYERS"
+        assert LEVEL[name] < LEVEL[here], f"{where}, which is not below it"
+
+
+def test_solvers_know_arrays_and_operators_only():
+    for path in sorted((ROOT / "solvers").glob("*.py")):
+        for name, line in inner_imports(path):
+            assert name in BELOW_SOLVERS, f"solvers/{path.name}:{line} imports qpsvm.{name}"
+
+
+def test_only_backends_import_solvers():
+    for path in FILES:
+        names = {name for name, _ in inner_imports(path)}
+        if "solvers" in names:
+            assert area(path) in ("backends", "solvers"), path
+
+
+def test_solver_packages_are_imported_by_backends_only():
+    for path in FILES:
+        for name, line in imported(path):
+            if name.split(".")[0] in ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "highspy"):
+                assert area(path) == "backends", f"{path.relative_to(ROOT)}:{line} imports {name}"
+
+
+def test_init_holds_the_public_names_and_nothing_else():
+    tree = parsed(ROOT / "__init__.py")
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = [alias.asname or alias.name for node in imports for alias in node.names]
+    assert sorted(names) == sorted(qpsvm.__all__)
+    kinds = {type(node) for node in tree.body}
+    assert kinds <= {ast.Expr, ast.ImportFrom, ast.Assign}
+
+
+# --- what an import costs ---------------------------------------------------------------------------------------------
+
+
+def run(code: str) -> str:
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_import_loads_no_solver():
+    loaded = run("import sys, qpsvm; print(*sorted({name.split('.')[0] for name in sys.modules}))").split()
+    assert "numpy" in loaded
+    assert "scipy" in loaded
+    assert not set(LATE) & set(loaded)
+
+
+def test_a_problem_and_its_qp_load_no_solver():
+    code = (
+        "import sys, qpsvm; print(qpsvm.CSVM([[0.0], [1.0]], [0, 1], kernel='rbf').qp('dual'));"
+        "print('#', *sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    loaded = run(code).split("#")[1].split()
+    assert not set(LATE) & set(loaded)
+
+
+def test_import_is_quick():
+    """0.3 s beyond NumPy and SciPy is the promise; 0.6 s of processor time is what a busy machine is allowed."""
+    code = (
+        "import time, numpy, scipy.linalg, scipy.sparse; start = time.process_time(); import qpsvm;"
+        "print(time.process_time() - start)"
+    )
+    assert statistics.median(float(run(code)) for _ in range(3)) < 0.6
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+TAG = r"[A-Z][A-Z0-9]+\.\d+"
+DEFINITION = re.compile(rf"^ {{4,}}\(({TAG})\)  \S", re.MULTILINE)
+MENTION = re.compile(rf"\b({TAG})\b")
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """Every docstring of a file, as it stands in the source."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                yield text
+
+
+@cache
+def definitions() -> Counter[str]:
+    """How often each tag is defined: first on a docstring line of its own, followed by two spaces."""
+    return Counter(tag for path in FILES for text in docstrings(path) for tag in DEFINITION.findall(text))
+
+
+def test_there_are_equations():
+    found = definitions()
+    assert len(found) > 30
+    assert {"QP.1", "CSVM.1", "CSVM.6", "NUSVM.7", "PHINGE.2", "HARD.5", "CERT.1", "POL.1"} <= set(found)
+
+
+def test_each_equation_is_defined_once():
+    assert [tag for tag, count in definitions().items() if count > 1] == []
+
+
+def test_each_equation_mentioned_is_defined():
+    known = definitions()
+    families = {tag.split(".")[0] for tag in known}
+    for path in FILES:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for tag in MENTION.findall(line):
+                if tag.split(".")[0] in families or f"({tag})" in line:
+                    assert tag in known, f"{path.relative_to(ROOT)}:{number} mentions ({tag}), which nothing defines"
+
+
+def test_every_variant_derives_its_dual():
+    """The page of a variant defines its primal and dual, and the code line that states each carries the tag."""
+    for name, prefix in (("c_svm", "CSVM"), ("nu_svm", "NUSVM"), ("hard_margin", "HARD"), ("primal_hinge", "PHINGE")):
+        path = ROOT / "problems" / f"{name}.py"
+        source = path.read_text(encoding="utf-8")
+        assert f"({prefix}.1)" in source
+        assert "Derivation" in (ast.get_docstring(parsed(path)) or "")
+        coded = [line for line in source.splitlines() if re.search(rf"#.*\({prefix}\.\d+\)", line)]
+        assert len(coded) >= 2, name
+
+
+# --- documentation ----------------------------------------------------------------------------------------------------
+
+
+def test_every_public_name_has_a_docstring_of_its_own():
+    for name in qpsvm.__all__:
+        text = getattr(qpsvm, name).__doc__
+        assert text, name
+        assert not text.startswith(f"{name}("), f"{name} has only what dataclass wrote"
+        assert text.strip().splitlines()[0].rstrip().endswith((".", ":")), name
+
+
+def test_public_names_exist_once():
+    assert len(set(qpsvm.__all__)) == len(qpsvm.__all__)
+    assert all(hasattr(qpsvm, name) for name in qpsvm.__all__)
+
+
+def test_public_methods_and_modules_have_docstrings():
+    """Methods and properties of public classes; an override may leave the words to what it overrides."""
+    for name in qpsvm.__all__:
+        kind = getattr(qpsvm, name)
+        for attribute in vars(kind) if isinstance(kind, type) else ():
+            value = inspect.getattr_static(kind, attribute)
+            if not attribute.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
+                assert inspect.getdoc(getattr(kind, attribute)), f"{name}.{attribute}"
+    for path in FILES:
+        assert ast.get_docstring(parsed(path)), path
+
+
+def test_no_blanket_except_and_no_debris():
+    for path in FILES:
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ExceptHandler):
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                assert node.type is not None, where
+                assert not (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")), where
+        assert not re.search(r"\b(TODO|FIXME|XXX|breakpoint\(\))", source), path
+
+
+def test_py_typed_is_there():
+    assert (ROOT / "py.typed").is_file()

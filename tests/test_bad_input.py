@@ -1,0 +1,716 @@
+"""What a user gets wrong: each mistake is an error of the library's own, and of the builtin class that users catch.
+
+A row of a table says what is done, which builtin class the error must also be, and what its message must name. Nothing
+may escape as an error of NumPy, SciPy or a solver, and no RuntimeWarning may leak on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import qpsvm
+from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+from qpsvm.operators import Dense
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+N, D = 12, 3
+RNG = np.random.default_rng(20)
+X = RNG.normal(size=(N, D))
+Y = np.repeat([-1, 1], N // 2)
+X[Y > 0] += 1.0
+X.setflags(write=False)
+Y.setflags(write=False)
+NAN, INF = float("nan"), float("inf")
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A mistake, the builtin class of its error, and what the message must contain."""
+
+    name: str
+    do: Callable[[], Any]
+    builtin: type[Exception]
+    says: tuple[str, ...] = ()
+
+
+def bad(name: str, do: Callable[[], Any], builtin: type[Exception], *says: str) -> Bad:
+    return Bad(name, do, builtin, says)
+
+
+def cases(*rows: Bad) -> Any:
+    return pytest.mark.parametrize("case", rows, ids=[row.name for row in rows])
+
+
+def check(case: Bad) -> qpsvm.QPSVMError:
+    with pytest.raises(qpsvm.QPSVMError) as caught:
+        case.do()
+    error, message = caught.value, str(caught.value)
+    assert isinstance(error, case.builtin), f"{type(error).__mro__} is no {case.builtin.__name__}"
+    assert message.strip()
+    assert "\n" not in message, "a message is one line"
+    for part in case.says:
+        assert part in message, f"{message!r} does not say {part!r}"
+    return error
+
+
+def put(row: int, column: int, value: Any, dtype: Any = float) -> Any:
+    """X with one entry replaced."""
+    copy = X.astype(dtype)
+    copy[row, column] = value
+    return copy
+
+
+def at(values: Any, index: int, value: Any) -> Any:
+    """A vector with one entry replaced."""
+    copy = np.array(values)
+    copy[index] = value
+    return copy
+
+
+def masked(values: Any, index: Any) -> Any:
+    array = np.ma.masked_array(values)
+    array[index] = np.ma.masked
+    return array
+
+
+# samples
+
+
+@cases(
+    bad("nan", lambda: CSVM(put(3, 1, NAN), Y), ValueError, "X", "NaN", "row 3", "column 1"),
+    bad("infinity", lambda: CSVM(put(3, 1, INF), Y), ValueError, "X", "infinite", "row 3", "column 1"),
+    bad("minus infinity", lambda: CSVM(put(0, 2, -INF), Y), ValueError, "infinite", "row 0", "column 2"),
+    bad("several nan", lambda: CSVM(put(3, slice(None), NAN), Y), ValueError, "row 3, column 0", "2 more"),
+    bad("nan in float32", lambda: CSVM(put(3, 1, NAN, "f4"), Y), ValueError, "NaN", "row 3", "column 1"),
+    bad("nan in csr", lambda: CSVM(sp.csr_array(put(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
+    bad("nan in csc", lambda: CSVM(sp.csc_array(put(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
+    bad("infinity in coo", lambda: CSVM(sp.coo_matrix(put(9, 0, INF)), Y), ValueError, "infinite", "row 9", "column 0"),
+    bad("complex", lambda: CSVM(X + 0j, Y), TypeError, "X", "complex"),
+    bad("complex sparse", lambda: CSVM(sp.csr_array(X + 0j), Y), TypeError, "X", "complex"),
+    bad("text", lambda: CSVM(X.astype(str), Y), TypeError, "X", "number"),
+    bad("bytes", lambda: CSVM(X.astype("S8"), Y), TypeError, "X", "number"),
+    bad("dates", lambda: CSVM(np.zeros((N, 2), "M8[D]"), Y), TypeError, "X", "number"),
+    bad("object", lambda: CSVM(put(2, 1, "red", object), Y), TypeError, "row 2", "column 1", "'red'"),
+    bad("none in a list", lambda: CSVM([[1.0, None], [2.0, 3.0]], [0, 1]), TypeError, "row 0", "column 1", "None"),
+    bad("complex object", lambda: CSVM(put(2, 1, 1j, object), Y), TypeError, "row 2", "column 1"),
+    bad("huge integer", lambda: CSVM([[10**400], [1]], [0, 1]), ValueError, "X"),
+    bad("long double too large", lambda: CSVM(X.astype("g") * np.longdouble("1e400"), Y), ValueError, "X"),
+    bad("record array", lambda: CSVM(np.rec.fromarrays([X[:, 0], X[:, 1]]), Y), TypeError, "X"),
+    bad("none", lambda: CSVM(None, Y), TypeError, "X"),
+    bad("a string", lambda: CSVM("samples.csv", Y), TypeError, "X"),
+    bad("a dict", lambda: CSVM({"a": [1, 2]}, [0, 1]), TypeError, "X"),
+    bad("a generator", lambda: CSVM((row for row in X), Y), TypeError, "X"),
+    bad("0-d", lambda: CSVM(3.0, [0]), ValueError, "two-dimensional", "()"),
+    bad("1-d", lambda: CSVM(X[:, 0], Y), ValueError, "two-dimensional", "(12,)", "reshape"),
+    bad("3-d", lambda: CSVM(X[None], Y), ValueError, "two-dimensional", "(1, 12, 3)"),
+    bad("1-d sparse", lambda: CSVM(sp.coo_array(np.ones(N)), Y), ValueError, "two-dimensional"),
+    bad("ragged", lambda: CSVM([[1, 2], [3]], [0, 1]), ValueError, "X", "rows equally long"),
+    bad("ragged deep", lambda: CSVM([[1, 2], [3, [4]]], [0, 1]), ValueError, "X", "rows equally long"),
+    bad("no rows", lambda: CSVM(np.zeros((0, 3)), []), ValueError, "X", "empty", "(0, 3)"),
+    bad("no columns", lambda: CSVM(np.zeros((3, 0)), [0, 1, 1]), ValueError, "X", "empty", "(3, 0)"),
+    bad("no rows sparse", lambda: CSVM(sp.csr_array((0, 3)), []), ValueError, "X", "empty"),
+    bad("empty list", lambda: CSVM([], []), ValueError, "X"),
+    bad("list of empty lists", lambda: CSVM([[], []], [0, 1]), ValueError, "X", "empty"),
+    bad("masked entry", lambda: CSVM(masked(X, (2, 1)), Y), ValueError, "row 2", "column 1"),
+)
+def test_samples(case: Bad) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
+def test_every_variant_checks_its_samples(variant: Any) -> None:
+    check(bad("", lambda: variant(put(3, 1, NAN), Y), ValueError, "row 3", "column 1"))
+    check(bad("", lambda: variant(X, Y[:-1]), ValueError, "11", "12"))
+
+
+#: Columns of a data frame → the builtin class, and what the message must contain.
+FRAMES: dict[str, tuple[Callable[[Any], Any], type[Exception], tuple[str, ...]]] = {
+    "text column": (lambda _: {"age": [1, 2], "town": ["Bern", "Ulm"]}, TypeError, ("'town'", "row 0", "'Bern'")),
+    "only text": (lambda _: {"town": ["Bern", "Ulm"]}, TypeError, ("'town'", "'Bern'")),
+    "numbers as text": (lambda _: {"age": ["1", "2"]}, TypeError, ("'age'", "'1'")),
+    "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'",)),
+    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'",)),
+    "nan": (lambda _: {"age": [1, 2], "size": [1, None]}, ValueError, ("'size'", "row 1")),
+    "nullable integers": (lambda pd: {"v": pd.array([1, None], dtype="Int64")}, ValueError, ("'v'", "row 1")),
+    "empty": (lambda _: {"age": []}, ValueError, ("empty",)),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_data_frames(name: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    make, builtin, says = FRAMES[name]
+    check(bad(name, lambda: CSVM(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
+
+
+def test_a_single_column_is_not_a_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    check(bad("", lambda: CSVM(pandas.Series([1.0, 2.0], name="age"), [0, 1]), ValueError, "two-dimensional"))
+
+
+# labels
+
+
+@cases(
+    bad("too short", lambda: CSVM(X, Y[:-1]), ValueError, "y", "11", "12"),
+    bad("too long", lambda: CSVM(X, [*Y, 1]), ValueError, "y", "13", "12"),
+    bad("empty", lambda: CSVM(X, []), ValueError, "y", "0", "12"),
+    bad("none", lambda: CSVM(X, None), ValueError, "y"),
+    bad("a number", lambda: CSVM(X, 1), ValueError, "y", "one-dimensional"),
+    bad("a string", lambda: CSVM(X, "yes"), ValueError, "y", "one-dimensional"),
+    bad("one class", lambda: CSVM(X, np.ones(N)), ValueError, "y", "two classes", "1.0"),
+    bad("one sample", lambda: CSVM(X[:1], [1]), ValueError, "y", "two classes"),
+    bad("three classes", lambda: CSVM(X, np.arange(N) % 3), ValueError, "y", "two classes", "0, 1, 2", "y == label"),
+    bad("regression", lambda: CSVM(X, X[:, 0]), ValueError, "y", "two classes", "12"),
+    bad("nan", lambda: CSVM(X, at(Y * 1.0, 4, NAN)), ValueError, "y", "row 4"),
+    bad("infinity", lambda: CSVM(X, at(Y * 1.0, 4, INF)), ValueError, "y", "row 4"),
+    bad("missing object", lambda: CSVM(X, at(Y.astype(object), 4, None)), ValueError, "y", "row 4"),
+    bad("not a time", lambda: CSVM(X, at(np.full(N, "2020", "M8[D]"), 4, "NaT")), ValueError, "y", "row 4"),
+    bad("column vector", lambda: CSVM(X, Y[:, None]), ValueError, "y", "one-dimensional", "ravel"),
+    bad("one-hot", lambda: CSVM(X, np.eye(2)[(Y > 0) * 1]), ValueError, "y", "one-dimensional"),
+    bad("ragged", lambda: CSVM(X[:2], [[1, 2], [3]]), ValueError, "y"),
+    bad("mixed types", lambda: CSVM(X, at(Y.astype(object), 0, "yes")), TypeError, "y", "types"),
+    bad("unsortable", lambda: CSVM(X[:2], np.array([{}, []], dtype=object)), TypeError, "y"),
+    bad("complex", lambda: CSVM(X, Y + 0j), TypeError, "y", "complex"),
+    bad("sparse", lambda: CSVM(X, sp.csr_array(Y[:, None])), ValueError, "y"),
+    bad("masked", lambda: CSVM(X, masked(Y, 4)), ValueError, "y", "row 4"),
+)
+def test_labels(case: Bad) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("dtype", ["category", "Int64", "string", "boolean", "object"])
+def test_missing_labels_in_pandas(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    values = {"Int64": [1, 0], "boolean": [True, False]}.get(dtype, ["yes", "no"])
+    y = pandas.Series([*values * 5, values[0], None], dtype=dtype)
+    check(bad("", lambda: CSVM(X, y), ValueError, "y", "row 11"))
+
+
+# weights and penalties
+
+
+@cases(
+    bad("negative", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, -1)), ValueError, "sample_weight[4]", "-1"),
+    bad("nan", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, NAN)), ValueError, "sample_weight[4]"),
+    bad("infinity", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, INF)), ValueError, "sample_weight[4]"),
+    bad("all zero", lambda: CSVM(X, Y, sample_weight=np.zeros(N)), ValueError, "sample_weight", "zero"),
+    bad("positives zero", lambda: CSVM(X, Y, sample_weight=Y < 0), ValueError, "sample_weight", "positive (larger)"),
+    bad("negatives zero", lambda: NuSVM(X, Y, 0.1, sample_weight=Y > 0), ValueError, "weight", "negative (smaller)"),
+    bad("too short", lambda: PrimalHinge(X, Y, sample_weight=np.ones(5)), ValueError, "sample_weight", "(5,)", "(12,)"),
+    bad("column", lambda: CSVM(X, Y, sample_weight=np.ones((N, 1))), ValueError, "sample_weight", "(12, 1)"),
+    bad("a number", lambda: CSVM(X, Y, sample_weight=2.0), ValueError, "sample_weight"),
+    bad("class names", lambda: CSVM(X, Y, sample_weight="balanced"), TypeError, "sample_weight"),
+    bad("a dict", lambda: CSVM(X, Y, sample_weight={1: 2.0}), TypeError, "sample_weight"),
+    bad("complex", lambda: CSVM(X, Y, sample_weight=np.ones(N) + 0j), TypeError, "sample_weight"),
+    bad("text", lambda: CSVM(X, Y, sample_weight=["1"] * N), TypeError, "sample_weight"),
+    bad("ragged", lambda: CSVM(X, Y, sample_weight=[[1], [1, 2]]), ValueError, "sample_weight"),
+    bad("masked", lambda: CSVM(X, Y, sample_weight=masked(np.ones(N), 4)), ValueError, "sample_weight"),
+    bad("overflows", lambda: CSVM(X, Y, C=1e300, sample_weight=np.full(N, 1e300)), ValueError, "C"),
+)
+def test_weights(case: Bad) -> None:
+    check(case)
+
+
+@cases(
+    bad("zero", lambda: CSVM(X, Y, C=0), ValueError, "C", "positive"),
+    bad("negative", lambda: CSVM(X, Y, C=-1), ValueError, "C", "positive", "-1"),
+    bad("nan", lambda: CSVM(X, Y, C=NAN), ValueError, "C", "finite"),
+    bad("infinity", lambda: CSVM(X, Y, C=INF), ValueError, "C", "finite"),
+    bad("true", lambda: CSVM(X, Y, C=True), TypeError, "C", "True"),
+    bad("text", lambda: CSVM(X, Y, C="1"), TypeError, "C", "'1'"),
+    bad("none", lambda: CSVM(X, Y, C=None), TypeError, "C", "None"),
+    bad("complex", lambda: CSVM(X, Y, C=1j), TypeError, "C"),
+    bad("a dict", lambda: CSVM(X, Y, C={1: 2.0}), TypeError, "C"),
+    bad("too few", lambda: CSVM(X, Y, C=[1.0, 2.0]), ValueError, "C", "(12,)", "(2,)"),
+    bad("two-dimensional", lambda: CSVM(X, Y, C=np.ones((N, 1))), ValueError, "C", "(12, 1)"),
+    bad("a zero among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, 0)), ValueError, "C[4]"),
+    bad("a nan among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, NAN)), ValueError, "C[4]"),
+    bad("texts", lambda: CSVM(X, Y, C=["1"] * N), TypeError, "C"),
+    bad("ragged", lambda: CSVM(X, Y, C=[[1], [1, 2]]), ValueError, "C"),
+    bad("huge integer", lambda: CSVM(X, Y, C=10**400), ValueError, "C"),
+    bad("masked", lambda: CSVM(X, Y, C=masked(np.ones(N), 4)), ValueError, "C"),
+)
+def test_penalties(case: Bad) -> None:
+    check(case)
+
+
+# parameters of problems and kernels
+
+
+@cases(
+    bad("nu zero", lambda: NuSVM(X, Y, 0), ValueError, "nu"),
+    bad("nu negative", lambda: NuSVM(X, Y, -0.1), ValueError, "nu"),
+    bad("nu above one", lambda: NuSVM(X, Y, 1.5), ValueError, "nu", "(0, 1]", "1.5"),
+    bad("nu nan", lambda: NuSVM(X, Y, NAN), ValueError, "nu"),
+    bad("nu text", lambda: NuSVM(X, Y, "0.5"), TypeError, "nu", "'0.5'"),
+    bad("nu none", lambda: NuSVM(X, Y, None), TypeError, "nu"),
+    bad("nu true", lambda: NuSVM(X, Y, True), TypeError, "nu"),
+    bad("nu per sample", lambda: NuSVM(X, Y, np.full(N, 0.5)), TypeError, "nu"),
+    bad("lam zero", lambda: PrimalHinge(X, Y, 0.0), ValueError, "lam"),
+    bad("lam negative", lambda: PrimalHinge(X, Y, -1e-3), ValueError, "lam"),
+    bad("lam nan", lambda: PrimalHinge(X, Y, NAN), ValueError, "lam"),
+    bad("lam infinite", lambda: PrimalHinge(X, Y, INF), ValueError, "lam"),
+    bad("lam text", lambda: PrimalHinge(X, Y, "auto"), TypeError, "lam", "'auto'"),
+    bad("lam none", lambda: PrimalHinge(X, Y, None), TypeError, "lam"),
+    bad("intercept misspelt", lambda: PrimalHinge(X, Y, intercept="fre"), ValueError, "intercept", "'free'"),
+    bad("intercept american", lambda: PrimalHinge(X, Y, intercept="penalized"), ValueError, "'penalised'"),
+    bad("intercept true", lambda: PrimalHinge(X, Y, intercept=True), ValueError, "intercept", "True"),
+    bad("intercept list", lambda: PrimalHinge(X, Y, intercept=["free"]), ValueError, "intercept"),
+    bad("psd misspelt", lambda: CSVM(X, Y, psd="clp"), ValueError, "psd", "'clip'"),
+    bad("psd none", lambda: CSVM(X, Y, psd=None), ValueError, "psd", "None"),
+    bad("kernel misspelt", lambda: CSVM(X, Y, kernel="rfb"), ValueError, "kernel", "'rfb'", "'rbf'"),
+    bad("kernel class", lambda: CSVM(X, Y, kernel=RBF), ValueError, "kernel", "RBF()"),
+    bad("kernel none", lambda: CSVM(X, Y, kernel=None), ValueError, "kernel", "None"),
+    bad("kernel number", lambda: CSVM(X, Y, kernel=3), ValueError, "kernel", "3"),
+    bad("kernel list", lambda: CSVM(X, Y, kernel=["rbf"]), ValueError, "kernel"),
+    bad("gamma zero", lambda: RBF(0), ValueError, "gamma"),
+    bad("gamma negative", lambda: RBF(-1.0), ValueError, "gamma", "-1"),
+    bad("gamma nan", lambda: Sigmoid(NAN), ValueError, "gamma"),
+    bad("gamma infinite", lambda: Polynomial(3, INF), ValueError, "gamma"),
+    bad("gamma misspelt", lambda: RBF("scal"), ValueError, "gamma", "'scale'", "'scal'"),
+    bad("gamma none", lambda: RBF(None), TypeError, "gamma"),
+    bad("gamma true", lambda: RBF(True), TypeError, "gamma"),
+    bad("gamma list", lambda: RBF([1.0]), TypeError, "gamma"),
+    bad("gamma scale, constant X", lambda: CSVM(np.ones((N, D)), Y, kernel=RBF()), ValueError, "gamma", "var(X)"),
+    bad("gamma scale, zero csr", lambda: CSVM(sp.csr_array((N, D)), Y, kernel="rbf"), ValueError, "gamma", "var(X)"),
+    bad("degree zero", lambda: Polynomial(0), ValueError, "degree"),
+    bad("degree negative", lambda: Polynomial(-2), ValueError, "degree", "-2"),
+    bad("degree nan", lambda: Polynomial(NAN), ValueError, "degree"),
+    bad("degree text", lambda: Polynomial("3"), TypeError, "degree"),
+    bad("degree true", lambda: Polynomial(True), TypeError, "degree"),
+    bad("coef0 nan", lambda: Polynomial(3, coef0=NAN), ValueError, "coef0"),
+    bad("coef0 none", lambda: Sigmoid(coef0=None), TypeError, "coef0"),
+    bad("coef0 text", lambda: Sigmoid(coef0="0"), TypeError, "coef0"),
+    bad("root of a negative", lambda: qpsvm.solve(CSVM(X, Y, kernel=Polynomial(2.5))), ValueError, "degree", "2.5"),
+    bad("kernel unresolved", lambda: RBF()(X, X), ValueError, "gamma"),
+)
+def test_parameters(case: Bad) -> None:
+    check(case)
+
+
+def test_too_large_nu_names_the_largest_feasible_one() -> None:
+    y = np.repeat([-1, 1], [9, 3])
+    error = check(bad("", lambda: NuSVM(X, y, 0.6), ValueError, "nu", "0.6", "0.5"))
+    assert isinstance(error, qpsvm.InfeasibleNuError)
+    assert error.nu == 0.6
+    assert error.nu_max == pytest.approx(0.5, rel=1e-15)
+    weights = np.where(y > 0, 1.5, 1.0)
+    NuSVM(X, y, 0.6, sample_weight=weights)  # ν_max = 2·4.5/13.5
+    with pytest.raises(qpsvm.InfeasibleNuError) as caught:
+        NuSVM(X, y, 0.67, sample_weight=weights)
+    assert caught.value.nu_max == pytest.approx(2 / 3, rel=1e-15)
+
+
+# kernels that misbehave
+
+
+def gram(A: Any, B: Any) -> Any:
+    return A @ B.T
+
+
+def solve_with(kernel: Any) -> Callable[[], Any]:
+    return lambda: qpsvm.solve(CSVM(X, Y, kernel=kernel))
+
+
+def one_nan(A: Any, B: Any) -> Any:
+    K = gram(A, B)
+    K[2, 1] = NAN
+    return K
+
+
+K = X @ X.T
+
+
+@cases(
+    bad("wrong shape", solve_with(lambda A, B: gram(A, B)[:, :-1]), ValueError, "kernel", "(12, 11)", "(12, 12)"),
+    bad("a number", solve_with(lambda A, B: 1.0), ValueError, "kernel", "()"),  # noqa: ARG005
+    bad("none", solve_with(lambda A, B: None), ValueError, "kernel"),  # noqa: ARG005
+    bad("ragged", solve_with(lambda A, B: [[1.0], [1.0, 2.0]]), ValueError, "kernel"),  # noqa: ARG005
+    bad("nan", solve_with(one_nan), ValueError, "one_nan", "nan", "row 2", "row 1"),
+    bad("complex", solve_with(lambda A, B: gram(A, B) + 0j), TypeError, "kernel", "complex"),
+    bad("text", solve_with(lambda A, B: gram(A, B).astype(str)), TypeError, "kernel"),
+    bad("objects", solve_with(lambda A, B: gram(A, B).astype(object)), TypeError, "kernel"),
+    bad("sparse", solve_with(lambda A, B: sp.csr_array(gram(A, B))), ValueError, "kernel"),
+    bad("asymmetric", solve_with(lambda A, B: gram(A, B) + A[:, :1]), ValueError, "not symmetric"),
+    bad("indefinite", solve_with(lambda A, B: -gram(A, B)), ValueError, "indefinite", "psd="),
+    bad("indefinite sigmoid", solve_with(Sigmoid(1.0, -3.0)), ValueError, "indefinite", "psd="),
+    bad("not square", lambda: CSVM(X, Y, kernel=Precomputed()), ValueError, "square", "(12, 3)"),
+    bad("asymmetric matrix", lambda: qpsvm.solve(CSVM(K + np.eye(N, k=2), Y, kernel="precomputed")), ValueError,
+        "not symmetric", "(0, 2)"),
+    bad("asymmetric sparse", lambda: qpsvm.solve(CSVM(sp.csr_array(K + np.eye(N, k=2)), Y, kernel="precomputed")),
+        ValueError, "not symmetric"),
+    bad("nan in the matrix", lambda: CSVM(at(K, (3, 1), NAN), Y, kernel="precomputed"), ValueError, "row 3, column 1"),
+    bad("indefinite matrix", lambda: qpsvm.solve(CSVM(-K, Y, kernel="precomputed")), ValueError, "indefinite"),
+)
+def test_kernels(case: Bad) -> None:
+    check(case)
+
+
+def test_an_indefinite_kernel_carries_its_eigenvalue() -> None:
+    with pytest.raises(qpsvm.IndefiniteKernelError) as caught:
+        qpsvm.solve(CSVM(-K, Y, kernel="precomputed"))
+    H = np.eye(N) - 1 / N
+    assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(-H @ K @ H)[0], rel=1e-9)
+
+
+def test_a_kernel_that_raises_is_heard() -> None:
+    def broken(A: Any, B: Any) -> Any:  # noqa: ARG001
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        qpsvm.solve(CSVM(X, Y, kernel=broken))
+
+
+def test_a_huge_degree_does_not_hang() -> None:
+    code = (
+        "import numpy as np, qpsvm\n"
+        "try: qpsvm.solve(qpsvm.CSVM(np.eye(4) / 2, [0, 0, 1, 1], kernel=qpsvm.Polynomial(1e12, 1.0)), check=False)\n"
+        "except qpsvm.QPSVMError: pass"
+    )
+    subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", code], check=True, timeout=20)
+
+
+# solve and its options
+
+
+def never(A: Any, B: Any) -> Any:  # noqa: ARG001
+    raise AssertionError("the kernel was evaluated, although the request is refused")
+
+
+def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
+    """Solve a problem whose kernel must not be touched: refusals come before any work."""
+    return lambda: qpsvm.solve(CSVM(X, Y, kernel=never), backend=backend, **options)
+
+
+@cases(
+    bad("text", lambda: qpsvm.solve("not a problem"), ValueError, "problem", "str"),
+    bad("none", lambda: qpsvm.solve(None), ValueError, "problem", "None"),
+    bad("a class", lambda: qpsvm.solve(CSVM), ValueError, "problem"),
+    bad("a qp", lambda: qpsvm.solve(CSVM(X, Y).qp()), ValueError, "problem", "QP"),
+    bad("backend misspelt", ask("cvxop"), ValueError, "backend", "'cvxopt'"),
+    bad("backend upper case", ask("OSQP"), ValueError, "backend", "'osqp'"),
+    bad("backend none", ask(None), ValueError, "backend", "None"),
+    bad("backend list", ask(["cvxopt", "osqp"]), ValueError, "backend", "known"),
+    bad("form misspelt", ask(form="duals"), ValueError, "form", "'dual'"),
+    bad("form number", ask(form=1), ValueError, "form"),
+    bad("form list", ask(form=["dual"]), ValueError, "form"),
+    bad("tol zero", ask(tol=0), ValueError, "tol"),
+    bad("tol negative", ask(tol=-1), ValueError, "tol"),
+    bad("tol nan", ask(tol=NAN), ValueError, "tol"),
+    bad("tol infinite", ask(tol=INF), ValueError, "tol"),
+    bad("tol text", ask(tol="x"), TypeError, "tol", "'x'"),
+    bad("tol none", ask(tol=None), TypeError, "tol"),
+    bad("tol zero, osqp", ask("osqp", tol=0), ValueError, "tol"),
+    bad("max_iter zero", ask(max_iter=0), ValueError, "max_iter"),
+    bad("max_iter negative", ask(max_iter=-3), ValueError, "max_iter", "-3"),
+    bad("max_iter fraction", ask(max_iter=2.5), TypeError, "max_iter", "2.5"),
+    bad("max_iter true", ask(max_iter=True), TypeError, "max_iter"),
+    bad("max_iter text", ask("osqp", max_iter="10"), TypeError, "max_iter"),
+    bad("max_iter array", ask("osqp", max_iter=np.array([1, 2])), TypeError, "max_iter"),
+    bad("max_iter beyond int", ask("osqp", max_iter=10**30), ValueError, "max_iter"),
+    bad("time_limit negative", ask("osqp", time_limit=-1), ValueError, "time_limit"),
+    bad("time_limit zero", ask("cvxpy", time_limit=0), ValueError, "time_limit"),
+    bad("time_limit nan", ask("osqp", time_limit=NAN), ValueError, "time_limit"),
+    bad("time_limit text", ask("osqp", time_limit="1s"), TypeError, "time_limit"),
+    bad("time_limit for cvxopt", ask("cvxopt", time_limit=1.0), NotImplementedError, "cvxopt", "time_limit", "osqp"),
+    bad("tolerence", ask(tolerence=1e-8), TypeError, "'tolerence'", "'tol'"),
+    bad("tolerence, osqp", ask("osqp", tolerence=1e-8), TypeError, "'tolerence'", "'tol'"),
+    bad("tolerance, cvxpy", ask("cvxpy", tolerance=1e-8), TypeError, "'tolerance'", "'tol'"),
+    bad("maxiter", ask(maxiter=10), TypeError, "'maxiter'", "max"),
+    bad("eps_ab", ask("osqp", eps_ab=1e-8), TypeError, "osqp", "'eps_ab'", "'eps_abs'"),
+    bad("reltoll", ask(reltoll=1e-8), TypeError, "cvxopt", "'reltoll'", "'reltol'"),
+    bad("tol_gap_ab", ask("cvxpy", tol_gap_ab=1e-8), TypeError, "'tol_gap_ab'", "'tol_gap_abs'"),
+    bad("another solver's option", ask("cvxpy", solver="SCS", tol_gap_abs=1e-8), TypeError, "SCS", "'tol_gap_abs'"),
+    bad("option of a study backend", ask("dual_ascent", stepp=1.0), TypeError, "dual_ascent", "'stepp'"),
+    bad("verbos", ask(verbos=True), TypeError, "'verbose'"),
+    bad("unknown cvxpy solver", ask("cvxpy", solver="CLARABLE"), ValueError, "CLARABLE", "CLARABEL"),
+    bad("cvxpy solver none", ask("cvxpy", solver=None), ValueError, "solver"),
+    bad("cvxpy solver number", ask("cvxpy", solver=3), ValueError, "solver"),
+    bad("form that a backend cannot take", ask("subgradient", form="dual"), NotImplementedError, "subgradient"),
+)
+def test_solve(case: Bad) -> None:
+    check(case)
+
+
+@cases(
+    bad("cvxopt text", lambda: solve(reltol="x"), ValueError, "reltol"),
+    bad("cvxopt negative", lambda: solve(feastol=-1.0), ValueError, "feastol"),
+    bad("cvxopt iterations", lambda: solve(maxiters=0), ValueError, "maxiters"),
+    bad("cvxopt iterations as text", lambda: solve(maxiters="x"), ValueError, "maxiters"),
+    bad("cvxopt refinement", lambda: solve(refinement=-1), ValueError, "refinement"),
+    bad("cvxopt kktsolver", lambda: solve(kktsolver="nonsense"), ValueError, "kktsolver", "nonsense"),
+    bad("osqp negative", lambda: solve("osqp", eps_abs=-1.0), ValueError, "eps_abs"),
+    bad("osqp text", lambda: solve("osqp", eps_abs="x"), ValueError, "eps_abs"),
+    bad("osqp none", lambda: solve("osqp", rho=None), ValueError, "rho"),
+    bad("osqp out of range", lambda: solve("osqp", alpha=3.0), ValueError, "alpha"),
+    bad("clarabel text", lambda: solve("cvxpy", tol_gap_abs="x"), ValueError, "tol_gap_abs"),
+    bad("clarabel method", lambda: solve("cvxpy", direct_solve_method="x"), ValueError, "direct_solve_method"),
+    bad("scs text", lambda: solve("cvxpy", solver="SCS", eps_abs="x"), ValueError, "eps_abs"),
+    bad("scs negative", lambda: solve("cvxpy", solver="SCS", eps_abs=-1.0), ValueError, "eps_abs"),
+    bad("cvxpy's osqp negative", lambda: solve("cvxpy", solver="OSQP", eps_abs=-1.0), ValueError, "eps_abs"),
+    bad("cvxpy solver that cannot", lambda: solve("cvxpy", solver="GLPK"), Exception, "GLPK"),
+)
+def test_values_that_a_solver_refuses(case: Bad) -> None:
+    check(case)
+
+
+def solve(backend: str = "cvxopt", **options: Any) -> Any:
+    return qpsvm.solve(CSVM(X, Y), backend=backend, **options)
+
+
+@cases(
+    bad("unknown form", lambda: CSVM(X, Y).qp("duals"), ValueError, "form", "'dual'"),
+    bad("unknown group", lambda: CSVM(X, Y).qp().multiplier("balanc", X[:0, 0], X[:1, 0]), ValueError, "'balance'"),
+    bad("unknown backend", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osq"), ValueError, "'osqp'"),
+    bad("not a qp", lambda: qpsvm.compile("qp", "cvxopt"), ValueError, "QP", "str"),
+    bad("a problem, not its qp", lambda: qpsvm.compile(CSVM(X, Y), "osqp"), ValueError, "QP", "CSVM"),
+    bad("option", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osqp").solve(eps_ab=1), TypeError, "'eps_abs'"),
+    bad("tol", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osqp").solve(tol=-1), ValueError, "tol"),
+    bad("time limit", lambda: qpsvm.compile(CSVM(X, Y).qp()).solve(time_limit=1), NotImplementedError, "time_limit"),
+    bad("no factor", lambda: CSVM(X, Y, kernel="rbf").qp().lifted(), NotImplementedError, "factor"),
+    bad("certify short", lambda: CSVM(X, Y).certify(np.zeros(3)), ValueError, "alpha", "12", "(3,)"),
+    bad("certify nan", lambda: CSVM(X, Y).certify(np.full(N, NAN)), ValueError, "alpha", "finite"),
+    bad("certify text", lambda: CSVM(X, Y).certify(["x"] * N), TypeError, "alpha"),
+    bad("certify complex", lambda: CSVM(X, Y).certify(np.ones(N) + 1j), TypeError, "alpha"),
+    bad("certify none", lambda: CSVM(X, Y).certify(None), ValueError, "alpha"),
+    bad("certify another w", lambda: CSVM(X, Y).certify(np.zeros(N), w=np.zeros(5)), ValueError, "w"),
+    bad("certify nan w", lambda: CSVM(X, Y).certify(np.zeros(N), w=np.full(D, NAN)), ValueError, "w"),
+    bad("rows", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(3)), ValueError, "P", "q"),
+    bad("p nan", lambda: qpsvm.QP(Dense(np.full((2, 2), NAN)), np.zeros(2)), ValueError, "P"),
+    bad("p array", lambda: qpsvm.QP(np.eye(2), np.zeros(2)), TypeError, "P"),
+    bad("q nan", lambda: qpsvm.QP(Dense(np.eye(2)), np.array([0, NAN])), ValueError, "q", "1"),
+    bad("bounds", lambda: qpsvm.QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.zeros(2)), ValueError, "lb > ub"),
+    bad("nan bound", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), ub=np.array([1, NAN])), ValueError, "ub", "1"),
+    bad("g alone", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), G=np.eye(2)), ValueError, "G", "h"),
+    bad("wide a", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), A=np.eye(3), b=np.zeros(3)), ValueError, "A"),
+    bad("nan h", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), G=np.eye(2), h=np.array([0, NAN])), ValueError, "h"),
+)
+def test_qp_layer(case: Bad) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy"])
+def test_missing_package_names_the_command_that_installs_it(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qpsvm.backends.base.installed_version", lambda _: None)
+    check(bad("", ask(backend), ImportError, backend, f"pip install {backend}"))
+    check(bad("", lambda: qpsvm.compile(CSVM(X, Y).qp(), backend), ImportError, f"pip install {backend}"))
+
+
+@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy"])
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_inseparable_hard_margin_is_one_error_everywhere(backend: str, form: str) -> None:
+    y = np.tile([0, 1], N // 2)
+    twice = np.repeat(X[::2], 2, axis=0)
+    problem = HardMargin(twice, y)
+    error = check(bad("", lambda: qpsvm.solve(problem, backend, form), ValueError, "separable", ".u", "CSVM"))
+    assert isinstance(error, qpsvm.NotSeparableError)
+    assert qpsvm.solve(problem, backend, form, check=False).status == "infeasible"
+
+
+# prediction
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    return {
+        "linear": qpsvm.solve(CSVM(X, Y)),
+        "rbf": qpsvm.solve(CSVM(X, Y, kernel="rbf")),
+        "precomputed": qpsvm.solve(CSVM(K, Y, kernel="precomputed")),
+    }
+
+
+PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]] = {
+    "wider": (lambda d: np.zeros((2, d + 1)), ValueError, ("columns", "expected")),
+    "narrower sparse": (lambda d: sp.csr_array((2, d - 1)), ValueError, ("columns", "expected")),
+    "nan": (lambda d: at(np.zeros((2, d)), (1, 2), NAN), ValueError, ("NaN", "row 1", "column 2")),
+    "infinity": (lambda d: at(np.zeros((2, d)), (1, 2), INF), ValueError, ("infinite", "row 1", "column 2")),
+    "1-d": (np.zeros, ValueError, ("two-dimensional", "reshape")),
+    "3-d": (lambda d: np.zeros((1, 2, d)), ValueError, ("two-dimensional",)),
+    "empty": (lambda d: np.zeros((0, d)), ValueError, ("empty",)),
+    "text": (lambda d: np.full((2, d), "1"), TypeError, ("number",)),
+    "complex": (lambda d: np.zeros((2, d), complex), TypeError, ("complex",)),
+    "none": (lambda d: None, TypeError, ("X",)),  # noqa: ARG005
+    "masked": (lambda d: masked(np.zeros((2, d)), (1, 2)), ValueError, ("row 1", "column 2")),
+}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("name", PREDICT)
+def test_prediction(name: str, kernel: str, models: dict[str, Any]) -> None:
+    make, builtin, says = PREDICT[name]
+    result = models[kernel]
+    samples = make(N if kernel == "precomputed" else D)
+    for method in (result.predict, result.decision_function, result.model.predict):
+        check(bad(name, lambda method=method: method(samples), builtin, *says))
+
+
+def test_w_of_a_kernel_machine_is_an_attribute_error_that_says_why(models: dict[str, Any]) -> None:
+    check(bad("", lambda: models["rbf"].w, AttributeError, "feature space", "Linear()"))
+    assert not hasattr(models["rbf"], "w")
+
+
+def test_a_residual_without_a_point_is_an_error() -> None:
+    qp = CSVM(X, Y).qp()
+    solution = qpsvm.QPSolution(qp, qpsvm.Status.NUMERICAL_ERROR, qpsvm.compile(qp).solve().solver)
+    for measure in (solution.primal_residual, solution.dual_residual, solution.complementarity, solution.duality_gap):
+        check(bad("", measure, RuntimeError, "no point"))
+
+
+def test_no_c_belongs_to_rho_zero() -> None:
+    samples, y = np.array([[0.0], [1.0], [0.0], [1.0]]), [0, 0, 1, 1]
+    problem = NuSVM(samples, y, 1.0)
+    result = qpsvm.solve(problem, check=False)
+    assert "rho" in result.message
+    check(bad("", lambda: problem.equivalent_c_svm(result), ValueError, "rho", "nu"))
+
+
+def test_no_c_svm_is_like_a_hinge_problem_without_a_free_intercept() -> None:
+    for intercept in ("penalised", None):
+        problem = PrimalHinge(X, Y, intercept=intercept)  # type: ignore[arg-type]
+        check(bad("", problem.equivalent_c_svm, ValueError, "intercept"))
+
+
+# files of models
+
+
+def test_a_callable_kernel_cannot_be_saved(tmp_path: Path) -> None:
+    result = qpsvm.solve(CSVM(X, Y, kernel=gram))
+    path = tmp_path / "model.npz"
+    check(bad("", lambda: result.save(path), NotImplementedError, "gram", "callable"))
+    assert not path.exists()
+
+
+def test_labels_that_are_objects_cannot_be_saved(tmp_path: Path) -> None:
+    result = qpsvm.solve(CSVM(X, np.array([Decimal(int(v)) for v in Y])))
+    path = tmp_path / "model.npz"
+    check(bad("", lambda: result.save(path), NotImplementedError, "Decimal"))
+    assert not path.exists()
+
+
+def written(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A model's file after someone changed its arrays."""
+    qpsvm.solve(CSVM(X, Y, kernel="rbf")).save(path)
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    change(arrays)
+    np.savez(path, **arrays)
+    return path
+
+
+def header(**changes: Any) -> Callable[[dict[str, Any]], Any]:
+    def change(arrays: dict[str, Any]) -> None:
+        arrays["header"] = np.array(json.dumps({**json.loads(str(arrays["header"])), **changes}))
+
+    return change
+
+
+class Evil:
+    """Unpickling this is a crime."""
+
+    def __reduce__(self) -> Any:
+        return (pytest.fail, ("a model file was unpickled",))
+
+
+FILES: dict[str, Callable[[Path], Any]] = {
+    "empty": lambda p: p.write_bytes(b""),
+    "text": lambda p: p.write_text("a,b\n1,2\n"),
+    "binary": lambda p: p.write_bytes(bytes(range(256)) * 9),
+    "pickle": lambda p: p.write_bytes(pickle.dumps(Evil())),
+    "array": lambda p: np.save(p.open("wb"), X),
+    "other arrays": lambda p: np.savez(p, X=X),
+    "objects": lambda p: np.savez(p, header=np.array([Evil()], dtype=object)),
+    "truncated": lambda p: p.write_bytes(written(p, lambda a: None).read_bytes()[:-200]),  # noqa: ARG005
+    "half a header": lambda p: written(p, lambda a: a.update(header=np.array("{"))),
+    "header not a record": lambda p: written(p, lambda a: a.update(header=np.array("[1]"))),
+    "newer format": lambda p: written(p, header(format=999)),
+    "another kernel": lambda p: written(p, header(kernel="os.system")),
+    "bad parameter": lambda p: written(p, header(parameters={"gamma": -1.0})),
+    "unknown parameter": lambda p: written(p, header(parameters={"gama": 1.0})),
+    "no b": lambda p: written(p, lambda a: a.pop("b")),
+    "b is text": lambda p: written(p, lambda a: a.update(b=np.array("x"))),
+    "b is nan": lambda p: written(p, lambda a: a.update(b=np.array(NAN))),
+    "a coefficient lost": lambda p: written(p, lambda a: a.update(coef=a["coef"][1:])),
+    "a column lost": lambda p: written(p, lambda a: a.update(vectors=a["vectors"][:, 1:])),
+    "another width": lambda p: written(p, header(n_features=D + 1)),
+    "three classes": lambda p: written(p, lambda a: a.update(classes=np.arange(3))),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_are_no_model(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    FILES[name](path)
+    check(bad(name, lambda: qpsvm.load(path), ValueError, "model.npz"))
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    check(bad("missing", lambda: qpsvm.load(tmp_path / "no.npz"), FileNotFoundError, "no.npz"))
+    check(bad("as text", lambda: qpsvm.load(str(tmp_path / "no.npz")), FileNotFoundError, "no.npz"))
+    check(bad("a folder", lambda: qpsvm.load(tmp_path), OSError, tmp_path.name))
+
+
+# numbers that overflow or vanish
+
+
+@pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid()], ids=str)
+@pytest.mark.parametrize("factor", [1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320])
+def test_absurd_scales_are_refused_or_answered_honestly(factor: float, kernel: Any, variant: Any) -> None:
+    refused_or_honest(lambda: variant(X * factor, Y, kernel=kernel))
+
+
+ABSURD: dict[str, Callable[[], Any]] = {
+    "CSVM(C=1e300)": lambda: CSVM(X, Y, C=1e300),
+    "CSVM(C=1e-300)": lambda: CSVM(X, Y, C=1e-300),
+    "CSVM(C=1e308)": lambda: CSVM(X, Y, C=1e308),
+    "CSVM(C=5e-324)": lambda: CSVM(X, Y, C=5e-324),
+    "CSVM(C=np.logspace(-300, 300, N))": lambda: CSVM(X, Y, C=np.logspace(-300, 300, N)),
+    "CSVM(sample_weight=np.logspace(-300, 300, N))": lambda: CSVM(X, Y, sample_weight=np.logspace(-300, 300, N)),
+    "CSVM(sample_weight=np.full(N, 5e-324))": lambda: CSVM(X, Y, sample_weight=np.full(N, 5e-324)),
+    "NuSVM(0.1, sample_weight=np.full(N, 1e308))": lambda: NuSVM(X, Y, 0.1, sample_weight=np.full(N, 1e308)),
+    "NuSVM(0.1, sample_weight=np.full(N, 5e-324))": lambda: NuSVM(X, Y, 0.1, sample_weight=np.full(N, 5e-324)),
+    "NuSVM(1e-300)": lambda: NuSVM(X, Y, 1e-300),
+    "PrimalHinge(1e300)": lambda: PrimalHinge(X, Y, 1e300),
+    "PrimalHinge(1e-300)": lambda: PrimalHinge(X, Y, 1e-300),
+    "PrimalHinge(5e-324)": lambda: PrimalHinge(X, Y, 5e-324),
+    "CSVM(kernel=RBF(1e-320))": lambda: CSVM(X, Y, kernel=RBF(1e-320)),
+    "CSVM(kernel=RBF(1e300))": lambda: CSVM(X, Y, kernel=RBF(1e300)),
+    "CSVM(kernel=Polynomial(200, 10.0))": lambda: CSVM(X, Y, kernel=Polynomial(200, 10.0)),
+    "CSVM(kernel=Polynomial(3, 1e-320))": lambda: CSVM(X, Y, kernel=Polynomial(3, 1e-320)),
+    "CSVM(kernel=Polynomial(3, coef0=1e300))": lambda: CSVM(X, Y, kernel=Polynomial(3, coef0=1e300)),
+    "CSVM(kernel=Polynomial(0.5, 1, 100), psd='clip')": lambda: CSVM(X, Y, kernel=Polynomial(0.5, 1, 100), psd="clip"),
+    "CSVM(kernel=Sigmoid(1e300), psd='clip')": lambda: CSVM(X, Y, kernel=Sigmoid(1e300), psd="clip"),
+    "CSVM(np.eye(N) * 1e200, kernel='precomputed')": lambda: CSVM(np.eye(N) * 1e200, Y, kernel="precomputed"),
+    "CSVM(np.eye(N) * 1e-320, kernel='precomputed')": lambda: CSVM(np.eye(N) * 1e-320, Y, kernel="precomputed"),
+    "CSVM(np.zeros((N, N)), kernel='precomputed')": lambda: CSVM(np.zeros((N, N)), Y, kernel="precomputed"),
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_parameters_are_refused_or_answered_honestly(name: str) -> None:
+    refused_or_honest(ABSURD[name])
+
+
+def refused_or_honest(make: Callable[[], Any]) -> None:
+    try:
+        result = qpsvm.solve(make(), check=False)
+    except qpsvm.QPSVMError:
+        return
+    fields = (result.alpha, result.xi, result.yf, result.b, result.rho, result.primal, result.dual, result.gap)
+    assert not any(np.isnan(part).any() for part in fields)
+    assert (result.status == "optimal") == (result.gap <= 1e-6)
+    assert result.summary()

@@ -1,0 +1,1104 @@
+"""Valid but nasty input: a certified answer, or an honest status with an honest gap.
+
+Nothing of the library's own measuring is trusted here. `prove` takes what a user gets (α, b, ρ, and w where there is
+one) and computes the primal and the dual value again, in long double, from X, y and the parameters.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import qpsvm
+from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")
+
+TOL = 1e-6
+EPS = float(np.finfo(float).eps)
+BACKENDS = ("cvxopt", "osqp", "cvxpy")
+FORMS = ("dual", "primal")
+#: These must reach `optimal`; OSQP, a first-order method, may say that it did not.
+ACCURATE = ("cvxopt", "cvxpy")
+Long = np.longdouble
+
+each_way = pytest.mark.parametrize(("backend", "form"), list(itertools.product(BACKENDS, FORMS)))
+
+
+# the independent certificate
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem in plain numbers: y is −1/+1, and the weights are all the library is told about single samples."""
+
+    X: Any
+    y: Any
+    variant: str = "c"
+    kernel: Any = Linear()  # noqa: RUF009  (frozen)
+    C: Any = 1.0
+    nu: float = 0.5
+    lam: float = 0.1
+    intercept: Any = "free"
+    weight: Any = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def s(self) -> Any:
+        return np.ones(len(self.y)) if self.weight is None else np.asarray(self.weight, float)
+
+    @property
+    def upper(self) -> Any:
+        """C_i, each variant's bound on α_i."""
+        return {
+            "c": self.C * self.s,
+            "nu": self.s / self.s.sum(),
+            "hinge": self.s / self.s.sum() / self.lam,
+            "hard": np.full(len(self.y), np.inf),
+        }[self.variant]
+
+    @property
+    def problem(self) -> qpsvm.Problem:
+        X, y, kernel, weight = self.X, self.y, self.kernel, self.weight
+        if self.variant == "c":
+            return CSVM(X, y, self.C, kernel, weight, **self.options)
+        if self.variant == "nu":
+            return NuSVM(X, y, self.nu, kernel, weight, **self.options)
+        if self.variant == "hinge":
+            return PrimalHinge(X, y, self.lam, kernel, self.intercept, weight, **self.options)
+        return HardMargin(X, y, kernel, **self.options)
+
+    def solve(self, backend: str = "cvxopt", form: str | None = None, **options: Any) -> qpsvm.SVMResult:
+        return qpsvm.solve(self.problem, backend, form, check=False, **options)  # type: ignore[arg-type]
+
+
+def gram(kernel: Any, A: Any, B: Any) -> Any:
+    """K(a_i, b_j) in long double, one formula a kernel, no tricks."""
+    A, B = (np.asarray(M.toarray() if sp.issparse(M) else M).astype(Long) for M in (A, B))
+    if isinstance(kernel, RBF):
+        return np.exp(-Long(kernel.gamma) * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=-1))
+    if isinstance(kernel, Precomputed):
+        return A
+    products = A @ B.T
+    if isinstance(kernel, Polynomial):
+        return (Long(kernel.gamma) * products + Long(kernel.coef0)) ** int(kernel.degree)
+    if isinstance(kernel, Sigmoid):
+        return np.tanh(Long(kernel.gamma) * products + Long(kernel.coef0))
+    assert isinstance(kernel, Linear)
+    return products
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Primal and dual value, the gap relative to `size`, f at the samples, and the share that may be rounding."""
+
+    primal: float
+    dual: float
+    gap: float
+    f: Any
+    rounding: float
+    size: float
+
+
+def prove(task: Task, result: qpsvm.SVMResult, K: Any = None) -> Proof:
+    """Check that α is feasible, and compute P and D at what the result offers; K replaces the kernel's Gram matrix."""
+    y, alpha, upper = task.y.astype(Long), result.alpha.astype(Long), task.upper.astype(Long)
+    free = task.intercept == "free" or task.variant != "hinge"
+    assert (alpha >= 0).all()
+    assert (alpha <= upper * (1 + 8 * EPS)).all()
+    assert (alpha[task.s == 0] == 0).all()
+    if free:
+        assert abs(y @ alpha) <= 1e-12 * alpha.sum()
+    if task.variant == "nu":
+        assert float(alpha.sum()) == pytest.approx(task.nu, rel=1e-12)
+    beta = y * alpha
+    linear = isinstance(task.kernel, Linear) and K is None
+    if linear:
+        X = np.asarray(task.X.toarray() if sp.issparse(task.X) else task.X).astype(Long)
+        w, own = result.w.astype(Long), (X - X.mean(axis=0) if free else X).T @ beta  # yᵀα = 0: centring is free
+        f, square, own_square = X @ w + Long(result.b), w @ w, own @ own
+        noise = 4 * EPS * (abs(X) @ abs(w) + abs(Long(result.b)))  # what rounding w and b to doubles costs f
+        floor = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max()) if free else 0.0
+    else:
+        K = gram(task.kernel, task.X, task.X) if K is None else np.asarray(K).astype(Long)
+        u, own_square = K @ beta, beta @ K @ beta
+        noise = 16 * EPS * len(y) * (abs(K) @ abs(beta) + abs(Long(result.b)))
+        stretch = Long(1)
+        if task.variant == "hard" and np.isfinite(result.gap):  # w is w(α) times what makes it feasible
+            values = result.decision_function(task.X).astype(Long) - Long(result.b)
+            stretch = values @ u / (u @ u) if u.any() else stretch
+            assert abs(values - stretch * u).max() <= 1e-9 * abs(values).max() + 64 * noise.max()
+        f, square = stretch * u + Long(result.b), stretch**2 * own_square
+        floor = float(abs(K.diagonal()).max())
+    if task.intercept == "penalised" and task.variant == "hinge":
+        square, own_square = square + Long(result.b) ** 2, own_square + beta.sum() ** 2
+        if np.isfinite(result.gap):  # ½(b − Σβ)² is one of the terms that the gap is the sum of
+            most = 2 * result.gap * max(abs(result.primal), abs(result.dual)) / task.lam
+            assert abs(result.b - float(beta.sum())) <= 1.01 * most**0.5 + 1e-12 * float(alpha.sum())
+    if task.intercept is None and task.variant == "hinge":
+        assert result.b == 0
+    rho = Long(result.rho)
+    weights = np.where(task.s > 0, upper, 0)
+    if task.variant == "hard":
+        assert result.rho == 1
+        worst = (y * f).min()
+        assert worst >= 1 - 1e-6 - noise.max() or result.status != "optimal"
+        primal = square / 2 / min(worst, Long(1)) ** 2 if worst > 0 else Long(np.inf)
+        dual, allowance = alpha.sum() - own_square / 2, 4 * noise.max() * square
+    else:
+        loss = weights @ np.maximum(rho - y * f, 0)
+        level = task.nu * rho if task.variant == "nu" else Long(0)
+        total = Long(0) if task.variant == "nu" else alpha.sum()
+        primal, dual, allowance = square / 2 - level + loss, total - own_square / 2, weights @ noise
+    size = max(abs(primal), abs(dual))
+    if task.variant == "nu":  # whose optimum may be 0
+        size = max(size, Long(1e-8) * Long(task.nu) ** 2 * Long(floor))
+    if not np.isfinite(primal):
+        return Proof(float(primal), float(dual), np.inf, f, 0.0, np.inf)
+    gap = (primal - dual) / size if size > 0 else Long(0)
+    rounding = float(allowance / size) if size > 0 else 0.0
+    return Proof(float(primal), float(dual), float(gap), f, rounding, float(size))
+
+
+def verify(
+    task: Task, result: qpsvm.SVMResult, optimal: bool = True, K: Any = None, K_error: float = 1e-9
+) -> Proof:
+    """Every field is a number, the status is honest, the gap is what it is, and prediction agrees with training.
+
+    K, known to a relative K_error, stands for the kernel's Gram matrix where that was made definite.
+    """
+    fields = (result.alpha, result.b, *result.b_interval, result.rho, result.xi, result.yf, result.primal, result.dual)
+    assert not any(np.isnan(part).any() for part in (*fields, result.gap, result.terms))
+    assert result.gap >= 0
+    assert (result.status == "optimal") == (result.gap <= TOL)
+    assert result.summary()
+    if optimal:
+        assert result.status == "optimal", f"{result!r}: {result.solver}"
+    proof = prove(task, result, K)
+    assert -1e-9 - proof.rounding <= proof.gap, proof
+    if result.status == "optimal":
+        assert proof.gap <= TOL + 1e-9 + proof.rounding, (proof, result.gap)
+    elif np.isfinite(result.gap):  # honest: no better than claimed, and not absurdly worse
+        assert proof.gap == pytest.approx(result.gap, rel=1e-3, abs=proof.rounding + 1e-9)
+    factor = task.lam if task.variant == "hinge" else 1.0
+    if np.isfinite(result.gap):
+        values = max(abs(proof.primal), abs(proof.dual))
+        tolerance = factor * (values * K_error + proof.size * (proof.rounding + 1e-9) + 1e-300)
+        assert result.dual == pytest.approx(factor * proof.dual, rel=1e-9, abs=tolerance)
+        assert result.primal == pytest.approx(factor * proof.primal, rel=1e-9, abs=tolerance)
+    check_kinds(task, result, proof)
+    if K is None:
+        noise = 1e-9 * (float(np.abs(proof.f).max()) + result.rho) + 1e3 * EPS * float(term_size(task, result))
+        np.testing.assert_allclose(result.decision_function(task.X), proof.f.astype(float), rtol=0, atol=noise)
+        np.testing.assert_allclose(task.y * result.yf, proof.f.astype(float), rtol=0, atol=noise)
+    return proof
+
+
+def check_kinds(task: Task, result: qpsvm.SVMResult, proof: Proof) -> None:
+    """The classes of samples partition the rows, and say what the samples do; b lies in its interval."""
+    everything = np.concatenate([np.flatnonzero(result.kind == 0), result.on_margin, result.at_bound])
+    assert sorted(everything) == list(range(len(task.y)))
+    assert np.array_equal(result.support, np.sort(np.concatenate([result.on_margin, result.at_bound])))
+    low, high = result.b_interval
+    assert low <= result.b <= high
+    if result.gap > 1e-12 or (task.variant == "nu" and not has_margin(task, result)):
+        return
+    yf = task.y * proof.f.astype(float)
+    noise = 1e-6 * (result.rho + np.abs(yf).max()) + 1e3 * EPS * float(term_size(task, result))
+    np.testing.assert_allclose(yf[result.on_margin], result.rho, rtol=0, atol=noise)
+    assert (yf[result.at_bound] <= result.rho + noise).all()
+    assert (yf[(result.kind == 0) & (task.s > 0)] >= result.rho - noise).all()
+    np.testing.assert_allclose(result.xi, np.maximum(result.rho - yf, 0), rtol=0, atol=noise)
+
+
+def has_margin(task: Task, result: qpsvm.SVMResult) -> bool:
+    """Whether ρ is more than the rounding of a ν-SVM whose reduced hulls meet."""
+    X = np.asarray(task.X.toarray() if sp.issparse(task.X) else task.X, float)
+    linear = isinstance(task.kernel, Linear)
+    sizes = ((X - X.mean(axis=0)) ** 2).sum(axis=1) if linear else np.abs(gram(task.kernel, X, X).diagonal())
+    return bool(result.rho > 1e-6 * task.nu * np.sqrt(sizes.max()))
+
+
+def term_size(task: Task, result: qpsvm.SVMResult) -> Any:
+    """The largest sum of absolute terms in any f(x_i): what its rounding is relative to."""
+    if not isinstance(task.kernel, Linear):
+        return (np.abs(gram(task.kernel, task.X, task.X)) @ np.abs(result.alpha)).max() + abs(result.b)
+    X = task.X.toarray() if sp.issparse(task.X) else np.asarray(task.X, float)
+    return (np.abs(X) @ np.abs(result.w)).max() + abs(result.b)
+
+
+def solved(
+    task: Task, backend: str = "cvxopt", form: str | None = None, optimal: bool | None = None
+) -> qpsvm.SVMResult:
+    result = task.solve(backend, form)
+    verify(task, result, backend in ACCURATE if optimal is None else optimal)
+    return result
+
+
+# data
+
+
+def blobs(n: int = 24, d: int = 3, apart: float = 1.0, seed: int = 0, share: float = 0.5) -> tuple[Any, Any]:
+    """Two Gaussian clouds that overlap."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) < max(1, round(share * n)), 1, -1)
+    return rng.normal(size=(n, d)) + apart * y[:, None] / 2, y
+
+
+X0, Y0 = blobs(apart=1.5)
+XS, YS = blobs(20, 3, apart=8.0, seed=1)  # separable
+
+
+def gamma_for(X: Any) -> float:
+    spread = float(np.asarray(X, float).var(axis=0).sum())
+    return 1.0 / spread if spread > 0 else 1.0
+
+
+def columns(*factors: float) -> Any:
+    return np.array(factors)
+
+
+def with_rows(X: Any, y: Any, copies: Any, sign: int) -> tuple[Any, Any]:
+    return np.vstack([X, X[copies]]), np.concatenate([y, sign * y[copies]])
+
+
+LATTICE = np.array(list(itertools.product([0.0, 1.0, 2.0], repeat=2)))
+
+#: name → X, y.
+DATA: dict[str, tuple[Any, Any]] = {
+    "as it is": (X0, Y0),
+    "offset 1e6 spreads": (X0 + 1e6, Y0),
+    "offset -1e6 and 1e6": (X0 + columns(-1e6, 1e6, 0), Y0),
+    "offset 1e8 spreads": (X0 + 1e8, Y0),
+    "columns from 1e-4 to 1e4": (X0 * columns(1e-4, 1, 1e4), Y0),
+    "columns from 1e-8 to 1": (X0 * columns(1e-8, 1e-4, 1), Y0),
+    "duplicates, same label": with_rows(X0, Y0, slice(0, 12), 1),
+    "duplicates, opposite label": with_rows(X0, Y0, slice(6, 18), -1),
+    "every row in both classes": with_rows(X0, Y0, slice(None), -1),
+    "a constant column": (np.column_stack([X0, np.full(24, 3.0)]), Y0),
+    "a constant column of 1e6": (np.column_stack([X0, np.full(24, 1e6)]), Y0),
+    "all columns constant": (np.full((24, 3), 0.1), Y0),
+    "all zero": (np.zeros((24, 3)), Y0),
+    "the same column twice": (X0[:, [0, 0, 1]], Y0),
+    "one feature": (X0[:, :1], Y0),
+    "n = 2": (np.array([[0.0, 1.0], [2.0, 5.0]]), np.array([1, -1])),
+    "n = 2, the same sample": (np.ones((2, 2)), np.array([1, -1])),
+    "one sample in a class": blobs(20, 3, 2.0, share=0.05),
+    "n < d": blobs(10, 40, 0.5, seed=4),
+    "a lattice": (LATTICE, np.where(LATTICE.sum(axis=1) % 2, 1, -1)),
+    "bits": ((X0 > 0).astype(float), Y0),
+    "subnormal column": (np.column_stack([X0, X0[:, 0] * 1e-310]), Y0),
+}
+
+Parameters = Callable[[Any], dict[str, Any]]
+VARIANTS: dict[str, Parameters] = {
+    "C-SVM": lambda y: {"variant": "c", "C": 1.0},  # noqa: ARG005
+    "nu-SVM": lambda y: {"variant": "nu", "nu": 1.4 * min((y > 0).mean(), (y < 0).mean())},
+    "hinge": lambda y: {"variant": "hinge", "lam": 0.05},  # noqa: ARG005
+    "hinge, penalised": lambda y: {"variant": "hinge", "lam": 0.05, "intercept": "penalised"},  # noqa: ARG005
+    "hinge, none": lambda y: {"variant": "hinge", "lam": 0.05, "intercept": None},  # noqa: ARG005
+}
+KERNELS: dict[str, Callable[[Any], Any]] = {"linear": lambda X: Linear(), "rbf": lambda X: RBF(gamma_for(X))}  # noqa: ARG005
+
+
+def task_of(name: str, variant: str, kernel: str) -> Task:
+    X, y = DATA[name]
+    return Task(X, y, kernel=KERNELS[kernel](X), **VARIANTS[variant](y))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", DATA)
+def test_nasty_data(name: str, variant: str, kernel: str) -> None:
+    uncentred = kernel == "linear" and variant in ("hinge, penalised", "hinge, none")  # an offset is part of the model
+    solved(task_of(name, variant, kernel), optimal=not (uncentred and ("offset" in name or "1e6" in name)))
+
+
+@each_way
+@pytest.mark.parametrize("variant", ["C-SVM", "nu-SVM"])
+@pytest.mark.parametrize("name", list(DATA)[1::2] + list(DATA)[-2:0:-4])
+def test_nasty_data_on_every_backend(name: str, variant: str, backend: str, form: str) -> None:
+    for kernel in KERNELS:
+        solved(task_of(name, variant, kernel), backend, form)
+
+
+@each_way
+def test_one_sample_against_five_hundred(backend: str, form: str) -> None:
+    X, y = blobs(501, 2, 2.0, seed=3, share=1 / 501)
+    assert (y > 0).sum() == 1
+    solved(Task(X, y, C=1.0), backend, form)
+    if form == "dual":
+        solved(Task(X, y, variant="nu", nu=1 / 501, kernel=RBF(0.5)), backend, form)
+
+
+# scales
+
+
+@each_way
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "hinge, penalised"])  # which has units
+def test_the_unit_of_x_does_not_matter(variant: str, factor: float, backend: str, form: str) -> None:
+    task = task_of("as it is", variant, "linear")
+    scaled = replace(task, X=X0 * factor, C=task.C / factor**2, lam=task.lam * factor**2)
+    result, reference = solved(scaled, backend, form), solved(task)
+    if result.status == "optimal":
+        f, expected = scaled_f(scaled, result), scaled_f(task, reference)
+        np.testing.assert_allclose(f, expected, atol=1e-5)
+
+
+def scaled_f(task: Task, result: qpsvm.SVMResult) -> Any:
+    return result.decision_function(task.X) / (result.rho if task.variant == "nu" else 1.0)
+
+
+#: Linear problems whose effective C (C times the size of K) is 1e12 and more, or that an offset makes so.
+CONDITIONING = {
+    "features × 1e8, C = 1": Task(X0 * 1e8, Y0),
+    "features × 1e8, C = 1, hinge": Task(X0 * 1e8, Y0, variant="hinge", lam=0.05),
+    "features × 1e8, no intercept": Task(X0 * 1e8, Y0, variant="hinge", lam=0.05, intercept=None),
+    "columns from 1e-8 to 1e8": Task(X0 * columns(1e-8, 1, 1e8), Y0),
+    "an outlier of 1e6": Task(np.vstack([X0, np.full((1, 3), 1e6)]), np.append(Y0, -1)),
+    "an outlier of 1e6, nu": Task(np.vstack([X0, np.full((1, 3), 1e6)]), np.append(Y0, -1), variant="nu", nu=0.5),
+    "offset 1e6, penalised": Task(X0 + 1e6, Y0, variant="hinge", lam=0.05, intercept="penalised"),
+    "offset 1e6, no intercept": Task(X0 + 1e6, Y0, variant="hinge", lam=0.05, intercept=None),
+    "sparse, offset 1e6": Task(sp.csr_array(X0 + 1e6), Y0),
+    "sparse, offset 1e6, rbf": Task(sp.csr_array(X0 + 1e6), Y0, kernel=RBF(0.3)),
+    "C = 1e8": Task(X0, Y0, C=1e8),
+    "C = 1e8, rbf": Task(X0, Y0, C=1e8, kernel=RBF(0.3)),
+    "C = 1e12": Task(X0, Y0, C=1e12),
+    "C from 1e-4 to 1e4": Task(X0, Y0, C=np.logspace(-4, 4, 24)[np.random.default_rng(0).permutation(24)]),
+    "C from 1e-8 to 1e8": Task(X0, Y0, C=np.logspace(-8, 8, 24)[np.random.default_rng(0).permutation(24)]),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONING)
+def test_hard_conditioning_is_honest_everywhere_and_solved_somewhere(name: str) -> None:
+    task = CONDITIONING[name]
+    statuses = {(b, f): solved(task, b, f, optimal=False).status for b in BACKENDS for f in FORMS}
+    assert "optimal" in [statuses[b, f] for b in ACCURATE for f in FORMS]
+
+
+@pytest.mark.parametrize("name", [n for n in CONDITIONING if n.startswith(("features", "C = 1e8", "C from 1e-4"))])
+def test_hard_conditioning_is_solved_where_nothing_is_chosen(name: str) -> None:
+    """`solve(problem)` alone: the library picks backend and form, and may try another when the certificate says no."""
+    task = CONDITIONING[name]
+    verify(task, qpsvm.solve(task.problem, check=False))
+
+
+# C, weights, ν
+
+
+@each_way
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("C", [1e-8, 1e-4, 1e4, 1e8, "1e-4..1e4", "weights 1e-4..1e4"], ids=str)
+def test_c_of_any_size(C: Any, kernel: str, backend: str, form: str) -> None:
+    task = task_of("as it is", "C-SVM", kernel)
+    spread = np.logspace(-4, 4, len(Y0))[np.random.default_rng(5).permutation(len(Y0))]
+    if isinstance(C, str):
+        task = replace(task, C=spread) if C.startswith("1e") else replace(task, weight=spread)
+    else:
+        task = replace(task, C=C)
+    solved(task, backend, form)
+
+
+@each_way
+def test_tiny_c_leaves_every_sample_at_its_bound(backend: str, form: str) -> None:
+    result = solved(Task(X0, Y0, C=1e-8), backend, form)
+    if result.status == "optimal":
+        np.testing.assert_allclose(result.alpha, 1e-8, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["as it is", "every row in both classes", "all zero", "bits", "1:2", "weights"])
+def test_b_interval_is_every_b_that_is_as_good(name: str) -> None:
+    X, y = blobs(12, 2, 1.0, seed=8, share=1 / 3) if name in ("1:2", "weights") else DATA[name]
+    weight = np.linspace(1, 2, 12) if name == "weights" else None
+    for C, kernel in itertools.product((1e-3, 1.0), KERNELS.values()):
+        task = Task(X, y, C=C, kernel=kernel(X), weight=weight)
+        result = solved(task)
+        u = prove(task, result).f.astype(float) - result.b
+        points = np.sort(y - u)  # the hinge loss is linear between these
+        losses = np.array([task.upper @ np.maximum(1 - y * (u + b), 0) for b in points])
+        best = points[losses <= losses.min() + 1e-9 * task.upper.sum()]
+        assert result.b_interval == pytest.approx((best.min(), best.max()), abs=1e-6)
+
+
+NUS: dict[str, tuple[float, Any]] = {
+    "nu_max": (2 / 3, None),
+    "a rounding below nu_max": (float(np.nextafter(2 / 3, 0)), None),
+    "a rounding above nu_max": (float(np.nextafter(2 / 3, 1)), None),
+    "three roundings above": (2 / 3 * (1 + 3 * EPS), None),
+    "nu_max with weights": (2 * 0.8 / 2.4, np.where(np.arange(24) < 8, 0.1, 0.1)),
+    "nu = 1": (1.0, np.where(np.arange(24) < 8, 0.2, 0.1)),
+    "1e-3": (1e-3, None),
+    "1e-8": (1e-8, None),
+    "1e-15": (1e-15, None),
+}
+
+
+@each_way
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", NUS)
+def test_nu_at_the_ends_of_its_range(name: str, kernel: str, backend: str, form: str) -> None:
+    X, y = blobs(24, 3, 1.5, share=1 / 3)
+    nu, weight = NUS[name]
+    task = Task(X, y, "nu", KERNELS[kernel](X), nu=nu, weight=weight)
+    problem = task.problem
+    assert isinstance(problem, NuSVM)
+    solved(replace(task, nu=min(nu, problem.nu_max)), backend, form, backend in ACCURATE and nu > 1e-12)
+
+
+def test_nu_above_nu_max_is_refused_however_little() -> None:
+    X, y = blobs(24, 3, 1.5, share=1 / 3)
+    with pytest.raises(qpsvm.InfeasibleNuError) as caught:
+        NuSVM(X, y, 2 / 3 * (1 + 1e-9))
+    assert caught.value.nu_max == pytest.approx(2 / 3, rel=1e-15)
+
+
+MEETING = {
+    "every row in both classes": (np.vstack([X0, X0]), np.repeat([1, -1], 24), 0.5),
+    "one point": (np.ones((6, 2)), np.repeat([1, -1], 3), 0.7),
+    "a cross": (np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1, 1, -1, -1]), 1.0),
+    "far inside": (*blobs(40, 2, 0.2, seed=2), 0.3),
+    "far from the origin": (1e6 + np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1, 1, -1, -1]), 1.0),
+}
+
+
+@each_way
+@pytest.mark.parametrize("name", MEETING)
+def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
+    X, y, nu = MEETING[name]
+    task = Task(X, y, "nu", nu=nu)
+    result = solved(task, backend, form)
+    problem = task.problem
+    assert isinstance(problem, NuSVM)
+    size = np.abs(X - X.mean(axis=0)).max()
+    if result.status == "optimal":
+        assert abs(result.rho) <= 1e-3 * nu * size
+        assert abs(result.primal) <= 1e-6 * nu**2 * size**2
+        if abs(result.rho) < 1e-9 * nu * size:
+            assert "rho" in result.message
+            with pytest.raises(qpsvm.QPSVMError, match="rho"):
+                problem.equivalent_c_svm(result)
+
+
+@each_way
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
+    variant: str, kernel: str, backend: str, form: str
+) -> None:
+    weight = np.array([0.0, 1.0, 2.0] * 8)
+    parameters: dict[str, Any] = {**VARIANTS[variant](Y0), "kernel": KERNELS[kernel](X0)}
+    rows = np.repeat(np.arange(24), weight.astype(int))
+    weighted, repeated = Task(X0, Y0, weight=weight, **parameters), Task(X0[rows], Y0[rows], **parameters)
+    result, expected = solved(weighted, backend, form), solved(repeated)
+    assert (result.alpha[weight == 0] == 0).all()
+    assert not np.isin(result.support, np.flatnonzero(weight == 0)).any()
+    if result.status == "optimal" and result.gap < 1e-9:
+        np.testing.assert_allclose(result.decision_function(X0), expected.decision_function(X0), atol=1e-6)
+        merged = np.bincount(rows, expected.alpha, minlength=24)
+        assert result.alpha.sum() == pytest.approx(merged.sum(), rel=1e-6)
+
+
+def test_weights_multiply_c() -> None:
+    weight = np.tile(np.linspace(0.1, 3, 12), 2)
+    both = [solved(Task(X0, Y0, C=2 * weight)), solved(Task(X0, Y0, C=2.0, weight=weight))]
+    np.testing.assert_allclose(both[0].alpha, both[1].alpha, atol=1e-9)
+    nothing = np.where(np.arange(24) % 5, weight, 0)
+    scaled = [solved(Task(X0, Y0, "nu", nu=0.7, weight=k * nothing)) for k in (1.0, 1e-12, 1e12)]
+    for other in scaled[1:]:
+        np.testing.assert_allclose(other.decision_function(X0), scaled[0].decision_function(X0), atol=1e-9)
+
+
+def test_c_nu_and_lambda_are_three_names_of_one_path() -> None:
+    for kernel in KERNELS.values():
+        c = Task(X0, Y0, C=0.7, kernel=kernel(X0))
+        problem = c.problem
+        assert isinstance(problem, CSVM)
+        first = solved(c)
+        nu_problem = problem.equivalent_nu_svm(first)
+        second = qpsvm.solve(nu_problem)
+        third = qpsvm.solve(nu_problem.equivalent_c_svm(second))
+        fourth = solved(Task(X0, Y0, "hinge", kernel(X0), lam=1 / (0.7 * 24)))
+        f = first.decision_function(X0)
+        np.testing.assert_allclose(second.decision_function(X0) / second.rho, f, atol=1e-7)
+        np.testing.assert_allclose(third.decision_function(X0), f, atol=1e-7)
+        np.testing.assert_allclose(fourth.decision_function(X0), f, atol=1e-7)
+
+
+# how the same numbers are stored
+
+
+def sparse_with_zeros(X: Any) -> Any:
+    """CSR with an explicit zero in every row, and column indices in descending order."""
+    d = X.shape[1]
+    indices = np.tile(np.arange(d)[::-1], len(X)).astype(np.int32)
+    return sp.csr_matrix((X[:, ::-1].ravel().copy(), indices, np.arange(0, X.size + 1, d, dtype=np.int32)), X.shape)
+
+
+def summed_twice(X: Any) -> Any:
+    """COO with every entry given as two halves."""
+    row, column = np.indices(X.shape)
+    twice = [np.concatenate([part.ravel()] * 2) for part in (row, column, X / 2)]
+    return sp.coo_array((twice[2], (twice[0], twice[1])), shape=X.shape)
+
+
+STORED: dict[str, Callable[[Any], Any]] = {
+    "list of lists": lambda X: X.tolist(),
+    "tuples": lambda X: tuple(map(tuple, X)),
+    "list of rows": list,
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
+    "memoryview": memoryview,
+    "big-endian": lambda X: X.astype(">f8"),
+    "long double": lambda X: X.astype("g"),
+    "matrix": np.asmatrix,
+    "nothing masked": np.ma.masked_array,
+    "csr_matrix": sp.csr_matrix,
+    "csr_array": sp.csr_array,
+    "csc": sp.csc_array,
+    "coo": sp.coo_matrix,
+    "lil": sp.lil_array,
+    "dok": sp.dok_array,
+    "bsr": sp.bsr_array,
+    "dia": sp.dia_array,
+    "unsorted, explicit zeros": sparse_with_zeros,
+    "halves in coo": summed_twice,
+    "64-bit indices": lambda X: with_long_indices(sp.csr_array(X)),
+}
+
+
+def with_long_indices(X: Any) -> Any:
+    return sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+
+
+ROUND = np.round(4 * X0) / 4  # exact in float16, with zeros
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(2, 0.5, 1.0)], ids=str)
+@pytest.mark.parametrize("name", STORED)
+def test_storage_does_not_matter(name: str, kernel: Any) -> None:
+    reference = solved(Task(ROUND, Y0, kernel=kernel))
+    f = reference.decision_function(ROUND)
+    for form in FORMS:
+        stored = STORED[name](ROUND.copy())
+        result = qpsvm.solve(CSVM(stored, Y0, kernel=kernel), form=form)  # type: ignore[arg-type]
+        np.testing.assert_allclose(result.decision_function(ROUND), f, atol=1e-6)
+        np.testing.assert_allclose(result.decision_function(STORED[name](ROUND.copy())), f, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i8", "i1", "u1", "bool"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(2, 0.5, 1.0)], ids=str)
+def test_dtypes(dtype: str, kernel: Any) -> None:
+    X = np.abs(ROUND * 4).astype(dtype)
+    exact = X.astype(float)
+    f = solved(Task(exact, Y0, kernel=kernel)).decision_function(exact)
+    for stored in (X, sp.csr_array(X)) if dtype != "f2" else (X,):
+        result = qpsvm.solve(CSVM(stored, Y0, kernel=kernel))
+        np.testing.assert_allclose(result.decision_function(stored), f, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_input_is_not_changed(dtype: str) -> None:
+    unsorted, weight, K = sparse_with_zeros(ROUND.astype(dtype)), np.linspace(1, 2, 24), ROUND @ ROUND.T
+    indices, data = unsorted.indices.copy(), unsorted.data.copy()
+    copies = K.copy(), weight.copy(), Y0.copy()
+    for kernel in (Linear(), RBF(0.3), Polynomial(2, 0.5)):
+        qpsvm.solve(CSVM(unsorted, Y0, weight, kernel, weight)).decision_function(unsorted)
+    qpsvm.solve(CSVM(K, Y0, kernel="precomputed", psd="clip")).decision_function(K)
+    qpsvm.solve(CSVM(K, Y0, kernel=lambda A, B: K if len(A) == len(B) == 24 else A @ B.T))
+    np.testing.assert_array_equal(unsorted.indices, indices)
+    np.testing.assert_array_equal(unsorted.data, data)
+    for now, before in zip((K, weight, Y0), copies, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_a_kernel_may_return_lists_or_a_matrix_that_it_keeps() -> None:
+    f = solved(Task(X0, Y0)).decision_function(X0)
+    kept = X0 @ X0.T
+    before = kept.copy()
+    for kernel in (lambda A, B: (A @ B.T).tolist(), lambda A, B: kept if len(A) == len(B) == 24 else A @ B.T,
+                   lambda A, B: np.asfortranarray(A @ B.T)):
+        result = qpsvm.solve(CSVM(X0, Y0, kernel=kernel), check=False)
+        np.testing.assert_allclose(result.decision_function(X0), f, atol=1e-5)
+    np.testing.assert_array_equal(kept, before)
+
+
+def test_a_precomputed_kernel_is_the_kernel() -> None:
+    kernel, new = RBF(0.3), np.random.default_rng(9).normal(size=(5, 3))
+    weight = np.where(np.arange(24) % 7, 1.0, 0)
+    expected = solved(Task(X0, Y0, kernel=kernel, weight=weight))
+    K, to_new = gram(kernel, X0, X0).astype(float), gram(kernel, new, X0).astype(float)
+    for form, matrix in itertools.product(FORMS, (K, sp.csr_array(K), np.asfortranarray(K), K.astype("g"))):
+        task = Task(matrix, Y0, kernel=Precomputed(), weight=weight)
+        result = task.solve("cvxopt", form)
+        verify(task, result, K=K)
+        np.testing.assert_allclose(result.decision_function(to_new), expected.decision_function(new), atol=1e-6)
+
+
+def test_dense_and_sparse_samples_predict_the_same() -> None:
+    for kernel, offset in itertools.product((Linear(), RBF(0.3), Polynomial(2, 0.5, 1.0)), (0.0, 1e6)):
+        if offset and isinstance(kernel, Polynomial):
+            continue
+        X, new = ROUND + offset, ROUND[::-1] + offset + 0.25
+        for stored in (X, sp.csr_array(X)):
+            result = qpsvm.solve(CSVM(stored, Y0, kernel=kernel), check=False)
+            f = result.decision_function(new)
+            for other in (sp.csr_array(new), sp.coo_matrix(new), np.asfortranarray(new), new.astype(np.longdouble)):
+                np.testing.assert_allclose(result.decision_function(other), f, atol=1e-6)
+            one_by_one = np.concatenate([result.decision_function(new[[i]]) for i in range(len(new))])
+            np.testing.assert_allclose(one_by_one, f, atol=1e-6)
+
+
+def test_a_result_is_independent_of_the_samples_after_it_is_made() -> None:
+    for kernel in (Linear(), RBF(0.3)):
+        X = X0.copy()
+        result = qpsvm.solve(CSVM(X, Y0, kernel=kernel))
+        f, again = result.decision_function(X0), pickle.loads(pickle.dumps(result))
+        X[:] = 7.0
+        np.testing.assert_array_equal(result.decision_function(X0), f)
+        np.testing.assert_array_equal(again.decision_function(X0), f)
+        assert again.status is result.status
+        assert again.summary() == result.summary()
+
+
+def test_order_of_rows_and_columns_does_not_matter() -> None:
+    rng = np.random.default_rng(2)
+    rows, cols = rng.permutation(24), rng.permutation(3)
+    for kernel in (Linear(), RBF(0.3)):
+        straight = solved(Task(X0, Y0, kernel=kernel, weight=np.linspace(1, 2, 24)))
+        mixed = solved(Task(X0[rows][:, cols], Y0[rows], kernel=kernel, weight=np.linspace(1, 2, 24)[rows]))
+        np.testing.assert_allclose(mixed.alpha, straight.alpha[rows], atol=1e-8)
+        assert mixed.b == pytest.approx(straight.b, abs=1e-8)
+
+
+# labels
+
+LABELS: dict[str, tuple[Any, Any]] = {
+    "minus and plus": (-1, 1),
+    "zero and one": (0, 1),
+    "floats": (0.25, 0.75),
+    "adjacent floats": (1.0, float(np.nextafter(1.0, 2))),
+    "large integers": (2**62, 2**62 + 1),
+    "booleans": (False, True),
+    "text": ("no", "yes"),
+    "text, empty": ("", "a"),
+    "text, accents": ("Ärger", "été"),
+    "bytes": (b"no", b"yes"),
+    "text of different length": ("a", "a much longer label"),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("as_object", [False, True])
+def test_labels_of_any_kind_and_their_flip(name: str, as_object: bool, tmp_path: Path) -> None:
+    small, large = sorted(LABELS[name])
+    y, flipped = (np.array([pair[(v > 0) * 1] for v in Y0], dtype=object if as_object else None)
+                  for pair in ((small, large), (large, small)))
+    for kernel in (Linear(), RBF(0.3)):
+        result, mirror = (qpsvm.solve(CSVM(X0, labels, kernel=kernel)) for labels in (y, flipped))
+        reference = solved(Task(X0, Y0, kernel=kernel))
+        np.testing.assert_allclose(result.decision_function(X0), reference.decision_function(X0), atol=1e-12)
+        np.testing.assert_allclose(mirror.decision_function(X0), -reference.decision_function(X0), atol=1e-8)
+        np.testing.assert_allclose(mirror.alpha, result.alpha, atol=1e-8)
+        assert mirror.b == pytest.approx(-result.b, abs=1e-8)
+        assert list(result.classes) == [small, large]
+        right = result.predict(X0) == y
+        np.testing.assert_array_equal(right, (reference.decision_function(X0) > 0) == (Y0 > 0))
+        if as_object and not isinstance(small, str):
+            continue
+        result.save(tmp_path / "model.npz")
+        again = qpsvm.load(tmp_path / "model.npz")
+        np.testing.assert_array_equal(again.predict(X0), result.predict(X0))
+        np.testing.assert_allclose(again.decision_function(X0), result.decision_function(X0), rtol=1e-14, atol=1e-14)
+
+
+def test_pandas_goes_in_as_it_is() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X0, columns=["a", "b", "c"], index=range(100, 124))
+    f = solved(Task(X0, Y0)).decision_function(X0)
+    for y in (pandas.Series(Y0, index=range(5, 29)), pandas.Series(np.where(Y0 > 0, "z", "a")),
+              pandas.Categorical(np.where(Y0 > 0, "z", "a")), pandas.array(Y0 > 0, dtype="boolean")):
+        result = qpsvm.solve(CSVM(frame, y, sample_weight=pandas.Series(np.ones(24))))
+        np.testing.assert_allclose(result.decision_function(frame), f, atol=1e-9)
+        assert len(result.predict(frame)) == 24
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.array], ids=lambda kind: kind.__name__)
+def test_numpy_scalars_are_numbers(kind: Any, tmp_path: Path) -> None:
+    one, two = kind(1), kind(2)
+    for kernel in (RBF(one), Polynomial(two, one, one), Sigmoid(one, one)):
+        problem = CSVM(X0, Y0, one, kernel, psd="clip")
+        result = qpsvm.solve(problem, "osqp", tol=np.float32(1e-6), max_iter=np.int64(4000), check=False)
+        result.save(tmp_path / "model.npz")
+        again = qpsvm.load(tmp_path / "model.npz")
+        np.testing.assert_array_equal(again.decision_function(X0), result.decision_function(X0))
+    PrimalHinge(X0, Y0, one)
+    NuSVM(X0, Y0, one)
+
+
+# the hard margin
+
+
+def shifted_apart(margin: float, scale: float = 1.0, offset: float = 0.0) -> tuple[Any, Any]:
+    """Two squares of side 2, `margin` apart."""
+    square = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2], [1, 1]])
+    X = np.vstack([square - np.array([2.0, 0]), square + np.array([margin, 0.5])])
+    return scale * (X + offset), np.repeat([-1, 1], 5)
+
+
+SEPARABLE: dict[str, tuple[Any, Any, Any]] = {
+    "blobs": (XS, YS, Linear()),
+    "blobs × 1e8": (XS * 1e8, YS, Linear()),
+    "blobs × 1e-8": (XS * 1e-8, YS, Linear()),
+    "blobs + 1e6": (XS + 1e6, YS, Linear()),
+    "blobs, rbf": (XS, YS, RBF(0.1)),
+    "blobs + 1e6, rbf": (XS + 1e6, YS, RBF(0.1)),
+    "overlapping blobs, rbf": (X0, Y0, RBF(1.0)),
+    "cubic": (X0, Y0, Polynomial(3, 1.0, 1.0)),
+    "margin 1e-3": (*shifted_apart(1e-3), Linear()),
+    "margin 1e-6": (*shifted_apart(1e-6), Linear()),
+    "margin 1e-6, × 1e8": (*shifted_apart(1e-6, 1e8), Linear()),
+    "margin 1e-3, + 1e6": (*shifted_apart(1e-3, offset=1e6), Linear()),
+    "n = 2": (np.array([[0.0], [1.0]]), np.array([1, -1]), Linear()),
+    "n = 2, 1e-8 apart": (np.array([[1.0], [1 + 1e-8]]), np.array([1, -1]), Linear()),
+    "n < d": (*blobs(10, 40, 0.5, seed=4), Linear()),
+    "duplicates": (np.vstack([XS, XS]), np.concatenate([YS, YS]), Linear()),
+    "one against many": (np.vstack([XS[YS < 0], [[20.0, 20, 20]]]), np.append(YS[YS < 0], 1), Linear()),
+}
+
+
+@each_way
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_separable_classes(name: str, backend: str, form: str) -> None:
+    X, y, kernel = SEPARABLE[name]
+    result = solved(Task(X, y, "hard", kernel), backend, form)
+    if result.status == "optimal":
+        assert (result.predict(X) == y).all()
+
+
+NEAR_TWINS = np.vstack([X0, X0 + 1e-3])  # opposite labels 1e-3 apart: separable, with a tiny margin
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(30.0), Polynomial(9, 1.0, 1.0)], ids=str)
+def test_a_tiny_margin_in_feature_space(kernel: Any) -> None:
+    task = Task(NEAR_TWINS, np.repeat([1, -1], 24), "hard", kernel)
+    try:
+        result = qpsvm.solve(task.problem, check=False)
+    except qpsvm.QPSVMError:
+        pytest.fail("check=False must return")
+    if result.status == "infeasible":
+        assert isinstance(result.error, qpsvm.NotSeparableError)
+        meet(task.X, task.y, kernel, result.error)
+    else:
+        verify(task, result, optimal=False)
+
+
+def xor(copies: int = 1) -> tuple[Any, Any]:
+    return np.tile([[0.0, 0], [1, 1], [0, 1], [1, 0]], (copies, 1)), np.tile([1, 1, -1, -1], copies)
+
+
+CUBE = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+#: Sample 7 is 1e-8 from a segment of the other hull, and a linear program with a tolerance of 1e-7 stops there.
+EDGE = np.array([
+    [100.3, 100.3], [100.1, 100.36524755954743], [99.63824205398559, 100.20496623516082], [99.9902149707079, 100.0],
+    [100.00099999997765, 99.9], [100.1, 100.0], [99.79048478603363, 100.39057998657226], [100.0, 100.00000001192093],
+    [100.3, 99.86863261461258], [99.8, 99.80965970754623], [100.3, 100.0],
+])
+INSEPARABLE: dict[str, tuple[Any, Any, Any]] = {
+    "a sample 1e-8 from an edge": (EDGE, np.array([1, 1, -1, -1, 1, -1, -1, 1, 1, -1, -1]), Linear()),
+    "duplicates, narrow rbf": (np.array([[-5.0, 4], [-1, -5], [-3, 5], [0, -1], [2, 0], [-5, 4]]),
+                               np.array([1, 1, -1, -1, 1, -1]), RBF(10.0)),
+    "overlapping blobs": (X0, Y0, Linear()),
+    "blobs × 1e8": (X0 * 1e8, Y0, Linear()),
+    "blobs × 1e-8": (X0 * 1e-8, Y0, Linear()),
+    "blobs + 1e6": (X0 + 1e6, Y0, Linear()),
+    "columns from 1e-4 to 1e4": (X0 * columns(1e-4, 1, 1e4), Y0, Linear()),
+    "sparse": (sp.csr_array(ROUND), Y0, Linear()),
+    "xor": (*xor(), Linear()),
+    "xor, three times": (*xor(3), Linear()),
+    "just touching": (*shifted_apart(0.0), Linear()),
+    "just touching × 1e8": (*shifted_apart(0.0, 1e8), Linear()),
+    "touching + 1e6": (*shifted_apart(0.0, offset=1e6), Linear()),
+    "a corner on an edge": (np.array([[0.0, 0], [2, 0], [1, 0], [1, 1]]), np.array([1, 1, -1, -1]), Linear()),
+    "one point in both": (np.array([[0.0, 0], [1, 1], [1, 1], [2, 2]]), np.array([1, 1, -1, -1]), Linear()),
+    "n = 2, the same sample": (np.ones((2, 2)), np.array([1, -1]), Linear()),
+    "all columns constant": (np.full((24, 3), 0.1), Y0, Linear()),
+    "all zero": (np.zeros((24, 3)), Y0, Linear()),
+    "a point inside": (np.vstack([CUBE, [[0.5, 0.5, 0.5]]]), np.append(np.ones(8, int), -1), Linear()),
+    "duplicates, rbf": (np.vstack([X0, X0[:1]]), np.append(Y0, -Y0[0]), RBF(1.0)),
+    "all duplicates, rbf": (np.vstack([X0, X0]), np.repeat([1, -1], 24), RBF(1.0)),
+    "duplicates + 1e6, rbf": (np.vstack([X0, X0[:1]]) + 1e6, np.append(Y0, -Y0[0]), RBF(1.0)),
+    "duplicates, quadratic": (np.vstack([X0, X0[:1]]), np.append(Y0, -Y0[0]), Polynomial(2, 1.0, 1.0)),
+    "mirror images, even polynomial": (np.vstack([X0, -X0]), np.repeat([1, -1], 24), Polynomial(2, 1.0, 0.0)),
+    "overlapping blobs, degree 1": (X0, Y0, Polynomial(1, 1.0, 1.0)),
+    "overlapping blobs, degree 1, coef0 -1": (X0, Y0, Polynomial(1, 1.0, -1.0)),
+}
+
+
+def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
+    """Check by arithmetic that u and v are convex weights of the two classes whose points meet."""
+    u, v = error.u, error.v
+    assert u.shape == v.shape == y.shape
+    assert (u >= 0).all()
+    assert (v >= 0).all()
+    assert (u[y < 0] == 0).all()
+    assert (v[y > 0] == 0).all()
+    assert u.sum() == pytest.approx(1, abs=1e-12)
+    assert v.sum() == pytest.approx(1, abs=1e-12)
+    if isinstance(kernel, Linear):
+        dense = np.asarray(X.toarray() if sp.issparse(X) else X).astype(Long)
+        centred = dense - dense.mean(axis=0)  # the sums are 1, so a common offset cancels
+        distance, size = np.linalg.norm((u - v) @ centred), np.sqrt((centred**2).sum(axis=1).max())
+    else:
+        K = gram(kernel, X, X)
+        distance, size = np.sqrt(abs((u - v) @ K @ (u - v))), np.sqrt(abs(K.diagonal()).max())
+    assert distance <= 1e-7 * size
+    assert 0 <= error.distance < 1e-7
+
+
+@each_way
+@pytest.mark.parametrize("name", INSEPARABLE)
+def test_inseparable_classes_carry_their_proof(name: str, backend: str, form: str) -> None:
+    X, y, kernel = INSEPARABLE[name]
+    problem = HardMargin(X, y, kernel)
+    with pytest.raises(qpsvm.NotSeparableError) as caught:
+        qpsvm.solve(problem, backend, form)  # type: ignore[arg-type]
+    meet(X, y, kernel, caught.value)
+    result = qpsvm.solve(problem, backend, form, check=False)  # type: ignore[arg-type]
+    assert result.status == "infeasible"
+    assert result.gap == np.inf
+    assert isinstance(result.error, qpsvm.NotSeparableError)
+    assert not np.isnan(result.decision_function(X)).any()
+    assert result.summary()
+
+
+@pytest.mark.parametrize("backend", ["osqp", "cvxpy"])
+@pytest.mark.parametrize("name", ["overlapping blobs", "sparse", "just touching", "overlapping blobs, degree 1"])
+def test_a_result_without_a_margin_agrees_with_itself(name: str, backend: str) -> None:
+    X, y, kernel = INSEPARABLE[name]
+    result = qpsvm.solve(HardMargin(X, y, kernel), backend, check=False)
+    np.testing.assert_allclose(result.decision_function(X), y * result.yf, atol=1e-6 * np.abs(result.yf).max())
+
+
+@pytest.mark.parametrize("kernel", [*map(RBF, (0.1, 1.0, 10.0)), *(Polynomial(p, 1.0, 1.0) for p in (2, 3))], ids=str)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_same_sample_in_both_classes_is_never_separated(backend: str, kernel: Any) -> None:
+    """Margins of the size of rounding are no margins: a kernel matrix of rank n in floating point proves nothing."""
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        n = int(rng.integers(3, 12))
+        X, y = rng.integers(-5, 6, size=(n, 2)).astype(float), rng.choice([-1, 1], n)
+        X[-1], y[0], y[-1] = X[0], 1, -1
+        with pytest.raises(qpsvm.NotSeparableError) as caught:
+            qpsvm.solve(HardMargin(X, y, kernel), backend)
+        meet(X, y, kernel, caught.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_samples_close_to_the_other_hull_do_not_hide_that_the_hulls_overlap(backend: str) -> None:
+    rng = np.random.default_rng(1)
+    square, labels = xor()
+    for _ in range(15):
+        near = square[rng.integers(4, size=8)] * rng.random((8, 1)) + rng.choice([0, 1e-9, 1e-8, 1e-7], size=(8, 2))
+        X = 100 + np.vstack([square, near]) * rng.choice([1e-3, 1, 1e3])
+        y = np.concatenate([labels, rng.choice([-1, 1], 8)])
+        with pytest.raises(qpsvm.NotSeparableError) as caught:
+            qpsvm.solve(HardMargin(X, y), backend)
+        meet(X, y, Linear(), caught.value)
+
+
+# kernels that are not positive semidefinite
+
+
+@each_way
+def test_degree_one_with_a_negative_constant_is_the_linear_kernel(backend: str, form: str) -> None:
+    """K − 1 has a negative eigenvalue, but not on yᵀα = 0: with a free intercept it is as good as K."""
+    task = Task(X0, Y0, kernel=Polynomial(1, 1.0, -1.0))
+    result, linear = solved(task, backend, form), solved(Task(X0, Y0))
+    if result.status == "optimal":
+        np.testing.assert_allclose(result.decision_function(X0), linear.decision_function(X0), atol=1e-5)
+    solved(replace(task, variant="nu", nu=0.6), backend, form)
+    solved(replace(task, variant="hinge", lam=0.05), backend, form)
+
+
+@pytest.mark.parametrize("intercept", ["penalised", None])
+def test_the_same_kernel_without_a_free_intercept_is_refused(intercept: Any) -> None:
+    X = X0[:, :1] / 10  # K + 1 − 5 and K − 5: indefinite
+    with pytest.raises(qpsvm.IndefiniteKernelError) as caught:
+        qpsvm.solve(PrimalHinge(X, Y0, kernel=Polynomial(1, 1.0, -5.0), intercept=intercept))
+    offset = -5.0 + (intercept == "penalised")
+    assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(X @ X.T + offset)[0], rel=1e-9)
+
+
+@each_way
+@pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(1.0, 1.0), Polynomial(2, 1.0, -1.0)], ids=str)
+@pytest.mark.parametrize("psd", ["clip", "shift"])
+def test_indefinite_kernels_made_definite(psd: str, kernel: Any, backend: str, form: str) -> None:
+    K = gram(kernel, X0, X0).astype(float)
+    values, vectors = np.linalg.eigh(K)
+    H = np.eye(24) - 1 / 24
+    smallest = np.linalg.eigvalsh(H @ K @ H)[0]
+    assert smallest < -1e-3
+    repaired = (vectors * np.maximum(values, 0)) @ vectors.T if psd == "clip" else K - smallest * np.eye(24)
+    task = Task(X0, Y0, kernel=kernel, options={"psd": psd})
+    result = task.solve(backend, form)
+    verify(task, result, backend in ACCURATE, repaired, 1e-6)
+    f = result.decision_function(X0)
+    if psd == "clip":  # prediction uses the clipped kernel's coefficients, so training samples get their certified f
+        np.testing.assert_allclose(f, Y0 * result.yf, atol=1e-8 * np.abs(K).sum())
+    else:  # the shift has no counterpart out of sample, and the result says so
+        assert "shift" in result.message
+        np.testing.assert_allclose(f, K @ (result.alpha * Y0) + result.b, atol=1e-8 * np.abs(K).sum())
+    for other in (replace(task, variant="nu", nu=0.5), replace(task, variant="hinge", lam=0.05)):
+        verify(other, other.solve(backend, form), backend in ACCURATE, repaired, 1e-6)
+
+
+@each_way
+@pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Polynomial(2, 1.0, -1.0), Polynomial(1, 1.0, -1.0)], ids=str)
+@pytest.mark.parametrize("psd", ["clip", "shift"])
+@pytest.mark.parametrize("intercept", ["penalised", None])
+def test_indefinite_kernels_without_a_free_intercept(
+    intercept: Any, psd: str, kernel: Any, backend: str, form: str
+) -> None:
+    """The penalised intercept is a feature of ones: K + 1 is what must be definite, and what is repaired."""
+    offset = 1.0 if intercept else 0.0
+    values, vectors = np.linalg.eigh(gram(kernel, X0, X0).astype(float) + offset)
+    shift = max(0.0, -values[0])
+    values = np.maximum(values, 0) if psd == "clip" else values + shift
+    task = Task(X0, Y0, "hinge", kernel, lam=0.05, intercept=intercept, options={"psd": psd})
+    result = task.solve(backend, form)
+    if backend in ACCURATE:
+        assert result.status == "optimal"
+    beta, repaired = result.alpha * Y0, (vectors * values) @ vectors.T
+    f = repaired @ beta  # b is part of it
+    norm, loss = beta @ f / 2, task.upper @ np.maximum(1 - Y0 * f, 0)
+    assert result.primal == pytest.approx(0.05 * (norm + loss), rel=1e-6)
+    assert result.dual == pytest.approx(0.05 * (result.alpha.sum() - norm), rel=1e-6)
+    np.testing.assert_allclose(Y0 * result.yf, f, atol=1e-6)
+    if psd == "clip" or not shift:
+        np.testing.assert_allclose(result.decision_function(X0), f, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(1, 1.0, -1.0), Sigmoid(0.5, -1.0)], ids=str)
+@pytest.mark.parametrize("psd", ["clip", "shift"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_textbook_qp_that_a_reader_solves_has_the_certified_value(variant: str, psd: str, kernel: Any) -> None:
+    weight = np.where(np.arange(24) % 6, 1.0, 0.0)
+    task = Task(X0, Y0, kernel=kernel, weight=weight, options={"psd": psd}, **VARIANTS[variant](Y0))
+    problem, result = task.problem, task.solve()
+    assert result.status == "optimal"
+    for form, backend in itertools.product(FORMS, ACCURATE):
+        qp = problem.qp(form)  # type: ignore[arg-type]
+        assert str(qp)
+        solution = qpsvm.compile(qp, backend).solve(tol=1e-6)
+        assert solution.x is not None, (form, backend, solution.solver)
+        value = solution.objective if form == "primal" else -solution.objective
+        assert value == pytest.approx(result.primal, rel=1e-4), (form, backend, solution.solver)
+        assert problem.interpret(solution, form=form).gap < 1e-6  # type: ignore[arg-type]
+
+
+# limits
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("polish", [True, False])
+def test_a_solver_that_is_stopped_at_once_is_reported_honestly(backend: str, variant: str, polish: bool) -> None:
+    for kernel in KERNELS:
+        task = task_of("as it is", variant, kernel)
+        verify(task, task.solve(backend, max_iter=1, polish=polish), optimal=False)
+
+
+@pytest.mark.parametrize("backend", ["osqp", "cvxpy"])
+def test_a_time_limit_of_nothing(backend: str) -> None:
+    for variant in VARIANTS:
+        task = task_of("as it is", variant, "rbf")
+        verify(task, task.solve(backend, time_limit=1e-9, polish=False), optimal=False)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tolerances_beyond_reach_are_not_pretended(backend: str) -> None:
+    for tol, kernel in itertools.product((1e-15, 1e-30, 1e-300), KERNELS):
+        result = task_of("as it is", "C-SVM", kernel).solve(backend, tol=tol)
+        assert (result.status == "optimal") == (result.gap <= tol)
+        assert result.gap <= 1e-9 or backend == "osqp"
+
+
+def test_a_stopped_solver_warns_when_checked() -> None:
+    problem = task_of("as it is", "C-SVM", "rbf").problem
+    with pytest.warns(qpsvm.InaccurateWarning, match="gap"):
+        qpsvm.solve(problem, "osqp", max_iter=1, polish=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        qpsvm.solve(problem, "osqp", max_iter=1, polish=False, check=False)
+
+
+# anything at all
+
+
+@st.composite
+def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> Task:
+    n, d = draw(st.integers(2, 12)), draw(st.integers(1, 4))
+    entry = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]) | st.floats(-4, 4, width=32)
+    X = np.array(draw(st.lists(st.lists(entry, min_size=d, max_size=d), min_size=n, max_size=n)))
+    y = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n)))
+    y[0], y[-1] = 1, -1
+    X *= 10.0 ** draw(st.integers(-3, 3))
+    power = draw(st.integers(-4, 4))
+    size = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
+    size = size if size > 1e-12 else 1.0
+    kernel = draw(st.sampled_from([Linear(), RBF(0.5 / size), RBF(20 / size), Polynomial(2, 1 / size, 1.0)]))
+    if not isinstance(kernel, Polynomial):  # for which an offset is part of the model, not of the rounding
+        X += draw(st.sampled_from([0.0, 0.0, 100.0]))
+    C = 10.0**power / (size if isinstance(kernel, Linear) else 1.0)
+    weight = draw(st.none() | st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=n, max_size=n).map(np.array))
+    if weight is not None:
+        weight[[0, -1]] = 1.0
+    s = np.ones(n) if weight is None else weight
+    variant = draw(st.sampled_from(variants))
+    nu_max = 2 * min(s[y > 0].sum(), s[y < 0].sum()) / s.sum()
+    nu = nu_max * draw(st.sampled_from([1.0, 0.5, 0.1, 1e-3]))
+    intercept = draw(st.sampled_from(["free", "penalised", None])) if variant == "hinge" else "free"
+    X = X if intercept == "free" else X - X.mean(axis=0)
+    return Task(X, y, variant, kernel, C, nu, 1 / (C * s.sum()), intercept, weight)
+
+
+def examples(number: int) -> Any:
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(deadline=None, max_examples=number, derandomize=True, database=None, suppress_health_check=quiet)
+
+
+@given(task=tasks(), form=st.sampled_from(FORMS))
+@examples(80)
+def test_any_small_problem_is_certified(task: Task, form: str) -> None:
+    solved(task, "cvxopt", form)
+
+
+@given(task=tasks(), backend=st.sampled_from(["osqp", "cvxpy"]), form=st.sampled_from(FORMS))
+@examples(40)
+def test_any_small_problem_is_answered_honestly_by_the_others(task: Task, backend: str, form: str) -> None:
+    solved(task, backend, form)
+
+
+@given(task=tasks(variants=("hard",)), backend=st.sampled_from(BACKENDS), form=st.sampled_from(FORMS))
+@examples(80)
+def test_any_small_hard_margin_is_proven_either_way(task: Task, backend: str, form: str) -> None:
+    result = replace(task, weight=None).solve(backend, form)
+    if isinstance(result.error, qpsvm.NotSeparableError):
+        assert result.status == "infeasible"
+        meet(task.X, task.y, task.kernel, result.error)
+    else:
+        verify(replace(task, weight=None), result, optimal=False)
