@@ -285,7 +285,7 @@ def _cells(name: str, result: SVMResult) -> tuple[str, ...]:
 
 
 def _print_row(cells: Sequence[str]) -> None:
-    widths = (12, 7, 16, 13, 11, 9, 8, 7, 6, 10, 11)
+    widths = (21, 7, 16, 13, 11, 9, 8, 7, 6, 10, 11)
     texts = [c.ljust(w) if i < 3 else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
     print("".join(texts).rstrip(), flush=True)
 
@@ -296,5 +296,5 @@ def _list_backends(options: argparse.Namespace) -> int:
         backend = backends.get(name)
         version = backend.version()
         state = f"{backend.package} {version}" if version else f"not installed: pip install {backend.package}"
-        print(f"{name:<13}{state:<28}{backend.takes}")
+        print(f"{name:<21}{state:<28}{backend.takes}")
     return 0

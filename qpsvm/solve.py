@@ -12,7 +12,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.arrays import as_positive
 from qpsvm.backends.base import Backend, Compiled, Limits
-from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnsupportedError
+from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnknownOptionError, UnsupportedError
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
@@ -114,12 +114,15 @@ def solve(
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     request = Request(tol, polish, verbose, time_limit, max_iter, options)
     choices = _choices(problem, backend, form, request)
-    for chosen, _ in choices:  # every refusal comes before anything is built
-        chosen.check(request.limits(chosen), options)
     best: SVMResult | None = None
     for chosen, wanted in choices:
-        with np.errstate(all="ignore"):  # what is not finite is looked for, and named
-            result = _attempt(problem, chosen, wanted, request)
+        try:
+            with np.errstate(all="ignore"):  # what is not finite is looked for, and named
+                result = _attempt(problem, chosen, wanted, request)
+        except UnsupportedError:
+            if backend != "auto" or (best is None and chosen is choices[-1][0]):
+                raise
+            continue  # it takes other variants
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break
@@ -188,38 +191,46 @@ def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
 
 
 def _choices(problem: Problem, backend: str, form: Form | None, request: Request) -> list[tuple[Backend, Form]]:
-    """The backends and forms to try, in order; more than one only where the library chooses."""
+    """The backends and forms to try, in order; more than one only where the library chooses.
+
+    What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
+    cannot keep the request are passed over.
+    """
     if form is not None:
         check_form(form)
-    names = [backend] if backend != "auto" else _auto(problem, request)
+    named = backend != "auto"
     choices: list[tuple[Backend, Form]] = []
-    for name in names:
+    for name in [backend] if named else _auto(problem):
         chosen = backends.get(name)
         wanted = form or chosen.preferred_form(problem.space.is_linear)
         reason = chosen.refuse(wanted)
-        if reason:
-            raise UnsupportedError(reason)
+        try:
+            if reason:
+                raise UnsupportedError(reason)
+            chosen.check(request.limits(chosen), request.options)
+        except (UnsupportedError, UnknownOptionError):
+            if named or (name == _auto(problem)[-1] and not choices):
+                raise
+            continue
         chosen.require()
         choices.append((chosen, wanted))
     return choices
 
 
-def _auto(problem: Problem, request: Request) -> list[str]:
+def _auto(problem: Problem) -> list[str]:
     """The table of choices: structure and size to backends, the next one where the certificate refuses the first.
 
-    | kernel | rows      | backends      | why                                                         |
-    |--------|-----------|---------------|-------------------------------------------------------------|
-    | any    | ≤ 4000    | cvxopt, cvxpy | interior point methods on the dense dual, accurate          |
-    | linear | more      | cvxopt, cvxpy | the dual lifted by its low rank: O(n d²) an iteration       |
-    | other  | more      | osqp          | one factorisation, cheap iterations, then polishing         |
+    | kernel | rows      | backends                             | why                                                  |
+    |--------|-----------|--------------------------------------|------------------------------------------------------|
+    | linear | any       | augmented_lagrangian, interior_point | O(n d) a pass; the second takes every variant, O(nd²)|
+    | other  | ≤ 4000    | cvxopt, interior_point, cvxpy        | interior point methods on the dense dual, accurate   |
+    | other  | more      | osqp                                 | one factorisation, cheap iterations, then polishing  |
 
-    CVXOPT cannot keep a time limit, so CVXPY (Clarabel) comes first where one is asked for.
+    A backend that cannot take the variant or keep the limits asked for is passed over.
     """
-    if len(problem.rows) > DENSE_ROWS and not problem.space.is_linear:
-        return ["osqp"]
-    if request.time_limit is not None:
-        return ["cvxpy"]
-    return ["cvxopt"] if request.options else ["cvxopt", "cvxpy"]
+    if problem.space.is_linear:
+        return ["augmented_lagrangian", "interior_point", "cvxpy"]
+    return ["cvxopt", "interior_point", "cvxpy"] if len(problem.rows) <= DENSE_ROWS else ["osqp"]
 
 
 def _checked(result: SVMResult, tol: float) -> SVMResult:

@@ -128,8 +128,8 @@ def test_a_hard_margin_that_cannot_be_had_is_status_2(capsys, tmp_path):
 
 
 def test_a_result_that_is_not_optimal_is_status_1(capsys, table):
-    code, out, _ = run(capsys, "solve", table, "--target", "kind", "--drop", "id", "--backend", "osqp", "--max-iter", "2",
-                       "--no-polish")  # fmt: skip
+    arguments = [part.format(table=table) for part in SOLVE]
+    code, out, _ = run(capsys, *arguments, "--backend", "osqp", "--max-iter", "2", "--no-polish")
     assert code == 1
     assert "iteration_limit" in out
 

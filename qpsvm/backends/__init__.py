@@ -12,6 +12,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "cvxopt": ("cvxopt_", "CvxoptBackend"),
     "osqp": ("osqp_", "OsqpBackend"),
     "cvxpy": ("cvxpy_", "CvxpyBackend"),
+    "augmented_lagrangian": ("augmented_lagrangian_", "AugmentedLagrangianBackend"),
+    "interior_point": ("interior_point_", "InteriorPointBackend"),
     "dual_ascent": ("dual_ascent_", "DualAscentBackend"),
     "subgradient": ("subgradient_", "SubgradientBackend"),
     "slsqp": ("slsqp_", "SlsqpBackend"),

@@ -10,13 +10,14 @@ import scipy.sparse as sp
 
 from qpsvm.arrays import IntArray, Matrix
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.backends.cvxopt_kkt import solve_structured
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
 
-#: Rows from which a low-rank P is handed over lifted, as a sparse QP, instead of as a dense n × n matrix.
-LIFT_ROWS = 2000
+#: Rows from which a low-rank P stays a factor (`cvxopt_kkt`) instead of becoming a dense n × n matrix.
+STRUCTURED_ROWS = 2000
 #: Default of the solver's own iteration limit.
 MAX_ITERATIONS = 100
 #: What the solver raises when it breaks down; it has no status for that.
@@ -35,7 +36,7 @@ class CvxoptBackend(Backend):
     package = "cvxopt"
     module = "cvxopt"
     limits = frozenset({"max_iter"})
-    takes = "any QP; P dense or low rank, G sparse; no time limit"
+    takes = "any QP; a large low-rank P by its structure; no time limit"
 
     def options(self) -> frozenset[str]:
         """The documented entries of `cvxopt.solvers.options`, and `kktsolver`."""
@@ -44,10 +45,13 @@ class CvxoptBackend(Backend):
     def compile(self, qp: QP) -> CvxoptCompiled:
         """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
         self.require()
-        factor = qp.P.factor() if isinstance(qp.P, LowRank) else None
-        if factor is not None and qp.n >= LIFT_ROWS and 2 * factor[0].shape[1] < qp.n:
-            return CvxoptCompiled(self, qp, _data(qp.lifted()), lifted=True)
-        return CvxoptCompiled(self, qp, _data(qp), lifted=False)
+        if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.Z.shape[1] < qp.n and qp.G is None:
+            lb, ub = qp.bounds
+            Z, d = qp.P.factor()
+            A = None if qp.A is None else qp.A.toarray() if sp.issparse(qp.A) else qp.A
+            data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
+            return CvxoptCompiled(self, qp, data, structured=True)
+        return CvxoptCompiled(self, qp, _data(qp), structured=False)
 
 
 def _data(qp: QP) -> SolverData:
@@ -115,11 +119,11 @@ def _sparse(M: Matrix) -> Any:
 
 
 class CvxoptCompiled(Compiled):
-    """Six matrices, in the order of `cvxopt.solvers.qp`."""
+    """Six matrices, in the order of `cvxopt.solvers.qp`; or Z, d, q, lb, ub, A, b where P = ZZᵀ + diag(d) is large."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, structured: bool) -> None:
         super().__init__(backend, qp, data)
-        self.lifted = lifted
+        self.structured = structured
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from cvxopt import solvers
@@ -132,7 +136,10 @@ class CvxoptCompiled(Compiled):
         kktsolver = settings.pop("kktsolver", None)
         version = self.backend.version() or "?"
         try:
-            answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
+            if self.structured:
+                answer = solve_structured(**self.data, options=settings)
+            else:
+                answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
         except BREAKDOWNS as error:
             if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
                 raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
@@ -157,5 +164,5 @@ class CvxoptCompiled(Compiled):
         p = 0 if self.qp.b is None else len(self.qp.b)
         return QPSolution(
             self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], z_box=z_box,
-            iterations=answer["iterations"], v=x[n:] if self.lifted else None,
+            iterations=answer["iterations"],
         )

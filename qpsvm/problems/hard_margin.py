@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix
 from qpsvm.certificate import Certificate, balanced, gap_terms, relative_gap
 from qpsvm.errors import NotSeparableError, QPSVMError
 from qpsvm.kernels import Linear, Precomputed
@@ -113,9 +113,10 @@ class HardMargin(Problem):
         a = balanced(alpha, self.labels, self.upper)
         if not a.any():
             a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
+        a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
         points = primal_points(self.space, a * self.labels, w)
         norm2, total = 2 * points[0].half_norm, float(a.sum())
-        stretch = total / norm2 if norm2 > total * np.finfo(float).tiny else 1.0  # t of (HARD.7)
+        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (HARD.7)
         candidates = [self._at(a * stretch, stretch, points[0], point) for point in points]
         return min(candidates, key=lambda certificate: certificate.gap)
 
@@ -126,10 +127,11 @@ class HardMargin(Problem):
         delta, b = (low - high) / 2, -(low + high) / 2
         dual = float(a.sum()) - stretch * stretch * own.half_norm
         if not delta > self._noise(a / stretch, point):
-            plane = self.space.plane(a * y, None if point.w is None else point.w)
+            factor = stretch if point is own else 1.0
+            plane = self.space.plane(a * y / stretch, point.w, factor)
             nothing = np.full(self.n, np.inf)
-            yf = y * (u + b) * stretch
-            return Certificate(a, yf, 1.0, b * stretch + plane.b, (-np.inf, np.inf), plane.w, plane.coef,
+            yf = y * (u + b) * factor
+            return Certificate(a, yf, 1.0, b * factor + plane.b, (-np.inf, np.inf), plane.w, plane.coef,
                                np.maximum(1 - yf, 0.0), nothing, np.inf, dual, np.inf)
         yf = y * (u + b) / delta
         xi, terms = gap_terms(a, self.upper, np.maximum(yf, 1.0), 1.0)  # y f ≥ 1 by the choice of δ

@@ -1,0 +1,92 @@
+"""Our own Mehrotra predictor-corrector: boxes, few equality rows, any P; primal forms by the dual of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.errors import UnsupportedError
+from qpsvm.operators import Diagonal
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver
+
+#: Most equality rows: they are kept dense.
+MOST_ROWS = 10
+#: The solver's tolerance as a share of the certificate's: α alone certifies less well than the pair that it stops at.
+SHARE = 0.1
+DEFAULT_TOLERANCE = 1e-8
+
+
+class InteriorPointBackend(Backend):
+    """`solvers.interior_point.mehrotra`, and `soft_rows` for primal forms."""
+
+    name = "interior_point"
+    package = "qpsvm"
+    module = "qpsvm.solvers.interior_point"
+    takes = "duals with any P, and primals of linear machines; structure is used"
+
+    def options(self) -> frozenset[str]:
+        """None of its own."""
+        return frozenset()
+
+    def compile(self, qp: QP) -> Compiled:
+        """P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, the soft rows that it consists of."""
+        lb, ub = qp.bounds
+        if qp.G is None:
+            if qp.A is not None and qp.A.shape[0] > MOST_ROWS:
+                raise UnsupportedError(f"interior_point takes at most {MOST_ROWS} equality rows; use cvxopt or osqp")
+            return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
+        from qpsvm.solvers.interior_point_rows import soft_rows
+
+        diagonal = isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None
+        rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
+        if rows is None:
+            raise UnsupportedError(
+                "interior_point takes inequality rows only where each has at most one slack of its own and P is "
+                "diagonal, as in the primal forms; use cvxopt, osqp or cvxpy"
+            )
+        return RowsCompiled(self, qp, rows)
+
+
+def _settings(limits: Limits) -> dict[str, Any]:
+    settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose}
+    settings["tol"] = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, 1e-12)
+    if limits.max_iter is not None:
+        settings["max_iter"] = int(limits.max_iter)
+    return settings
+
+
+class BoxCompiled(Compiled):
+    """P, q, A, b, lb, ub, in the order of `mehrotra`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        del options
+        from qpsvm.solvers.interior_point import mehrotra
+
+        answer = mehrotra(*self.data, **_settings(limits))
+        status, raw = stopped(answer.reason)
+        solver = Solver("interior_point", built_in_version(), raw)
+        if not np.isfinite(answer.x).all():
+            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
+        return QPSolution(
+            self.qp, status, solver, x=answer.x, y=answer.y, z_box=answer.z_box, iterations=answer.iterations,
+            v=answer.v,
+        )
+
+
+class RowsCompiled(Compiled):
+    """The rows with their slacks' prices: `data` is a `SoftRows`."""
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        del options
+        answer = self.data.solve(**_settings(limits))
+        status, raw = stopped(answer.reason)
+        solver = Solver("interior_point", built_in_version(), raw)
+        if not (np.isfinite(answer.x).all() and np.isfinite(answer.z).all()):
+            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
+        return QPSolution(
+            self.qp, status, solver, x=answer.x, z=answer.z, z_box=answer.z_box, iterations=answer.iterations
+        )
