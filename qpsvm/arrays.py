@@ -287,7 +287,7 @@ def as_real(value: Any, name: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
-        raise ParameterTypeError(f"{name} must be a number, got {value!r}")
+        raise ParameterTypeError(f"{name} must be a number, got {shown(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -295,6 +295,12 @@ def as_real(value: Any, name: str) -> float:
     if not np.isfinite(number):
         raise ParameterError(f"{name} must be finite, got {value!r}")
     return number
+
+
+def shown(value: Any) -> str:
+    """A value as one short line of a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def as_penalties(C: Any, n: int) -> FloatArray:

@@ -13,6 +13,8 @@ from qpsvm.operators import Operator, check_memory, rowwise, two_sided
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
+#: A product with this share of non-zeros, of more than so many rows, does not make the whole matrix.
+FEW_COLUMNS, SMALL_ROWS = 0.6, 1500
 #: Rows of a Gram matrix evaluated at a time where it is not kept.
 BLOCK_ROWS = 512
 
@@ -50,6 +52,16 @@ class KernelGram(Operator):
         """(n, n)."""
         return self.X.shape[0], self.X.shape[0]
 
+    @property
+    def kept(self) -> FloatArray | None:
+        """K + offset, (n, n), where it has been made."""
+        return self._kept.matrix
+
+    def keep(self, matrix: FloatArray) -> None:
+        """Take K + offset from somebody who has made it, in double precision: (n, n)."""
+        if self._kept.matrix is None and matrix.shape == self.shape and self.shape[0] <= CACHE_ROWS:
+            self._kept.matrix = matrix
+
     def _whole(self) -> FloatArray | None:
         """K + offset, kept for later if it is small enough, else None."""
         if self._kept.matrix is None and self.shape[0] <= CACHE_ROWS:
@@ -72,13 +84,16 @@ class KernelGram(Operator):
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         scaled = x if self.scale is None else rowwise(self.scale, x)
-        whole = self._whole()
+        support = np.flatnonzero(scaled) if x.ndim == 1 else np.arange(self.shape[0])
+        few = len(support) <= FEW_COLUMNS * self.shape[0] and self.shape[0] > SMALL_ROWS
+        whole = self._kept.matrix if few else self._whole()
         if whole is not None:
             product: FloatArray = whole @ scaled
-        else:
+        else:  # only the columns that count
+            columns, part = self.X[support], scaled[support]
             blocks = (self.X[i : i + BLOCK_ROWS] for i in range(0, self.shape[0], BLOCK_ROWS))
-            product = np.concatenate([self.kernel(block, self.X) @ scaled for block in blocks])
-            product += self.offset * scaled.sum(axis=0)
+            product = np.concatenate([self.kernel(block, columns) @ part for block in blocks])
+            product += self.offset * part.sum(axis=0)
         return product if self.scale is None else rowwise(self.scale, product)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real
+from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real, shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
 from qpsvm.products import inner, squared_distances, squared_norms
 
@@ -294,7 +294,10 @@ def as_kernel(kernel: Any) -> Kernel:
         raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
     if callable(kernel):
         return UserKernel(kernel)
-    raise ParameterError(f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {kernel!r}")
+    hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
+    raise ParameterError(
+        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {shown(kernel)}{hint}"
+    )
 
 
 def _check_gamma(gamma: Any) -> None:

@@ -31,16 +31,22 @@ from qpsvm.operators import Operator
 
 #: Rounds of (POL.1) for each step length; the split settles in about three.
 ROUNDS = 15
+#: How often variables that leave the box are held and the rest solved again, in one round.
+HOLDS = 8
 #: A relative gap below this is rounding: nothing is left to polish.
-FINISHED = 1e-15
+FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
+#: Of many rows, a gap below this is good enough for a few rounds with the first step length alone.
+GOOD, MANY_ROWS, FEW_ROUNDS = 1e-6, 1500, 3
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
 RANK_TOLERANCE = 1e-12
-#: Most free vectors for which the least-squares solution (a singular value decomposition) is affordable.
-LEAST_SQUARES_ROWS = 800
+#: Most free vectors for which the least-squares solution (a singular value decomposition) is affordable; beyond, a
+#: singular Q_FF gets this ridge on its unit diagonal, and so many refinements take its effect away again: what is left
+#: of a direction with eigenvalue λ is (ridge/(λ + ridge))^k of it.
+LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
 #: Most free vectors for which a Cholesky factorisation is affordable.
 CHOLESKY_ROWS = 6000
 
@@ -92,15 +98,20 @@ def polish(
         The best point seen, `start` included.
     """
     best = start
-    for tau in _step_lengths(system):
+    if start.gap <= GOOD and len(start.alpha) > MANY_ROWS:
+        rounds = min(rounds, FEW_ROUNDS)
+    for tau in _step_lengths(system, start):
         best = _active_set_rounds(system, start, best, certify, tau, rounds)
-        if best.gap <= POLISHED:
+        if best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
             break
     return best
 
 
-def _step_lengths(system: DualSystem) -> Iterator[FloatArray]:
-    """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem."""
+def _step_lengths(system: DualSystem, start: Certificate) -> Iterator[FloatArray]:
+    """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem.
+
+    τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds.
+    """
     curvature = system.Q.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
     yield 1.0 / curvature
@@ -108,6 +119,9 @@ def _step_lengths(system: DualSystem) -> Iterator[FloatArray]:
         yield system.upper
         yield np.sqrt(system.upper / curvature)
     yield 100.0 / curvature
+    free = (start.alpha > 0) & (start.alpha < system.upper)
+    if 2 * np.count_nonzero(free) < len(free):
+        yield np.zeros(len(free))
 
 
 def _active_set_rounds(
@@ -141,7 +155,24 @@ def _active_set_rounds(
 
 
 def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
-    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where it is too large or has no solution."""
+    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where it is too large or has no solution.
+
+    Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
+    """
+    solved = _solve_free(system, alpha, split)
+    for _ in range(HOLDS):
+        if solved is None:
+            return None
+        below, above = solved < 0, solved > system.upper
+        if not (below.any() or above.any()):
+            break
+        split = np.where(below, 0, np.where(above, 2, split)).astype(np.int8)
+        solved = _solve_free(system, alpha, split)
+    return solved
+
+
+def _solve_free(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
+    """The solution of (POL.1), wherever it lies."""
     free = np.flatnonzero(split == 1)
     if len(free) > CHOLESKY_ROWS:
         return None
@@ -172,16 +203,21 @@ def _bordered_solve(
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
-        step: FloatArray | None = _schur_solve(A, factor, B, R, rhs, s)
-    else:
+        step: FloatArray | None = _schur_solve(A, factor, B, R, rhs, s, 1)
+    elif len(A) <= LEAST_SQUARES_ROWS:
         step = _least_squares(A, B, R, rhs, s)
+    else:
+        ridged = A.copy()
+        ridged[np.diag_indices_from(ridged)] += RIDGE
+        factor, info = lapack.dpotrf(ridged, lower=0, overwrite_a=1, clean=0)
+        step = _schur_solve(A, factor, B, R, rhs, s, REFINEMENTS) if info == 0 else None
     return None if step is None else d * step
 
 
 def _schur_solve(
-    A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
+    A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray, refinements: int
 ) -> FloatArray:
-    """By the Cholesky factor of A and the Schur complement BᵀA⁻¹B + R, with one step of iterative refinement."""
+    """By the Cholesky factor of A (or of A + ridge) and the Schur complement BᵀA⁻¹B + R, refined iteratively."""
     m = B.shape[1]
 
     def solve(right: FloatArray) -> FloatArray:
@@ -199,8 +235,10 @@ def _schur_solve(
         return x - AB @ mu, mu
 
     x, mu = once(r, s)
-    dx, _ = once(r - A @ x - B @ mu, s - B.T @ x + R * mu)
-    return x + dx
+    for _ in range(refinements):
+        dx, dmu = once(r - A @ x - B @ mu, s - B.T @ x + R * mu)
+        x, mu = x + dx, mu + dmu
+    return x
 
 
 def _pseudo_inverse(S: FloatArray) -> FloatArray:
@@ -214,10 +252,8 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 def _least_squares(
     A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
 ) -> FloatArray | None:
-    """The minimum-norm least-squares solution of the bordered system; None where it would take too long."""
+    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails."""
     k, m = B.shape
-    if k > LEAST_SQUARES_ROWS:
-        return None
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A
     bordered[:k, k:] = B

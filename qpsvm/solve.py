@@ -112,7 +112,7 @@ def solve(
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
-    request = Request(tol, polish, verbose, time_limit, max_iter, options)
+    request = Request(tol, polish, bool(verbose), time_limit, max_iter, options)
     choices = _choices(problem, backend, form, request)
     best: SVMResult | None = None
     for chosen, wanted in choices:
@@ -120,7 +120,7 @@ def solve(
             with np.errstate(all="ignore"):  # what is not finite is looked for, and named
                 result = _attempt(problem, chosen, wanted, request)
         except UnsupportedError:
-            if backend != "auto" or (best is None and chosen is choices[-1][0]):
+            if len(choices) == 1 or (best is None and chosen is choices[-1][0]):
                 raise
             continue  # it takes other variants
         best = result if best is None or result.gap < best.gap else best
@@ -198,7 +198,7 @@ def _choices(problem: Problem, backend: str, form: Form | None, request: Request
     """
     if form is not None:
         check_form(form)
-    named = backend != "auto"
+    named = not (isinstance(backend, str) and backend == "auto")
     choices: list[tuple[Backend, Form]] = []
     for name in [backend] if named else _auto(problem):
         chosen = backends.get(name)
@@ -223,14 +223,14 @@ def _auto(problem: Problem) -> list[str]:
     | kernel | rows      | backends                             | why                                                  |
     |--------|-----------|--------------------------------------|------------------------------------------------------|
     | linear | any       | augmented_lagrangian, interior_point | O(n d) a pass; the second takes every variant, O(nd²)|
-    | other  | ≤ 4000    | cvxopt, interior_point, cvxpy        | interior point methods on the dense dual, accurate   |
-    | other  | more      | osqp                                 | one factorisation, cheap iterations, then polishing  |
+    | other  | ≤ 4000    | kernel_newton, cvxopt, interior_point| parts of the Gram matrix; then the dense dual        |
+    | other  | more      | kernel_newton, osqp                  | the same; then one factorisation, cheap iterations   |
 
     A backend that cannot take the variant or keep the limits asked for is passed over.
     """
     if problem.space.is_linear:
         return ["augmented_lagrangian", "interior_point", "cvxpy"]
-    return ["cvxopt", "interior_point", "cvxpy"] if len(problem.rows) <= DENSE_ROWS else ["osqp"]
+    return ["kernel_newton", *(["cvxopt", "interior_point", "cvxpy"] if len(problem.rows) <= DENSE_ROWS else ["osqp"])]
 
 
 def _checked(result: SVMResult, tol: float) -> SVMResult:

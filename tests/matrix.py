@@ -29,7 +29,7 @@ BACKENDS = (
 #: Those that take any QP at all, and not only those of support vector machines.
 GENERAL = ("cvxopt", "osqp", "cvxpy")
 #: Those that take some variants and forms only; they have tests of their own.
-PARTIAL = ("augmented_lagrangian",)
+PARTIAL = ("augmented_lagrangian", "kernel_newton", "libsvm")
 FORMS = ("dual", "primal")
 SCALES = (1e-6, 1.0, 1e8)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from qpsvm.arrays import shown
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.errors import UnknownOptionError, nearest
 
@@ -13,6 +14,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "osqp": ("osqp_", "OsqpBackend"),
     "cvxpy": ("cvxpy_", "CvxpyBackend"),
     "augmented_lagrangian": ("augmented_lagrangian_", "AugmentedLagrangianBackend"),
+    "kernel_newton": ("kernel_newton_", "KernelNewtonBackend"),
+    "libsvm": ("libsvm_", "LibsvmBackend"),
     "interior_point": ("interior_point_", "InteriorPointBackend"),
     "dual_ascent": ("dual_ascent_", "DualAscentBackend"),
     "subgradient": ("subgradient_", "SubgradientBackend"),
@@ -29,7 +32,7 @@ def get(name: str) -> Backend:
         No such backend; the nearest one is named.
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*REGISTRY, 'auto'])}")
+        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*REGISTRY, 'auto'])}")
     module, kind = REGISTRY[name]
     backend: Backend = getattr(importlib.import_module(f"qpsvm.backends.{module}"), kind)()
     return backend

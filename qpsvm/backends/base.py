@@ -176,7 +176,7 @@ class Compiled(ABC):
         UnsupportedError
             A limit that the solver cannot keep.
         """
-        limits = Limits(tol, max_iter, time_limit, verbose)
+        limits = Limits(tol, max_iter, time_limit, bool(verbose))
         self.backend.check(limits, options)
         start = time.perf_counter()
         try:

@@ -16,7 +16,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_labels, as_matrix, as_real_vector, as_weights
+from qpsvm.arrays import (
+    FloatArray,
+    IntArray,
+    Matrix,
+    as_labels,
+    as_matrix,
+    as_real_vector,
+    as_weights,
+    shown,
+)
 from qpsvm.certificate import Certificate
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
@@ -96,8 +105,8 @@ class Problem(ABC):
         intercept: Intercept,
         psd: PSDRule,
     ) -> None:
-        if psd not in get_args(PSDRule):
-            raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {psd!r}")
+        if not isinstance(psd, str) or psd not in get_args(PSDRule):
+            raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
         self.X: Matrix = as_matrix(X)
         n, d = self.X.shape
@@ -383,6 +392,6 @@ def check_form(form: str) -> Form:
     UnknownOptionError
         With the nearest known name.
     """
-    if form not in get_args(Form):
-        raise UnknownOptionError(f"unknown form {form!r}; {nearest(form, get_args(Form))}")
+    if not isinstance(form, str) or form not in get_args(Form):
+        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(shown(form), get_args(Form))}")
     return form  # type: ignore[return-value]

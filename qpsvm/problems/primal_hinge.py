@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive
+from qpsvm.arrays import FloatArray, Matrix, as_positive, shown
 from qpsvm.certificate import Certificate
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.kernels import Linear
@@ -69,9 +69,9 @@ class PrimalHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
     ) -> None:
-        if intercept not in ("free", "penalised", None):
+        if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
             known = ("free", "penalised", "None")
-            raise UnknownOptionError(f"unknown intercept {intercept!r}; {nearest(intercept, known)}")
+            raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
         super().__init__(X, y, kernel, sample_weight, intercept, psd)
         self.lam = as_positive(lam, "lam")
 

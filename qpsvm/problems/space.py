@@ -28,6 +28,9 @@ from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.products import squared_norms
 
+#: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
+LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
+
 Intercept = Literal["free", "penalised"] | None
 PSDRule = Literal["raise", "clip", "shift"]
 
@@ -97,6 +100,10 @@ class FeatureSpace:
         if not self.is_linear or self.intercept != "free" or sp.issparse(self.X):
             return None
         mean: FloatArray = self.X.mean(axis=0)
+        if self.X.size > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
+            spread = np.einsum("ij,ij->j", self.X, self.X) / self.n - mean * mean
+            if (mean * mean <= SMALL_OFFSET * spread).all():
+                return None
         return mean
 
     @cached_property

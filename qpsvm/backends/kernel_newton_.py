@@ -1,0 +1,95 @@
+"""Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.recognise import RecognisedCSVM, recognise
+from qpsvm.errors import UnsupportedError
+from qpsvm.gram import KernelGram
+from qpsvm.kernels import Precomputed
+from qpsvm.operators import Dense
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver
+
+#: The relative gap aimed at where no tolerance is given.
+DEFAULT_TOLERANCE = 1e-6
+
+
+class KernelNewtonBackend(Backend):
+    """`solvers.kernel_portfolio.solve_kernel`."""
+
+    name = "kernel_newton"
+    package = "qpsvm"
+    module = "qpsvm.solvers.kernel_portfolio"
+    takes = "dual of a kernel C-SVM or primal hinge problem with a free intercept; fast"
+
+    def options(self) -> frozenset[str]:
+        """The engine: auto, gram, rough_gram, working_set, band or libsvm."""
+        return frozenset({"engine"})
+
+    def refuse(self, form: str) -> str | None:
+        """The kernel and the samples are read off the dual."""
+        if form == "primal":
+            return "kernel_newton reads kernel and samples off the dual; form='dual', or cvxopt"
+        return None
+
+    def compile(self, qp: QP) -> KernelNewtonCompiled:
+        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
+        problem, kernel, X, gram = kernel_csvm(qp, self.name)
+        data = SolverData(kernel=kernel, X=X, y=problem.y, C=problem.C, gram=gram)
+        return KernelNewtonCompiled(self, qp, data, problem)
+
+
+def kernel_csvm(qp: QP, name: str) -> tuple[RecognisedCSVM, Any, Any, FloatArray | None]:
+    """The C-SVM of a dual with a free intercept: its kernel and samples, and its Gram matrix where that exists.
+
+    Raises
+    ------
+    UnsupportedError
+        Another problem, or a P that is neither a kernel's nor dense.
+    """
+    P = qp.P
+    if isinstance(P, KernelGram) and P.scale is not None and not P.offset:
+        problem = recognise(qp, P.scale, name)
+        kernel, X, gram = P.kernel, P.X, P.kept
+    elif isinstance(P, Dense):
+        problem = recognise(qp, None, name)
+        gram = P.matrix * problem.y * problem.y[:, None]
+        kernel, X = Precomputed(), gram
+    else:
+        raise UnsupportedError(f"{name} needs a dual over a kernel's Gram matrix; use augmented_lagrangian or cvxopt")
+    if not problem.row:
+        raise UnsupportedError(f"{name} needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
+    return problem, kernel, X, gram
+
+
+class KernelNewtonCompiled(Compiled):
+    """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, problem: RecognisedCSVM) -> None:
+        super().__init__(backend, qp, data)
+        self._problem = problem
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.kernel_portfolio import solve_kernel
+
+        data, problem = self.data, self._problem
+        answer = solve_kernel(
+            data.kernel, data.X, data.y, data.C, gram=data.gram, tol=limits.tol or DEFAULT_TOLERANCE,
+            max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose, **options,
+        )
+        status, raw = stopped(answer.reason)
+        solver = Solver(self.backend.name, built_in_version(), f"{raw} ({answer.engine})")
+        if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.u).all()):
+            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
+        if answer.gram is not None and isinstance(self.qp.P, KernelGram):
+            self.qp.P.keep(answer.gram)
+        balance, z_box = problem.multipliers(data.y * (answer.u + answer.b), answer.b)
+        x = problem.x(answer.alpha)
+        return QPSolution(self.qp, status, solver, x=x, y=balance, z_box=z_box, iterations=answer.iterations)

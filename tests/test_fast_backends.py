@@ -1,0 +1,138 @@
+"""Our own solvers behind the contract: what they take is certified, what they cannot take they say."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import qpsvm
+from qpsvm.operators import LowRank
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 50.0, 0.0, 1.0]
+Y = np.where(X[:, 0] + 0.1 * X[:, 1] - 5 + RNG.normal(size=300) > 0, "yes", "no")
+WEIGHTS = RNG.uniform(0, 2, 300) * (RNG.random(300) > 0.1)
+
+LINEAR = {
+    "C-SVM": qpsvm.CSVM(X, Y, 0.5),
+    "C-SVM, weights": qpsvm.CSVM(X, Y, RNG.uniform(0.1, 2, 300), sample_weight=WEIGHTS),
+    "C-SVM, sparse": qpsvm.CSVM(sp.csr_array(X * (RNG.random(X.shape) > 0.5)), Y, 2.0),
+    "hinge": qpsvm.PrimalHinge(X, Y, 0.01),
+    "hinge, penalised": qpsvm.PrimalHinge(X, Y, 0.01, intercept="penalised"),
+    "hinge, none": qpsvm.PrimalHinge(X, Y, 0.01, intercept=None, sample_weight=WEIGHTS),
+}
+KERNEL = {
+    "rbf": qpsvm.CSVM(X, Y, 1.0, qpsvm.RBF()),
+    "rbf, weights": qpsvm.CSVM(X, Y, 1.0, qpsvm.RBF(), sample_weight=WEIGHTS),
+    "rbf, large C": qpsvm.CSVM(X, Y, 1e4, qpsvm.RBF()),
+    "polynomial": qpsvm.CSVM(X, Y, 0.1, qpsvm.Polynomial(2, coef0=1.0)),
+    "precomputed": qpsvm.CSVM(qpsvm.RBF(0.1)(X, X), Y, 1.0, "precomputed"),
+    "callable": qpsvm.CSVM(X, Y, 1.0, lambda A, B: np.exp(-np.abs(A[:, None, 0] - B[None, :, 0]))),
+    "sigmoid, clipped": qpsvm.CSVM(X, Y, 1.0, qpsvm.Sigmoid(), psd="clip"),
+    "hinge": qpsvm.PrimalHinge(X, Y, 0.01, qpsvm.RBF()),
+}
+
+
+def same_answer(problem: qpsvm.Problem, result: qpsvm.SVMResult) -> None:
+    """Certified, and the same decision values as the interior point method on the dense dual."""
+    reference = qpsvm.solve(problem, "cvxopt", "dual")
+    assert result.status == "optimal"
+    assert result.gap <= 1e-6
+    assert result.primal == pytest.approx(reference.primal, rel=2e-6)
+    if result.gap <= 1e-10:
+        assert np.abs(result.yf - reference.yf).max() <= 1e-4 * np.abs(reference.yf).max()
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("backend", ["augmented_lagrangian", "interior_point"])
+@pytest.mark.parametrize("polish", [True, False])
+def test_linear_problems_are_certified(name, backend, polish):
+    same_answer(LINEAR[name], qpsvm.solve(LINEAR[name], backend, "dual", polish=polish))
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_kernel_problems_are_certified(name):
+    same_answer(KERNEL[name], qpsvm.solve(KERNEL[name], "kernel_newton"))
+    assert qpsvm.solve(KERNEL[name], "libsvm", check=False).gap <= 1e-2  # at its own stopping rule
+
+
+def test_libsvm_takes_a_linear_kernel_and_its_own_settings():
+    loose = qpsvm.solve(LINEAR["C-SVM"], "libsvm", polish=False, check=False, eps=0.1)
+    tight = qpsvm.solve(LINEAR["C-SVM"], "libsvm", polish=False, check=False, eps=1e-6)
+    assert tight.gap < loose.gap
+    assert tight.gap <= 1e-5
+
+
+@pytest.mark.parametrize("backend", ["augmented_lagrangian", "kernel_newton", "libsvm"])
+def test_raw_solutions_have_the_signs_of_qp_1(backend):
+    problem = LINEAR["C-SVM"] if backend == "augmented_lagrangian" else KERNEL["rbf"]
+    scaled = problem.solver_qp("dual")
+    solution = qpsvm.compile(scaled.qp, backend).solve(tol=1e-9)
+    assert solution.primal_residual() <= 1e-9
+    assert solution.dual_residual() <= (1e-2 if backend == "libsvm" else 1e-4)  # LIBSVM stops at violations of 1e-3
+    original = scaled.unscale(solution)
+    assert original.dual_residual() <= (1e-2 if backend == "libsvm" else 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("problem", "backend"),
+    [
+        (qpsvm.NuSVM(X, Y, 0.3), "augmented_lagrangian"),
+        (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
+        (KERNEL["rbf"], "augmented_lagrangian"),
+        (LINEAR["C-SVM"], "kernel_newton"),
+        (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "kernel_newton"),
+        (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
+        (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "libsvm"),
+    ],
+)
+def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
+    with pytest.raises(qpsvm.UnsupportedError, match="use "):
+        qpsvm.solve(problem, backend)
+    assert qpsvm.solve(problem, check=False).gap < np.inf or isinstance(problem, qpsvm.HardMargin)
+
+
+def test_auto_takes_the_structure():
+    assert qpsvm.solve(LINEAR["C-SVM"]).backend == "augmented_lagrangian"
+    assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
+    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
+    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3, "rbf")).status == "optimal"
+
+
+def test_a_large_linear_problem_makes_no_large_matrix():
+    n = 60_000
+    Z = RNG.normal(size=(n, 40)).astype(np.float64)
+    y = np.where(Z[:, 0] + RNG.normal(size=n) > 0, 1, -1)
+    problem = qpsvm.CSVM(Z, y)
+    assert isinstance(problem.qp("dual").P, LowRank)
+    assert problem.space.origin is None  # centred data need no centred copy
+    result = qpsvm.solve(problem)
+    assert result.status == "optimal"
+    w, b = result.w, result.b
+    primal = 0.5 * w @ w + np.maximum(0, 1 - y * (Z @ w + b)).sum()
+    beta = Z.T @ (result.alpha * y)
+    dual = result.alpha.sum() - 0.5 * beta @ beta
+    assert abs(result.alpha @ y) <= 1e-9 * result.alpha.sum()
+    assert primal - dual <= 1.1e-6 * primal
+    structured = qpsvm.solve(qpsvm.CSVM(Z[:5000], y[:5000]), "cvxopt")
+    assert structured.status == "optimal"
+
+
+def test_limits_end_with_the_best_certified_point():
+    for backend, problem in (("augmented_lagrangian", LINEAR["C-SVM"]), ("interior_point", KERNEL["rbf"])):
+        result = qpsvm.solve(problem, backend, max_iter=1, polish=False, check=False)
+        assert result.status == "iteration_limit"
+        assert 1e-6 < result.gap <= 2
+        result = qpsvm.solve(problem, backend, time_limit=1e-9, polish=False, check=False)
+        assert result.status in ("time_limit", "optimal")
+
+
+def test_verbose_prints_a_line_an_iteration(capsys):
+    qpsvm.solve(LINEAR["C-SVM"], verbose=True)
+    out = capsys.readouterr().out
+    assert "augmented_lagrangian" in out
+    assert len(out.splitlines()) > 4
+    assert sys.stdout is not None

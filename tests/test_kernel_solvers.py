@@ -1,0 +1,170 @@
+"""The kernel engines against the independent certificate, and against cvxopt."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm.kernels import RBF, Polynomial
+from qpsvm.solvers import kernel_libsvm
+from qpsvm.solvers.kernel_blocks import KernelBlocks
+from qpsvm.solvers.kernel_box_step import box_step
+from qpsvm.solvers.kernel_dual import HingeDual, spread_residue
+from qpsvm.solvers.kernel_newton_step import newton_polish
+from qpsvm.solvers.kernel_portfolio import ENGINES, KernelSolution, solve_kernel
+
+TOL = 1e-6
+
+
+def samples(n: int, d: int, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """X (n, d) and y (n,) of one of the kinds that break solvers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    if kind == "duplicates":
+        pick = rng.integers(0, max(1, n // 3), n)
+        X, y = X[pick], y[pick]
+    elif kind == "opposite duplicates":
+        X, y = np.repeat(X, 2, axis=0)[:n], np.where(np.arange(n) % 2, 1.0, -1.0)
+    elif kind == "lattice":
+        X = np.round(X)
+    elif kind == "constant":
+        X = np.ones_like(X)
+    elif kind == "heavy tails":
+        X /= rng.normal(size=(n, 1)) ** 2
+    elif kind == "one of a class":
+        y[:] = -1.0
+    if abs(y.sum()) == n:
+        y[rng.integers(n)] *= -1
+    return X, y
+
+
+KINDS = ("plain", "duplicates", "opposite duplicates", "lattice", "constant", "heavy tails", "one of a class")
+
+
+def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object, kernel: object) -> float:
+    """The gap by the library's own certificate, with the feasibility of α checked first."""
+    upper = np.broadcast_to(np.asarray(C, dtype=float), y.shape)
+    alpha = solution.alpha
+    assert np.isfinite(alpha).all()
+    assert np.isfinite(solution.b)
+    assert (alpha >= 0).all()
+    assert (alpha <= upper).all()
+    assert abs(alpha @ y) <= 1e-9 * upper.sum()
+    return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-6, 0.1, 100.0, 1e4])
+@pytest.mark.parametrize("gamma", [1e-3, 0.3, 1e3])
+def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float) -> None:
+    for n in (2, 7, 60):
+        X, y = samples(n, 3, kind, n)
+        solution = solve_kernel(RBF(gamma), X, y, C, tol=TOL)
+        assert solution.reason == "converged"
+        assert certified(solution, X, y, C, RBF(gamma)) <= TOL
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["plain", "lattice", "heavy tails"])
+def test_every_engine_is_certified(engine: str, kind: str) -> None:
+    X, y = samples(700, 4, kind, 1)
+    C = np.random.default_rng(2).uniform(0.1, 3.0, len(y))
+    for penalties in (2.0, C):
+        solution = solve_kernel(RBF(0.2), X, y, penalties, tol=TOL, engine=engine)
+        assert solution.reason == "converged"
+        assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
+
+
+@pytest.mark.parametrize("engine", ["auto", "band", "working_set"])
+def test_engines_for_many_rows(engine: str) -> None:
+    X, y = samples(6000, 6, "plain", 4)
+    solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
+    assert certified(solution, X, y, 1.0, RBF(0.02)) <= TOL
+    u = KernelBlocks(RBF(0.02), X).product(np.arange(len(y)), y * solution.alpha, np.arange(len(y)))
+    assert np.abs(u - solution.u)[solution.exact].max() <= 1e-9
+    assert np.abs(u - solution.u).max() <= 1e-2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_agrees_with_cvxopt(seed: int) -> None:
+    X, y = samples(50, 3, "plain", seed)
+    C = 10.0 ** (seed - 2)
+    problem = qpsvm.CSVM(X, y, C, RBF(0.5))
+    other = qpsvm.solve(problem, backend="cvxopt")
+    mine = problem.certify(solve_kernel(RBF(0.5), X, y, C).alpha)
+    assert mine.dual == pytest.approx(other.dual, rel=3e-6)
+
+
+def test_other_kernels_and_explicit_matrices() -> None:
+    X, y = samples(120, 3, "plain", 5)
+    kernel = Polynomial(2, 0.5, 1.0)
+    assert certified(solve_kernel(kernel, X, y, 1.0), X, y, 1.0, kernel) <= TOL
+    K = RBF(0.3)(X, X)
+    solution = solve_kernel(RBF(0.3), X, y, 1.0, gram=K)
+    assert solution.gram is K
+    assert certified(solution, X, y, 1.0, RBF(0.3)) <= TOL
+
+
+def test_start_is_used() -> None:
+    X, y = samples(500, 4, "plain", 6)
+    first = solve_kernel(RBF(0.2), X, y, 1.0)
+    again = solve_kernel(RBF(0.2), X, y, 1.0, start=first.alpha)
+    assert again.engine == "start"
+    assert again.iterations <= 2
+
+
+def test_limits_are_said() -> None:
+    X, y = samples(900, 5, "plain", 7)
+    assert solve_kernel(RBF(1.0), X, y, 1e4, time_limit=0.0).reason == "time_limit"
+    limited = solve_kernel(RBF(0.01), X, y, 1e5, tol=1e-14, max_iter=5)
+    assert limited.reason == "iteration_limit"
+    with pytest.raises(qpsvm.errors.ParameterError, match="engine"):
+        solve_kernel(RBF(1.0), X, y, 1.0, engine="best")  # type: ignore[arg-type]
+
+
+def test_public_route_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = samples(80, 3, "plain", 8)
+    problem = HingeDual(y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
+    K = RBF(0.4)(X, X)
+    assert kernel_libsvm.compiled_loop() is not None
+    direct = kernel_libsvm.libsvm_loop(problem, K)
+    monkeypatch.setattr(kernel_libsvm, "compiled_loop", lambda: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        public = kernel_libsvm.libsvm_loop(problem, K)
+    np.testing.assert_allclose(direct.beta, public.beta, atol=1e-10)
+
+
+def test_polish_never_lets_the_dual_fall() -> None:
+    X, y = samples(200, 3, "plain", 9)
+    problem, K = HingeDual(y, np.full(200, 10.0)), RBF(0.2)(X, X)
+    beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-1).beta
+    values = []
+    for steps in range(6):
+        point = newton_polish(K, problem, beta, 0.0, steps).point
+        values.append(float(y @ point.beta - 0.5 * point.beta @ K @ point.beta))
+    assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
+    assert newton_polish(K, problem, beta, 1e-9, 40).point.gap <= 1e-9
+
+
+def test_box_step_meets_its_conditions() -> None:
+    rng = np.random.default_rng(3)
+    for m in (2, 10, 60):
+        G = rng.normal(size=(m, m))
+        A, r = G @ G.T / m, rng.normal(size=m)
+        low, high = -rng.uniform(0, 1, m), rng.uniform(0, 1, m)
+        d = box_step(A, 1e-8, r, low, high)
+        assert (d >= low).all()
+        assert (d <= high).all()
+        assert abs(d.sum()) <= 1e-12 * m
+        assert r @ d >= 0.5 * d @ A @ d - 1e-12
+
+
+def test_residue_goes_where_there_is_room() -> None:
+    beta = spread_residue(np.array([0.5, 0.0, 1.0]), np.zeros(3), np.ones(3), -1.0)
+    assert beta.sum() == pytest.approx(1.0)
+    assert beta[1] == 0.0
