@@ -20,6 +20,8 @@ from qpsvm.arrays import FloatArray
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
+#: From so many points on, a quantile is bracketed by a sample of about SAMPLE points, BRACKET of them to each side.
+MANY_POINTS, SAMPLE, BRACKET = 20_000, 4096, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +142,37 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
     low, high : float
         Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
     """
+    slack = 4 * len(points) * np.finfo(float).eps * float(weights.sum())
+    points, weights, level = _near_level(points, weights, level, slack)
     order = np.argsort(points, kind="stable")
     sorted_points = points[order]
     cumulative = np.cumsum(weights[order])
-    slack = 4 * len(points) * np.finfo(float).eps * cumulative[-1]
     first = int(np.searchsorted(cumulative, level - slack))
     last = int(np.searchsorted(cumulative, level + slack, side="right"))
     low = float(sorted_points[min(first, len(points) - 1)])
     high = float(sorted_points[last]) if last < len(points) else float("inf")
     return low, high
+
+
+def _near_level(
+    points: FloatArray, weights: FloatArray, level: float, slack: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """The points that can be the quantile, and the level that is left for them: found without sorting all.
+
+    A sorted sample brackets the quantile; two sums prove that the bracket holds it, or everything is kept.
+    """
+    if len(points) < MANY_POINTS:
+        return points, weights, level
+    step = len(points) // SAMPLE
+    order = np.argsort(points[::step])
+    sample, mass = points[::step][order], np.cumsum(weights[::step][order])
+    k = int(np.searchsorted(mass, level / float(weights.sum()) * mass[-1]))
+    low, high = sample[max(k - BRACKET, 0)], sample[min(k + BRACKET, len(sample) - 1)]
+    below, inside = points < low, (points >= low) & (points <= high)
+    rest, within = float(weights[below].sum()), float(weights[inside].sum())
+    if rest + slack < level < rest + within - slack:
+        return points[inside], weights[inside], level - rest
+    return points, weights, level
 
 
 def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[float, float]:

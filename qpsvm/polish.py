@@ -110,8 +110,13 @@ def polish(
 def _step_lengths(system: DualSystem, start: Certificate) -> Iterator[FloatArray]:
     """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem.
 
-    τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds.
+    τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds: the first choice for many
+    rows, of which a thousand may be close to the margin, and the last one for few.
     """
+    free = (start.alpha > 0) & (start.alpha < system.upper)
+    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS
+    if exact and many:
+        yield np.zeros(len(free))
     curvature = system.Q.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
     yield 1.0 / curvature
@@ -119,8 +124,7 @@ def _step_lengths(system: DualSystem, start: Certificate) -> Iterator[FloatArray
         yield system.upper
         yield np.sqrt(system.upper / curvature)
     yield 100.0 / curvature
-    free = (start.alpha > 0) & (start.alpha < system.upper)
-    if 2 * np.count_nonzero(free) < len(free):
+    if exact and not many:
         yield np.zeros(len(free))
 
 
