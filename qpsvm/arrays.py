@@ -85,6 +85,8 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
 
 def _raw_array(values: Any, name: str) -> NDArray[Any]:
     """As an array of whatever type; ragged and masked ones are refused."""
+    if values is np.ma.masked:
+        raise DataError(f"{name} is the masked constant, not an array")
     if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
         row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
         where = f"row {row}" + (f", column {column[0]}" if column else "")
@@ -284,7 +286,8 @@ def as_real(value: Any, name: str) -> float:
     ParameterError
         NaN or infinite.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # numbers to Python or to NumPy, but not to us
+    if truth or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
         raise ParameterTypeError(f"{name} must be a number, got {shown(value)}")

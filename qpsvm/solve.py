@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.arrays import as_positive
+from qpsvm.arrays import as_positive, shown
 from qpsvm.backends.base import Backend, Compiled, Limits
 from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnknownOptionError, UnsupportedError
 from qpsvm.problems import Problem
@@ -112,7 +112,10 @@ def solve(
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
-    request = Request(tol, polish, bool(verbose), time_limit, max_iter, options)
+    for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
+        if np.ndim(flag):
+            raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
+    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options)
     choices = _choices(problem, backend, form, request)
     best: SVMResult | None = None
     for chosen, wanted in choices:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
@@ -56,13 +56,9 @@ class AugmentedLagrangianCompiled(Compiled):
         self._problem = problem
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        del options
         from qpsvm.solvers.linear import solve_linear
 
-        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose}
-        if limits.max_iter is not None:
-            settings["max_iter"] = int(limits.max_iter)
-        data = self.data
+        data, settings = self.data, own_settings(limits, options)
         answer = solve_linear(
             data.X, data.y, data.C, intercept=data.intercept, tol=limits.tol or DEFAULT_TOLERANCE, **settings
         )

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qpsvm.arrays import as_positive
+from qpsvm.arrays import as_positive, shown
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -56,7 +56,7 @@ class Limits:
             as_positive(self.time_limit, "time_limit")
         if self.max_iter is not None:
             if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)):
-                raise ParameterTypeError(f"max_iter must be a whole number, got {self.max_iter!r}")
+                raise ParameterTypeError(f"max_iter must be a whole number, got {shown(self.max_iter)}")
             if not 1 <= self.max_iter <= MOST_ITERATIONS:
                 raise ParameterError(f"max_iter must be between 1 and {MOST_ITERATIONS}, got {self.max_iter}")
 
@@ -123,6 +123,14 @@ class SolverData(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         return "SolverData(" + ", ".join(f"{name}={self[name]!r}" for name in self._names) + ")"
+
+
+def own_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What our own solvers are asked, by the names that they share; `tol` is each backend's own business."""
+    settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
+    if limits.max_iter is not None:
+        settings["max_iter"] = int(limits.max_iter)
+    return settings
 
 
 class Compiled(ABC):

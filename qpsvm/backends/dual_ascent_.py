@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver
@@ -46,9 +46,7 @@ class DualAscentCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.dual_ascent import projected_gradient
 
-        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
-        if limits.max_iter is not None:
-            settings["max_iter"] = int(limits.max_iter)
+        settings = own_settings(limits, options)
         if limits.tol is not None:
             settings["tol"] = limits.tol
         answer = projected_gradient(*self.data, **settings)

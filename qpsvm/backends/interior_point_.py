@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp import QP
@@ -18,6 +18,8 @@ MOST_ROWS = 10
 #: The solver's tolerance as a share of the certificate's: α alone certifies less well than the pair that it stops at.
 SHARE = 0.1
 DEFAULT_TOLERANCE = 1e-8
+#: Below this, rounding stops it and not its own rule.
+FINEST = 1e-12
 
 
 class InteriorPointBackend(Backend):
@@ -51,22 +53,18 @@ class InteriorPointBackend(Backend):
         return RowsCompiled(self, qp, rows)
 
 
-def _settings(limits: Limits) -> dict[str, Any]:
-    settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose}
-    settings["tol"] = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, 1e-12)
-    if limits.max_iter is not None:
-        settings["max_iter"] = int(limits.max_iter)
-    return settings
+def _settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
+    tol = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, FINEST)
+    return own_settings(limits, options) | {"tol": tol}
 
 
 class BoxCompiled(Compiled):
     """P, q, A, b, lb, ub, in the order of `mehrotra`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        del options
         from qpsvm.solvers.interior_point import mehrotra
 
-        answer = mehrotra(*self.data, **_settings(limits))
+        answer = mehrotra(*self.data, **_settings(limits, options))
         status, raw = stopped(answer.reason)
         solver = Solver("interior_point", built_in_version(), raw)
         if not np.isfinite(answer.x).all():
@@ -81,8 +79,7 @@ class RowsCompiled(Compiled):
     """The rows with their slacks' prices: `data` is a `SoftRows`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        del options
-        answer = self.data.solve(**_settings(limits))
+        answer = self.data.solve(**_settings(limits, options))
         status, raw = stopped(answer.reason)
         solver = Solver("interior_point", built_in_version(), raw)
         if not (np.isfinite(answer.x).all() and np.isfinite(answer.z).all()):

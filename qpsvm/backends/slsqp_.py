@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, Matrix
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver
@@ -58,10 +58,7 @@ class SlsqpCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.slsqp import slsqp
 
-        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
-        if limits.max_iter is not None:
-            settings["max_iter"] = int(limits.max_iter)
-        answer = slsqp(*self.data, **settings)
+        answer = slsqp(*self.data, **own_settings(limits, options))
         status, _ = stopped(answer.trace.reason)
         solver = Solver("slsqp", self.backend.version() or "?", str(answer.message))
         if not np.isfinite(answer.x).all():

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from qpsvm.arrays import FloatArray
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp import QP
@@ -69,9 +69,7 @@ class SubgradientCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.subgradient import hinge_subgradient
 
-        settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose} | dict(options)
-        if limits.max_iter is not None:
-            settings["max_iter"] = int(limits.max_iter)
+        settings = own_settings(limits, options)
         if limits.tol is not None:
             settings["tol"] = limits.tol
         answer = hinge_subgradient(*self.data, **settings)

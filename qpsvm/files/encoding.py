@@ -127,6 +127,7 @@ class Table:
 
 
 def as_dense(X: Matrix, path: FilePath) -> FloatArray:
+    """X (n, d) as an array, for standardising; refused where it would not fit."""
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
         raise ParameterError(
@@ -147,6 +148,7 @@ def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def standardised(table: Table, path: FilePath) -> Table:
+    """The table with its encoding's mean and scale applied; itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table

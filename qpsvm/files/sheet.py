@@ -35,13 +35,16 @@ class Sheet:
 
     @property
     def hint(self) -> str:
+        """A question to add to a message where the header looks like data."""
         return "" if numbers(list(self.header)) is None else "; is the line of column names missing?"
 
     def cells(self, name: str) -> list[str]:
+        """The cells of a column, (n,)."""
         j = self.header[name]
         return [row[j] for row in self.rows]
 
     def at(self, i: int, name: str) -> str:
+        """Where a cell stands in the file, for a message."""
         return f"{self.path}, line {self.lines[i]}, column {name!r}"
 
     def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Sheet, int]:
@@ -102,6 +105,7 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
 
 
 def feature_columns(sheet: Sheet, target: str | None, drop: Sequence[str]) -> list[str]:
+    """The names of the columns that become features, in the order of the file; refuses unknown names."""
     if target is None:
         advice = f"name the column of labels by --target COLUMN (target=); columns: {_listing(list(sheet.header))}"
         raise ParameterError(f"{sheet.path}: {advice}")
@@ -164,6 +168,7 @@ def _listing(names: Sequence[str]) -> str:
 
 
 def labels_of(sheet: Sheet, encoding: Encoding) -> NDArray[Any]:
+    """The labels, (n,): text, or numbers."""
     target = str(encoding.target)
     return np.array(sheet.cells(target)) if encoding.text_labels else whole(_finite_numbers(sheet, target))
 

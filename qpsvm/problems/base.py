@@ -8,8 +8,6 @@ a solution, and how any α is certified. Everything else is here. This is the on
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -32,51 +30,12 @@ from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.model import Model
 from qpsvm.operators import Operator
 from qpsvm.polish import FINISHED, DualSystem, polish
+from qpsvm.problems.scaled import ScaledQP
 from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledQP:
-    """The QP that a solver is handed, and the way back from its solution.
-
-    Attributes
-    ----------
-    qp : QP
-        In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
-    original : QP
-        In the problem's units (and the coordinates that it computes with).
-    variables, rows, objective
-        The factors, as `QP.scaled` takes them.
-    """
-
-    qp: QP
-    original: QP
-    variables: Mapping[str, float]
-    rows: Mapping[str, float]
-    objective: float
-
-    def unscale(self, solution: QPSolution) -> QPSolution:
-        """The solution in the units of `original`.
-
-        With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
-        """
-        if solution.x is None or solution.z_box is None:
-            return replace(solution, qp=self.original)
-        s, g, a = self.original.scales(self.variables, self.rows)
-        t = self.objective
-        return replace(
-            solution,
-            qp=self.original,
-            x=s * solution.x,
-            y=a * solution.y / t,
-            z=g * solution.z / t,
-            z_box=solution.z_box / (t * s),
-            v=None if solution.v is None else solution.v / np.sqrt(t),
-        )
 
 
 class Problem(ABC):
