@@ -47,8 +47,8 @@ RANK_TOLERANCE = 1e-12
 #: singular Q_FF gets this ridge on its unit diagonal, and so many refinements take its effect away again: what is left
 #: of a direction with eigenvalue λ is (ridge/(λ + ridge))^k of it.
 LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
-#: Most free vectors for which a Cholesky factorisation is affordable.
-CHOLESKY_ROWS = 6000
+#: Most free vectors for which a Cholesky factorisation is affordable; and where the point is good enough already.
+CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +98,11 @@ def polish(
         The best point seen, `start` included.
     """
     best = start
+    most = CHOLESKY_ROWS
     if start.gap <= GOOD and len(start.alpha) > MANY_ROWS:
-        rounds = min(rounds, FEW_ROUNDS)
+        rounds, most = min(rounds, FEW_ROUNDS), MODEST_ROWS
     for tau in _step_lengths(system, start):
-        best = _active_set_rounds(system, start, best, certify, tau, rounds)
+        best = _active_set_rounds(system, start, best, certify, tau, rounds, most)
         if best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
             break
     return best
@@ -135,6 +136,7 @@ def _active_set_rounds(
     certify: Callable[[FloatArray], Certificate],
     tau: FloatArray,
     rounds: int,
+    most: int,
 ) -> Certificate:
     point, seen = start, set[bytes]()
     for _ in range(rounds):
@@ -145,7 +147,7 @@ def _active_set_rounds(
         key = split.tobytes()
         repeated = key in seen
         seen.add(key)
-        alpha = _solve_split(system, point.alpha, split)
+        alpha = _solve_split(system, point.alpha, split, most)
         if alpha is None:
             break
         point = certify(alpha)
@@ -158,11 +160,13 @@ def _active_set_rounds(
     return best
 
 
-def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
-    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where it is too large or has no solution.
+def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8], most: int) -> FloatArray | None:
+    """(POL.1) for a split (n,) into 0 zero, 1 free (at `most`), 2 bound; None where too many are or it has no solution.
 
     Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
     """
+    if np.count_nonzero(split == 1) > most:
+        return None
     solved = _solve_free(system, alpha, split)
     for _ in range(HOLDS):
         if solved is None:
@@ -178,8 +182,6 @@ def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8])
 def _solve_free(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
     """The solution of (POL.1), wherever it lies."""
     free = np.flatnonzero(split == 1)
-    if len(free) > CHOLESKY_ROWS:
-        return None
     snapped = np.where(split == 2, system.upper, np.where(split == 1, alpha, 0.0))
     if not len(free):
         return snapped
