@@ -23,7 +23,7 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
-from qpsvm.gram import CACHE_ROWS, KernelGram, check_range, check_symmetric
+from qpsvm.gram import CACHE_ROWS, SMALL_ROWS, KernelGram, check_range, check_symmetric
 from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.products import squared_norms
@@ -125,6 +125,12 @@ class FeatureSpace:
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
         return 0.0 if self.is_linear else self._treated.shift
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a product with the Gram matrix costs no kernel evaluation (or few)."""
+        centred = self.centred
+        return not isinstance(centred, KernelGram) or centred.kept is not None or self.n <= SMALL_ROWS
 
     @cached_property
     def kernel_roundings(self) -> float:
