@@ -28,7 +28,7 @@ class InteriorPointBackend(Backend):
     name = "interior_point"
     package = "qpsvm"
     module = "qpsvm.solvers.interior_point"
-    takes = "duals with any P, and primals of linear machines; structure is used"
+    takes = "the dual and the primal of every variant; low rank, box and slacks are used"
 
     def options(self) -> frozenset[str]:
         """None of its own."""
