@@ -203,7 +203,8 @@ def _choices(problem: Problem, backend: str, form: Form | None, request: Request
         check_form(form)
     named = not (isinstance(backend, str) and backend == "auto")
     choices: list[tuple[Backend, Form]] = []
-    for name in [backend] if named else _auto(problem):
+    names = [backend] if named else _auto(problem)
+    for name in names:
         chosen = backends.get(name)
         wanted = form or chosen.preferred_form(problem.space.is_linear)
         reason = chosen.refuse(wanted)
@@ -212,7 +213,7 @@ def _choices(problem: Problem, backend: str, form: Form | None, request: Request
                 raise UnsupportedError(reason)
             chosen.check(request.limits(chosen), request.options)
         except (UnsupportedError, UnknownOptionError):
-            if named or (name == _auto(problem)[-1] and not choices):
+            if name == names[-1] and not choices:
                 raise
             continue
         chosen.require()

@@ -199,7 +199,7 @@ class Problem(ABC):
         certificate = self._certify(alpha, w)
         solver_gap = certificate.gap
         if polished:
-            certificate = self._polished(certificate)
+            certificate = self._polished(certificate, tol)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished)
         return self._result(
             certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
@@ -207,8 +207,8 @@ class Problem(ABC):
             solver=solution.solver, solver_gap=solver_gap,
         )
 
-    def _polished(self, certificate: Certificate) -> Certificate:
-        if certificate.gap <= (FINISHED if self.space.is_held else GOOD):
+    def _polished(self, certificate: Certificate, tol: float) -> Certificate:
+        if certificate.gap <= (FINISHED if self.space.is_held else min(GOOD, tol)):
             return certificate  # where every product evaluates the kernel again, good is good enough
         return polish(self._dual_system(), certificate, self._certify)
 

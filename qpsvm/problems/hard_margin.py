@@ -190,7 +190,7 @@ class HardMargin(Problem):
             start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
             if np.isinf(start.gap) and not self.space.is_linear:
                 start = self._certify(hulls.u + hulls.v)
-            better = self._polished(start) if polished else start
+            better = self._polished(start, tol) if polished else start
             certificate = better if better.gap < certificate.gap else certificate
         result, status, message, error2 = super()._judge(certificate, solution, tol, polished)
         if np.isinf(result.gap):

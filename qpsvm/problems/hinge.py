@@ -92,7 +92,7 @@ def hinge_certificate(
     dual = float(a.sum()) - points[0].half_norm - 0.5 * slope * slope
     best: Certificate | None = None
     for point in points:
-        b, interval, yf, xi, terms = _best_intercept(space, y, upper, a, point)
+        b, interval, yf, xi, terms = _best_intercept(space, y, upper, a, point, slope)
         penalty, distance = 0.0, point.half_distance
         if space.computed_intercept == "penalised":
             penalty, distance = 0.5 * b * b, distance + 0.5 * (b - slope) * (b - slope)
@@ -110,11 +110,12 @@ def hinge_certificate(
 
 
 def _best_intercept(
-    space: FeatureSpace, y: FloatArray, upper: FloatArray, a: FloatArray, point: PrimalPoint
+    space: FeatureSpace, y: FloatArray, upper: FloatArray, a: FloatArray, point: PrimalPoint, slope: float
 ) -> tuple[float, tuple[float, float], FloatArray, FloatArray, FloatArray]:
     """b, its interval, y∘f, ξ and g at a primal candidate, in the coordinates of `space.centred`.
 
-    b minimises the primal for this w; where vectors lie on the margin, their average, unless that makes the gap grow.
+    `slope` is yᵀα, the b of α where it is penalised. b minimises the primal for this w; where vectors lie on the
+    margin, their average, unless that makes the gap grow.
     """
 
     def at(b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -127,7 +128,6 @@ def _best_intercept(
         low, high = hinge_intercepts(point.u, y, upper)
     else:
         low = high = penalised_intercept(point.u, y, upper)
-    slope = float((a * y).sum())
     penalised = space.computed_intercept == "penalised"
 
     def total(b: float, terms: FloatArray) -> float:
