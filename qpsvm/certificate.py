@@ -12,6 +12,7 @@ proven up to the rounding of f. Source: Boyd & Vandenberghe, *Convex Optimizatio
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,20 +79,28 @@ def gap_terms(alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float) 
     """(CERT.1): slacks ξ (n,) and the terms g (n,) of the gap, for α, C and y∘f (n,) each."""
     slack = rho - yf
     xi = np.maximum(slack, 0.0)
-    room = np.where(xi > 0, upper - alpha, 0.0)  # C may be infinite where nothing violates
-    return xi, room * xi + alpha * np.maximum(-slack, 0.0)
+    room = upper - alpha
+    if len(room) and math.isinf(room.max()):  # of a hard margin, where 0 · ∞ means that nothing violates
+        room = np.where(xi > 0, room, 0.0)
+    terms = room * xi
+    slack -= xi
+    slack *= alpha
+    terms -= slack
+    return xi, terms
 
 
 def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
-    clipped = np.clip(alpha, 0.0, upper)
+    clipped = np.minimum(np.maximum(alpha, 0.0), upper)
     positive = y > 0
-    plus, minus = float(clipped[positive].sum()), float(clipped[~positive].sum())
-    if plus > minus:
-        clipped[positive] *= minus / plus
-    elif minus > plus:
-        clipped[~positive] *= plus / minus
-    return clipped
+    plus = clipped * positive
+    minus = clipped - plus
+    in_plus, in_minus = float(plus.sum()), float(minus.sum())
+    if in_plus > in_minus:
+        plus *= in_minus / in_plus
+    elif in_minus > in_plus:
+        minus *= in_plus / in_minus
+    return plus + minus
 
 
 def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:

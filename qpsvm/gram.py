@@ -15,6 +15,8 @@ from qpsvm.operators import Operator, check_memory, rowwise, two_sided
 CACHE_ROWS = 10_000
 #: A product with this share of non-zeros, of more than so many rows, does not make the whole matrix.
 FEW_COLUMNS, SMALL_ROWS = 0.6, 1500
+#: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
+GATHER_SHARE = 0.3
 #: Rows of a Gram matrix evaluated at a time where it is not kept.
 BLOCK_ROWS = 512
 
@@ -88,7 +90,8 @@ class KernelGram(Operator):
         few = len(support) <= FEW_COLUMNS * self.shape[0] and self.shape[0] > SMALL_ROWS
         whole = self._kept.matrix if few else self._whole()
         if whole is not None:
-            product: FloatArray = whole @ scaled
+            gathered = x.ndim == 1 and len(support) < GATHER_SHARE * len(x)
+            product: FloatArray = scaled[support] @ whole[support] if gathered else whole @ scaled  # K = Kᵀ
         else:  # only the columns that count
             columns, part = self.X[support], scaled[support]
             blocks = (self.X[i : i + BLOCK_ROWS] for i in range(0, self.shape[0], BLOCK_ROWS))

@@ -9,9 +9,10 @@ Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,28 +90,20 @@ class QP:
             raise DataError(f"q must be one-dimensional and r finite, got shape {self.q.shape} and r = {self.r}")
         n = len(self.q)
         explicit = self.P.matrix if isinstance(self.P, Dense) else self.P.d if isinstance(self.P, Diagonal) else None
-        if explicit is not None and not np.isfinite(explicit).all():
+        if explicit is not None and not _finite(explicit):
             raise DataError("P holds a number that is not finite")
         if self.P.shape != (n, n):
             raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
         for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):
             _check_rows(matrix, vector, n, names)
-        for name, bound in (("lb", self.lb), ("ub", self.ub)):
-            if bound is not None and bound.shape != (n,):
-                raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
-            if bound is not None and np.isnan(bound).any():
-                raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
-            if bound is not None and (bound == (np.inf if name == "lb" else -np.inf)).any():
-                raise DataError(f"{name} is infinite on the wrong side: no x can satisfy it")
-        if not np.isfinite(self.q).all():
+        _check_bounds(self.lb, self.ub, n)
+        if not _finite(self.q):
             raise DataError(f"q is not finite in entry {int(np.flatnonzero(~np.isfinite(self.q))[0])}")
-        if self.lb is not None and self.ub is not None and (self.lb > self.ub).any():
-            i = int(np.flatnonzero(self.lb > self.ub)[0])
-            raise DataError(f"lb > ub in entry {i}: {self.lb[i]:g} > {self.ub[i]:g}")
         if not self.variables:
             object.__setattr__(self, "variables", {"x": slice(0, n)})
-        covered = np.concatenate([np.arange(part.start, part.stop) for part in self.variables.values()])
-        if not np.array_equal(covered, np.arange(n)):
+        parts = list(self.variables.values())
+        starts, stops = [part.start for part in parts], [part.stop for part in parts]
+        if starts != [0, *stops[:-1]] or stops[-1] != n or any(part.stop < part.start for part in parts):
             raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(self.variables)}")
         object.__setattr__(self, "constraints", {**self.constraints, **self._unnamed_rows()})
 
@@ -222,7 +215,7 @@ class QP:
         if not all(f > 0 and np.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
             raise ParameterError(f"scales must be positive and finite: {dict(variables)}, {dict(rows)}, {objective}")
         s, g, a = self.scales(variables, rows)
-        return QP(
+        return self._derived(
             P=self.P.congruence(np.sqrt(objective) * s),
             q=objective * s * self.q,
             r=objective * self.r,
@@ -232,11 +225,15 @@ class QP:
             b=None if self.b is None else a * self.b,
             lb=None if self.lb is None else self.lb / s,
             ub=None if self.ub is None else self.ub / s,
-            variables=self.variables,
-            constraints=self.constraints,
-            formula=self.formula,
             title=f"{self.title}, scaled",
         )
+
+    def _derived(self, **changed: Any) -> QP:
+        """A copy with other numbers of the same shapes, not checked again."""
+        copy = object.__new__(QP)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(changed)
+        return copy
 
     def scales(
         self, variables: Mapping[str, float], rows: Mapping[str, float]
@@ -313,9 +310,32 @@ def _check_rows(matrix: Matrix | None, vector: FloatArray | None, n: int, names:
         raise DataError(f"{names[1]} must be one-dimensional, got shape {vector.shape}")
     if matrix.ndim != 2 or matrix.shape != (len(vector), n):
         raise DataError(f"{names[0]} has shape {matrix.shape} where ({len(vector)}, {n}) is expected")
-    values = matrix.data if sp.issparse(matrix) else matrix
-    if not (np.isfinite(values).all() and np.isfinite(vector).all()):
+    if not (_finite(matrix.data if sp.issparse(matrix) else matrix) and _finite(vector)):
         raise DataError(f"{names[0]} or {names[1]} holds a number that is not finite")
+
+
+def _finite(values: FloatArray) -> bool:
+    """Whether all values are finite: a finite sum shows it in one pass, another one has to be looked into."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
+
+
+def _check_bounds(lb: FloatArray | None, ub: FloatArray | None, n: int) -> None:
+    """Shapes, NaN, infinities on the wrong side, and lb ≤ ub: two passes where nothing is wrong."""
+    for name, bound in (("lb", lb), ("ub", ub)):
+        if bound is not None and bound.shape != (n,):
+            raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
+    low, high = -np.inf if lb is None else lb, np.inf if ub is None else ub
+    if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
+        return
+    for name, bound in (("lb", lb), ("ub", ub)):
+        if bound is not None and np.isnan(bound).any():
+            raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
+        if bound is not None and (bound == (np.inf if name == "lb" else -np.inf)).any():
+            raise DataError(f"{name} is infinite on the wrong side: no x can satisfy it")
+    if lb is not None and ub is not None:
+        i = int(np.flatnonzero(lb > ub)[0])
+        raise DataError(f"lb > ub in entry {i}: {lb[i]:g} > {ub[i]:g}")
 
 
 def _widen(matrix: Matrix, k: int) -> Matrix:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.arrays import as_positive, shown
 from qpsvm.backends.base import Backend, Compiled, Limits
-from qpsvm.errors import InaccurateWarning, ParameterTypeError, SolverError, UnknownOptionError, UnsupportedError
+from qpsvm.errors import (
+    InaccurateWarning,
+    ParameterTypeError,
+    QPSVMError,
+    SolverError,
+    UnknownOptionError,
+    UnsupportedError,
+)
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
@@ -116,20 +124,21 @@ def solve(
         if np.ndim(flag):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options)
-    choices = _choices(problem, backend, form, request)
     best: SVMResult | None = None
-    for chosen, wanted in choices:
+    refused: UnsupportedError | None = None
+    for chosen, wanted in _choices(problem, backend, form, request):
         try:
             with np.errstate(all="ignore"):  # what is not finite is looked for, and named
                 result = _attempt(problem, chosen, wanted, request)
-        except UnsupportedError:
-            if len(choices) == 1 or (best is None and chosen is choices[-1][0]):
-                raise
-            continue  # it takes other variants
+        except UnsupportedError as error:
+            refused = error  # it takes other variants
+            continue
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break
-    assert best is not None  # there is at least one choice
+    if best is None:
+        assert refused is not None  # there is at least one choice
+        raise refused
     return _checked(best, tol) if check else best
 
 
@@ -167,7 +176,10 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
     solve_time, iterations = 0.0, 0
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, solve_time)
-        answer = compiled.solve(**asdict(limits), **request.options)
+        answer = compiled.solve(
+            tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
+            **request.options,
+        )
         solve_time += answer.solve_time
         iterations += answer.iterations or 0
         answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
@@ -193,18 +205,20 @@ def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
     return (None,)
 
 
-def _choices(problem: Problem, backend: str, form: Form | None, request: Request) -> list[tuple[Backend, Form]]:
+def _choices(
+    problem: Problem, backend: str, form: Form | None, request: Request
+) -> Iterator[tuple[Backend, Form]]:
     """The backends and forms to try, in order; more than one only where the library chooses.
 
     What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
-    cannot keep the request are passed over.
+    cannot keep the request are passed over. Looked at one at a time: asking a solver's package for its settings costs
+    more than a small problem.
     """
     if form is not None:
         check_form(form)
-    named = not (isinstance(backend, str) and backend == "auto")
-    choices: list[tuple[Backend, Form]] = []
-    names = [backend] if named else _auto(problem)
-    for name in names:
+    refused: QPSVMError | None = None
+    found = False
+    for name in _auto(problem) if isinstance(backend, str) and backend == "auto" else [backend]:
         chosen = backends.get(name)
         wanted = form or chosen.preferred_form(problem.space.is_linear)
         reason = chosen.refuse(wanted)
@@ -212,13 +226,14 @@ def _choices(problem: Problem, backend: str, form: Form | None, request: Request
             if reason:
                 raise UnsupportedError(reason)
             chosen.check(request.limits(chosen), request.options)
-        except (UnsupportedError, UnknownOptionError):
-            if name == names[-1] and not choices:
-                raise
+        except (UnsupportedError, UnknownOptionError) as error:
+            refused = error
             continue
         chosen.require()
-        choices.append((chosen, wanted))
-    return choices
+        found = True
+        yield chosen, wanted
+    if not found and refused is not None:
+        raise refused
 
 
 def _auto(problem: Problem) -> list[str]:
