@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernel [--quick] [--large] [--data DIRECTORY]
 
-Ours is the whole way: the problem object, its QP, the solver, the polish and the certificate. Runs alternate, and medians
-are compared. `solver` is the part of our time that the solver itself took.
+Ours is the whole way: the problem object, its QP, the solver, the polish and the certificate. Runs alternate, and
+medians are compared. `solver` is the part of our time that the solver itself took.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def race(X: np.ndarray, y: np.ndarray, C: float, gamma: float) -> tuple[float, f
 
 
 def table(settings: Iterator[tuple[str, np.ndarray, np.ndarray, float, float]]) -> None:
-    print(f"{'data':<20}{'n':>6}{'d':>5}{'C':>6}{'gamma':>10}{'SVC ms':>10}{'ours ms':>10}{'solver':>8}{'ratio':>7}{'gap':>9}  by")
+    print(
+        f"{'data':<20}{'n':>6}{'d':>5}{'C':>6}{'gamma':>10}{'SVC ms':>10}{'ours ms':>10}{'solver':>8}{'ratio':>7}"
+        f"{'gap':>9}  by"
+    )
     ratios, gaps = [], []
     for name, X, y, C, gamma in settings:
         theirs, ours, result = race(X, y, C, gamma)

@@ -25,6 +25,36 @@ Matrix: TypeAlias = Any
 LARGEST_VALUE = 1e150
 
 
+def repeated(value: float, n: int) -> FloatArray:
+    """One number n times, (n,), read-only and in the memory of one: what every sample shares costs nothing."""
+    return np.broadcast_to(np.float64(value), (n,))
+
+
+def common_value(vector: FloatArray) -> float | None:
+    """The number of a `repeated` vector, else None: looks at the memory, not at the values."""
+    return float(vector[0]) if len(vector) and vector.strides == (0,) else None
+
+
+def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
+    """factors∘vector, (n,); repeated where both are, and the vector itself where all factors are 1."""
+    factor = common_value(factors) if isinstance(factors, np.ndarray) else factors
+    if factor is None:
+        product: FloatArray = factors * vector
+        return product
+    if factor == 1.0:
+        return vector
+    value = common_value(vector)
+    return factor * vector if value is None else repeated(factor * value, len(vector))
+
+
+def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
+    """Sum of the entries of a vector (n,) where a mask (n,) holds."""
+    value = common_value(vector)
+    if value is not None:
+        return value * int(np.count_nonzero(where))
+    return float(np.add.reduce(vector, where=where))
+
+
 def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
 
@@ -226,7 +256,7 @@ def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
         Another shape, negative, NaN or infinite weights, all zero, or all zero in one class.
     """
     if sample_weight is None:
-        return np.ones(len(y))
+        return repeated(1.0, len(y))
     s = as_real_vector(sample_weight, "sample_weight")
     if s.shape != y.shape:
         raise DataError(f"sample_weight has shape {s.shape} where ({len(y)},) is expected")
@@ -319,7 +349,7 @@ def as_penalties(C: Any, n: int) -> FloatArray:
         Not positive and finite, or an array of another shape.
     """
     if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
-        return np.full(n, as_positive(C, "C"))
+        return repeated(as_positive(C, "C"), n)
     try:
         values = as_real_vector(C, "C")
     except DataTypeError as error:

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, total
 
+EPS = float(np.finfo(float).eps)
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
+#: Rows whose vectors are worked on at a time: a quarter of a megabyte each.
+BLOCK = 32_768
 #: From so many points on, a quantile is bracketed by a sample of about SAMPLE points, BRACKET of them to each side.
 MANY_POINTS, SAMPLE, BRACKET = 20_000, 4096, 200
 
@@ -45,8 +48,10 @@ class Certificate:
         The primal point's weight vector, where the feature space is explicit.
     coef : ndarray, shape (n,)
         f = K coef + b.
-    xi, terms : ndarray, shape (n,)
-        ξ_i and g_i (CERT.1), in the units of the objective.
+    upper : ndarray, shape (n,)
+        C_i.
+    unit : float
+        What (CERT.1) is multiplied by to be in the units of the objective.
     primal, dual, gap : float
         Values, and the relative gap (CERT.3).
     """
@@ -58,11 +63,21 @@ class Certificate:
     b_interval: tuple[float, float]
     w: FloatArray | None
     coef: FloatArray
-    xi: FloatArray
-    terms: FloatArray
+    upper: FloatArray
+    unit: float
     primal: float
     dual: float
     gap: float
+
+    @property
+    def xi(self) -> FloatArray:
+        """ξ_i of (CERT.1): (n,)."""
+        return np.maximum(self.rho - self.yf, 0.0)
+
+    @property
+    def terms(self) -> FloatArray:
+        """g_i of (CERT.1), in the units of the objective: (n,); infinite where the primal point is not feasible."""
+        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.rho, self.primal)
 
 
 def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
@@ -75,26 +90,58 @@ def relative_gap(difference: float, primal: float, dual: float, floor: float = 0
     return difference / scale if scale > 0 else float("inf")
 
 
-def gap_terms(alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float) -> tuple[FloatArray, FloatArray]:
-    """(CERT.1): slacks ξ (n,) and the terms g (n,) of the gap, for α, C and y∘f (n,) each."""
+def gap_terms(alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float) -> FloatArray:
+    """(CERT.1): the terms g (n,) of the gap, for α, C and y∘f (n,) each."""
     slack = rho - yf
     xi = np.maximum(slack, 0.0)
-    room = upper - alpha
+    room: FloatArray = upper - alpha
     if len(room) and math.isinf(room.max()):  # of a hard margin, where 0 · ∞ means that nothing violates
         room = np.where(xi > 0, room, 0.0)
-    terms = room * xi
     slack -= xi
     slack *= alpha
-    terms -= slack
-    return xi, terms
+    return room * xi - slack
+
+
+def objective_terms(
+    alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float, primal: float
+) -> FloatArray:
+    """g_i of (CERT.1), (n,), of a point whose primal value is known.
+
+    Where α has no upper bound, nothing may violate: y f ≥ ρ up to rounding if the primal value is finite.
+    """
+    if math.isinf(primal):
+        return np.full(len(alpha), np.inf)
+    hard = len(upper) > 0 and math.isinf(upper[0])
+    return gap_terms(alpha, upper, np.maximum(yf, rho) if hard else yf, rho)
+
+
+def gap_sums(
+    alpha: FloatArray, upper: FloatArray, y: FloatArray, u: FloatArray, b: float, rho: float
+) -> tuple[float, float]:
+    """Σ g_i of (CERT.1) and Σ C_i ξ_i at f = u + b, for finite C: all (n,).
+
+    In blocks that stay in the cache: at 10⁷ rows, fresh memory for whole vectors takes longer than the arithmetic.
+    """
+    terms, loss = 0.0, 0.0
+    for start in range(0, len(alpha), BLOCK):
+        part = slice(start, start + BLOCK)
+        a, C = alpha[part], upper[part]
+        slack = u[part] + b
+        slack *= y[part]
+        np.subtract(rho, slack, out=slack)
+        xi = np.maximum(slack, 0.0)
+        loss += float(C @ xi)
+        np.subtract(xi, slack, out=slack)
+        terms += float((C - a) @ xi) + float(a @ slack)
+    return terms, loss
 
 
 def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
     clipped = np.minimum(np.maximum(alpha, 0.0), upper)
     positive = y > 0
-    plus = clipped * positive
-    minus = clipped - plus
+    plus: FloatArray = clipped * positive
+    minus: FloatArray = clipped - plus
     in_plus, in_minus = float(plus.sum()), float(minus.sum())
     if in_plus > in_minus:
         plus *= in_minus / in_plus
@@ -151,7 +198,7 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
     low, high : float
         Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
     """
-    slack = 4 * len(points) * np.finfo(float).eps * float(weights.sum())
+    slack = 4 * len(points) * EPS * float(weights.sum())
     points, weights, level = _near_level(points, weights, level, slack)
     order = np.argsort(points, kind="stable")
     sorted_points = points[order]
@@ -178,7 +225,7 @@ def _near_level(
     k = int(np.searchsorted(mass, level / float(weights.sum()) * mass[-1]))
     low, high = sample[max(k - BRACKET, 0)], sample[min(k + BRACKET, len(sample) - 1)]
     below, inside = points < low, (points >= low) & (points <= high)
-    rest, within = float(weights[below].sum()), float(weights[inside].sum())
+    rest, within = total(weights, below), total(weights, inside)
     if rest + slack < level < rest + within - slack:
         return points[inside], weights[inside], level - rest
     return points, weights, level
@@ -186,7 +233,7 @@ def _near_level(
 
 def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[float, float]:
     """All b that minimise Σ C_i (1 − y_i(u_i + b))₊: a weighted quantile of y_i − u_i at level Σ₊ C_i. All (n,)."""
-    return quantile_interval(y - u, upper, float(upper[y > 0].sum()))
+    return quantile_interval(y - u, upper, total(upper, y > 0))
 
 
 def penalised_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
@@ -198,7 +245,7 @@ def penalised_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> floa
     points = y - u
     order = np.argsort(points, kind="stable")
     points, passed = points[order], np.cumsum(upper[order])
-    level = float(upper[y > 0].sum())
+    level = total(upper, y > 0)
     k = int(np.searchsorted(points + passed, level))
     before = float(passed[k - 1]) if k else 0.0
     inside = level - before

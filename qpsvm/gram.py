@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError
 from qpsvm.kernels import Kernel, UserKernel
 from qpsvm.operators import Operator, check_memory, rowwise, two_sided
@@ -124,7 +124,8 @@ class KernelGram(Operator):
 
     def congruence(self, s: FloatArray) -> Operator:
         """The same Gram matrix with other scales: the kept copy is shared."""
-        return KernelGram(self.kernel, self.X, self.offset, s if self.scale is None else self.scale * s, self._kept)
+        scale = s if self.scale is None else times(s, self.scale)
+        return KernelGram(self.kernel, self.X, self.offset, scale, self._kept)
 
     def describe(self) -> str:
         """Name the kernel, and say whether the matrix exists yet."""

@@ -22,6 +22,16 @@ def primal_residual(qp: QP, x: FloatArray) -> float:
     return _largest(parts)
 
 
+def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+    """Px + q + Gᵀz + Aᵀy, what (QP.1) leaves for the bounds, up to the sign: (n,)."""
+    total: FloatArray = qp.P @ x + qp.q
+    if qp.G is not None:
+        total = total + qp.G.T @ z
+    if qp.A is not None:
+        total = total + qp.A.T @ y
+    return total
+
+
 def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
 
@@ -33,14 +43,9 @@ def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: Fl
     z : ndarray, shape (m,)
     """
     lb, ub = qp.bounds
-    gradient = qp.P @ x + qp.q + z_box
-    if qp.G is not None:
-        gradient = gradient + qp.G.T @ z
-    if qp.A is not None:
-        gradient = gradient + qp.A.T @ y
     unbounded_below = np.where(np.isfinite(lb), 0.0, np.maximum(-z_box, 0.0))
     unbounded_above = np.where(np.isfinite(ub), 0.0, np.maximum(z_box, 0.0))
-    return _largest([np.abs(gradient), np.maximum(-z, 0.0), unbounded_below, unbounded_above])
+    return _largest([np.abs(gradient(qp, x, y, z) + z_box), np.maximum(-z, 0.0), unbounded_below, unbounded_above])
 
 
 def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, times
 from qpsvm.errors import TooLargeError
 
 #: Share of the machine's memory that one dense matrix may take.
@@ -43,6 +43,10 @@ class Operator(ABC):
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """Diagonal entries: (n,)."""
+
+    def mean_diagonal(self) -> float:
+        """The mean of the diagonal."""
+        return float(self.diagonal().mean())
 
     @abstractmethod
     def dense(self) -> FloatArray:
@@ -240,6 +244,13 @@ class LowRank(Operator):
             diagonal = diagonal * self.scale**2
         return diagonal if self.d is None else diagonal + self.d
 
+    def mean_diagonal(self) -> float:
+        """The mean of the diagonal, where nothing is scaled or added by one pass over Z."""
+        if self.scale is not None or self.d is not None:
+            return super().mean_diagonal()
+        values = (self.Z.data if sp.issparse(self.Z) else self.Z).ravel(order="K")
+        return float(values @ values) / self.shape[0]
+
     def dense(self) -> FloatArray:
         """(n, n)."""
         check_memory(*self.shape, "a low-rank operator made dense")
@@ -252,7 +263,7 @@ class LowRank(Operator):
     def congruence(self, s: FloatArray) -> Operator:
         """The same factor with other row scales."""
         return LowRank(
-            self.Z, None if self.d is None else self.d * s * s, s if self.scale is None else self.scale * s
+            self.Z, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
         )
 
     def describe(self) -> str:
@@ -278,7 +289,7 @@ class LowRank(Operator):
 
 def rowwise(s: FloatArray, x: FloatArray) -> FloatArray:
     """diag(s) x for x (n,) or (n, k)."""
-    return s * x if x.ndim == 1 else s[:, None] * x
+    return times(s, x) if x.ndim == 1 else s[:, None] * x
 
 
 def two_sided(M: FloatArray, s: FloatArray) -> FloatArray:

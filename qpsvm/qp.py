@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import FloatArray, Matrix, common_value, repeated, times
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Dense, Diagonal, Operator
 
@@ -132,8 +132,8 @@ class QP:
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """lb and ub, (n,) each, infinite where there is none."""
         return (
-            np.full(self.n, -np.inf) if self.lb is None else self.lb,
-            np.full(self.n, np.inf) if self.ub is None else self.ub,
+            repeated(-np.inf, self.n) if self.lb is None else self.lb,
+            repeated(np.inf, self.n) if self.ub is None else self.ub,
         )
 
     def objective(self, x: FloatArray) -> float:
@@ -215,16 +215,18 @@ class QP:
         if not all(f > 0 and np.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
             raise ParameterError(f"scales must be positive and finite: {dict(variables)}, {dict(rows)}, {objective}")
         s, g, a = self.scales(variables, rows)
+        common = common_value(s)
+        inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
         return self._derived(
-            P=self.P.congruence(np.sqrt(objective) * s),
-            q=objective * s * self.q,
+            P=self.P.congruence(times(float(np.sqrt(objective)), s)),
+            q=times(objective, times(s, self.q)),
             r=objective * self.r,
             G=_scale_matrix(self.G, g, s),
-            h=None if self.h is None else g * self.h,
+            h=None if self.h is None else times(g, self.h),
             A=_scale_matrix(self.A, a, s),
-            b=None if self.b is None else a * self.b,
-            lb=None if self.lb is None else self.lb / s,
-            ub=None if self.ub is None else self.ub / s,
+            b=None if self.b is None else times(a, self.b),
+            lb=None if self.lb is None else times(inverse, self.lb),
+            ub=None if self.ub is None else times(inverse, self.ub),
             title=f"{self.title}, scaled",
         )
 
@@ -239,9 +241,12 @@ class QP:
         self, variables: Mapping[str, float], rows: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The factors of every variable (n,), row of G (m,) and row of A (p,)."""
-        s = np.ones(self.n)
-        for name, part in self.variables.items():
-            s[part] = variables.get(name, 1.0)
+        if len(self.variables) == 1:
+            s = repeated(variables.get(next(iter(self.variables)), 1.0), self.n)
+        else:
+            s = np.ones(self.n)
+            for name, part in self.variables.items():
+                s[part] = variables.get(name, 1.0)
         g = np.ones(0 if self.h is None else len(self.h))
         a = np.ones(0 if self.b is None else len(self.b))
         for name, group in self.constraints.items():
@@ -347,4 +352,8 @@ def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) 
         return None
     if sp.issparse(matrix):
         return sp.csc_array(sp.diags_array(rows) @ matrix @ sp.diags_array(columns))
-    return rows[:, None] * matrix * columns
+    column = common_value(columns)
+    if column is None:
+        return rows[:, None] * matrix * columns
+    factors = column * rows
+    return matrix if (factors == 1.0).all() else factors[:, None] * matrix

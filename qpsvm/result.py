@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from qpsvm import kkt
 from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError, SolverError
 from qpsvm.model import Model
 from qpsvm.qp import QP
@@ -71,12 +72,14 @@ class QPSolution:
     qp : QP
     status : Status
         What the solver claims, translated; nothing here is certified.
-    x, z_box : ndarray, shape (n,), or None
+    x : ndarray, shape (n,), or None
         None where the solver gave no point.
     y : ndarray, shape (p,)
     z : ndarray, shape (m,)
     solver : Solver
         Name, version and raw status.
+    box : ndarray, shape (n,), or None
+        Multipliers of the bounds as the solver gives them; None where it works without.
     iterations : int or None
     solve_time : float
         Seconds inside the solver.
@@ -90,10 +93,17 @@ class QPSolution:
     x: FloatArray | None = None
     y: FloatArray = field(default_factory=lambda: np.zeros(0))
     z: FloatArray = field(default_factory=lambda: np.zeros(0))
-    z_box: FloatArray | None = None
+    box: FloatArray | None = None
     iterations: int | None = None
     solve_time: float = 0.0
     v: FloatArray | None = None
+
+    @cached_property
+    def z_box(self) -> FloatArray | None:
+        """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
+        if self.x is None or self.box is not None:
+            return self.box
+        return -kkt.gradient(self.qp, self.x, self.y, self.z)
 
     def _point(self) -> tuple[FloatArray, FloatArray]:
         if self.x is None or self.z_box is None:
@@ -142,16 +152,16 @@ class SVMResult:
         Intercept, and every intercept that is as good.
     rho : float
         Margin level: the margin is y f = rho. 1 except in the ν-SVM.
-    xi : ndarray, shape (n,)
-        Slack (rho − y f)₊.
     primal, dual, gap : float
         Certified values, primal ≥ optimum ≥ dual, and (primal − dual)/max(|primal|, |dual|).
     solver_gap : float
         The same relative gap for the point that the solver returned, before polishing.
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound.
-    yf, upper, terms : ndarray, shape (n,)
-        y_i f(x_i), C_i, and the row's share of the gap in the units of the objective (CERT.1).
+    yf, upper : ndarray, shape (n,)
+        y_i f(x_i) and C_i.
+    unit : float
+        The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
     backend, form : str
     iterations : int or None
     build_time, solve_time : float
@@ -171,7 +181,6 @@ class SVMResult:
     b: float
     b_interval: tuple[float, float]
     rho: float
-    xi: FloatArray
     primal: float
     dual: float
     gap: float
@@ -179,7 +188,7 @@ class SVMResult:
     kind: NDArray[np.int8]
     yf: FloatArray
     upper: FloatArray
-    terms: FloatArray
+    unit: float
     backend: str
     form: str
     iterations: int | None
@@ -190,6 +199,16 @@ class SVMResult:
     title: str
     message: str = ""
     error: QPSVMError | None = None
+
+    @cached_property
+    def xi(self) -> FloatArray:
+        """Slacks ξ_i = max(ρ − y_i f(x_i), 0): (n,)."""
+        return np.maximum(self.rho - self.yf, 0.0)
+
+    @cached_property
+    def terms(self) -> FloatArray:
+        """Each sample's share of P − D, (CERT.1) in the units of the objective: (n,)."""
+        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.rho, self.primal)
 
     @cached_property
     def support(self) -> IntArray:

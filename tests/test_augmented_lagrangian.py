@@ -52,7 +52,7 @@ def certified_gap(X, y, C, intercept, solution):
     gaps = []
     for w, b in ((solution.w, solution.b), (from_alpha, b_from_alpha)):
         distance = 0.5 * float(np.sum((w - from_alpha) ** 2)) + 0.5 * (b - b_from_alpha) ** 2
-        terms = gap_terms(alpha, C, y * (X @ w + b), 1.0)[1]
+        terms = gap_terms(alpha, C, y * (X @ w + b), 1.0)
         gaps.append(relative_gap(distance + float(terms.sum()), dual, dual))
     return min(gaps)
 

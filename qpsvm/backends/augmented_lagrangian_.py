@@ -66,7 +66,6 @@ class AugmentedLagrangianCompiled(Compiled):
         solver = Solver(self.backend.name, built_in_version(), raw)
         if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.w).all()):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        balance, z_box = self._problem.multipliers(data.y * (data.X @ answer.w + answer.b), answer.b)
         v = answer.w * (self._problem.target / self._problem.unit)
-        x = self._problem.x(answer.alpha)
-        return QPSolution(self.qp, status, solver, x=x, y=balance, z_box=z_box, iterations=answer.iterations, v=v)
+        x, balance = self._problem.x(answer.alpha), self._problem.balance(answer.b)
+        return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations, v=v)

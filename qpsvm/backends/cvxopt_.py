@@ -163,6 +163,6 @@ class CvxoptCompiled(Compiled):
         z_box[high] += z[m + len(low) : m + len(low) + len(high)]
         p = 0 if self.qp.b is None else len(self.qp.b)
         return QPSolution(
-            self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], z_box=z_box,
+            self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], box=z_box,
             iterations=answer["iterations"],
         )

@@ -199,7 +199,7 @@ class CvxpyCompiled(Compiled):
         y, z, z_box = self._duals() if not missing else self._no_duals()
         if not (np.isfinite(x).all() and np.isfinite(z_box).all()):
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=iterations)
-        return QPSolution(self.qp, status, solver, x=x, y=y, z=z, z_box=z_box, iterations=iterations)
+        return QPSolution(self.qp, status, solver, x=x, y=y, z=z, box=z_box, iterations=iterations)
 
     def _no_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))

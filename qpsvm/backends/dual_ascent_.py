@@ -55,5 +55,5 @@ class DualAscentCompiled(Compiled):
         if not np.isfinite(answer.x).all():
             return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
         return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, z_box=answer.z_box, iterations=answer.trace.iterations
+            self.qp, status, solver, x=answer.x, y=answer.y, box=answer.z_box, iterations=answer.trace.iterations
         )

@@ -70,7 +70,7 @@ class BoxCompiled(Compiled):
         if not np.isfinite(answer.x).all():
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
         return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, z_box=answer.z_box, iterations=answer.iterations,
+            self.qp, status, solver, x=answer.x, y=answer.y, box=answer.z_box, iterations=answer.iterations,
             v=answer.v,
         )
 
@@ -85,5 +85,5 @@ class RowsCompiled(Compiled):
         if not (np.isfinite(answer.x).all() and np.isfinite(answer.z).all()):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
         return QPSolution(
-            self.qp, status, solver, x=answer.x, z=answer.z, z_box=answer.z_box, iterations=answer.iterations
+            self.qp, status, solver, x=answer.x, z=answer.z, box=answer.z_box, iterations=answer.iterations
         )

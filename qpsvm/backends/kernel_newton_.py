@@ -90,6 +90,5 @@ class KernelNewtonCompiled(Compiled):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
         if answer.gram is not None and isinstance(self.qp.P, KernelGram):
             self.qp.P.keep(answer.gram)
-        balance, z_box = problem.multipliers(data.y * (answer.u + answer.b), answer.b)
-        x = problem.x(answer.alpha)
-        return QPSolution(self.qp, status, solver, x=x, y=balance, z_box=z_box, iterations=answer.iterations)
+        x, balance = problem.x(answer.alpha), problem.balance(answer.b)
+        return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations)

@@ -90,8 +90,8 @@ class LibsvmCompiled(Compiled):
         coefficients = machine.dual_coef_
         alpha[machine.support_] = np.abs((coefficients.toarray() if sp.issparse(coefficients) else coefficients)[0])
         b, iterations = float(machine.intercept_[0]), int(np.max(machine.n_iter_))
-        balance, z_box = problem.multipliers(data.y * machine.decision_function(data.X), b)
+        balance = problem.balance(b)
         solver = Solver(self.backend.name, self.backend.version() or "?", raw)
         return QPSolution(
-            self.qp, status, solver, x=problem.x(alpha), y=balance, z_box=z_box, iterations=iterations
+            self.qp, status, solver, x=problem.x(alpha), y=balance, iterations=iterations
         )

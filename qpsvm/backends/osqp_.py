@@ -156,6 +156,6 @@ class OsqpCompiled(Compiled):
         bounded = _bounded(self.qp)  # the variables of the lift have no bounds
         z_box[bounded] = duals[len(duals) - len(bounded) :]
         return QPSolution(
-            self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], z_box=z_box[:n],
+            self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], box=z_box[:n],
             iterations=iterations, v=x[n:] if self.lifted else None,
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, common_value, times
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp import QP
 
@@ -39,12 +39,11 @@ class RecognisedCSVM:
 
     def x(self, alpha: FloatArray) -> FloatArray:
         """The QP's variables from α (n,)."""
-        return alpha * (self.target / (self.unit * self.unit))
+        return times(self.target / (self.unit * self.unit), alpha)
 
-    def multipliers(self, yf: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
-        """The multiplier of the balance row, (1,) or (0,), and what (QP.1) leaves for the bounds, (n,)."""
-        balance = np.array([b * self.target / self.row]) if self.row else np.zeros(0)
-        return balance, self.target * (1.0 - yf)
+    def balance(self, b: float) -> FloatArray:
+        """The multiplier of the balance row, (1,) or (0,)."""
+        return np.array([b * self.target / self.row]) if self.row else np.zeros(0)
 
 
 def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
@@ -75,12 +74,12 @@ def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
             "for hard margin and nu-SVM use interior_point, cvxopt or osqp"
         )
     y = np.sign(signed)
-    unit = 1.0 if scale is None else float(np.abs(scale).max())
+    unit = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
     k = 0.0 if row is None else float(row[0] * y[0])
     same_labels = row is None or (k > 0 and _same(row * y, k))
-    if not same_labels or (scale is not None and not _same(np.abs(scale), unit)):
+    if not same_labels or (scale is not None and not _same(scale * y, unit)):
         raise UnsupportedError(f"{name} needs P = σ² diag(y) K diag(y) and the row yᵀα = 0 with the same labels y")
-    return RecognisedCSVM(y, ub * (unit * unit / target), unit, target, k)
+    return RecognisedCSVM(y, times(unit * unit / target, ub), unit, target, k)
 
 
 def first_row(A: Any) -> FloatArray:
@@ -90,4 +89,6 @@ def first_row(A: Any) -> FloatArray:
 
 
 def _same(values: FloatArray, value: float) -> bool:
-    return bool(np.abs(values - value).max() <= UNIFORM * abs(value))
+    """Whether all values are one number: (n,)."""
+    slack = UNIFORM * abs(value)
+    return common_value(values) == value or bool(values.min() >= value - slack and values.max() <= value + slack)

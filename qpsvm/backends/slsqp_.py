@@ -64,6 +64,6 @@ class SlsqpCompiled(Compiled):
         if not np.isfinite(answer.x).all():
             return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
         return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, z=answer.z, z_box=answer.z_box,
+            self.qp, status, solver, x=answer.x, y=answer.y, z=answer.z, box=answer.z_box,
             iterations=answer.trace.iterations,
         )

@@ -83,5 +83,5 @@ class SubgradientCompiled(Compiled):
         x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
         z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
         return QPSolution(
-            self.qp, status, solver, x=x, z=answer.z, z_box=z_box, iterations=answer.trace.iterations
+            self.qp, status, solver, x=x, z=answer.z, box=z_box, iterations=answer.trace.iterations
         )

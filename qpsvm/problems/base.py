@@ -22,6 +22,7 @@ from qpsvm.arrays import (
     as_matrix,
     as_real_vector,
     as_weights,
+    common_value,
     shown,
 )
 from qpsvm.certificate import Certificate
@@ -29,7 +30,7 @@ from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.model import Model
 from qpsvm.operators import Operator
-from qpsvm.polish import FINISHED, GOOD, DualSystem, polish
+from qpsvm.polish import FINISHED, GOOD, MANY_ROWS, DualSystem, polish
 from qpsvm.problems.scaled import ScaledQP
 from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
 from qpsvm.qp import QP
@@ -88,15 +89,32 @@ class Problem(ABC):
         return np.flatnonzero(self.sample_weight > 0)
 
     @cached_property
+    def takes_all(self) -> bool:
+        """Whether every row takes part, so that nothing has to be picked."""
+        return common_value(self.sample_weight) is not None or bool((self.sample_weight > 0).all())
+
+    @property
     def labels(self) -> FloatArray:
         """−1/+1 of the rows that take part."""
-        return self.y[self.rows]
+        return self._taking_part(self.y)
+
+    def _taking_part(self, vector: FloatArray) -> FloatArray:
+        """The entries of a vector (n,) that belong to the rows that take part; the vector itself where all do."""
+        return vector if self.takes_all else vector[self.rows]
+
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The way back: a vector over the caller's rows, 0 where a row takes no part."""
+        if self.takes_all:
+            return values
+        vector = np.zeros(self.n, dtype=values.dtype)
+        vector[self.rows] = values
+        return vector
 
     @cached_property
     def space(self) -> FeatureSpace:
         """The rows that take part, in feature space."""
         X = self.X
-        if len(self.rows) < self.n:
+        if not self.takes_all:
             X = X[self.rows]
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
         return FeatureSpace(self.kernel, X, self.intercept, self.psd)
@@ -161,7 +179,7 @@ class Problem(ABC):
             width = (self.X.shape[1],) if self.space.is_linear else None
             if explicit.shape != width or not np.isfinite(explicit).all():
                 raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
-        return self._certify(a[self.rows], explicit)
+        return self._certify(self._taking_part(a), explicit)
 
     def interpret(
         self,
@@ -196,7 +214,7 @@ class Problem(ABC):
         """
         form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
         alpha, w = self._read(solution, form)
-        certificate = self._certify(alpha, w)
+        certificate = self._certify(alpha, w, self._goal(tol))
         solver_gap = certificate.gap
         if polished:
             certificate = self._polished(certificate, tol)
@@ -208,14 +226,18 @@ class Problem(ABC):
         )
 
     def _polished(self, certificate: Certificate, tol: float) -> Certificate:
-        if certificate.gap <= (FINISHED if self.space.is_held else min(GOOD, tol)):
-            return certificate  # where every product evaluates the kernel again, good is good enough
+        if certificate.gap <= self._goal(tol):
+            return certificate
         return polish(self._dual_system(), certificate, self._certify)
+
+    def _goal(self, tol: float) -> float:
+        """The gap at which nothing more is tried: rounding, or of many rows what was asked for."""
+        return FINISHED if len(self.labels) <= MANY_ROWS else min(GOOD, tol)
 
     def _read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
         """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""
         if solution.x is None:
-            return np.zeros(len(self.rows)), None
+            return np.zeros(len(self.labels)), None
         parts = solution.qp.split(solution.x)
         w: FloatArray | None = None
         if form == "dual":
@@ -255,38 +277,36 @@ class Problem(ABC):
         return ""
 
     def _result(self, certificate: Certificate, **record: Any) -> SVMResult:
-        alpha, upper = np.zeros(self.n), np.zeros(self.n)
-        kind = np.zeros(self.n, dtype=np.int8)
-        terms = np.zeros(self.n)
-        alpha[self.rows], upper[self.rows], terms[self.rows] = certificate.alpha, self.upper, certificate.terms
-        kind[self.rows] = self._split(certificate)
         model = self._model(certificate)
-        yf = np.empty(self.n)
-        yf[self.rows] = certificate.yf
-        absent = np.flatnonzero(self.sample_weight == 0)
-        if len(absent):
+        yf = self._spread(certificate.yf)
+        if not self.takes_all:
+            absent = np.flatnonzero(self.sample_weight == 0)
             yf[absent] = self.y[absent] * model.decision_function(self.X[absent])
         return SVMResult(
-            alpha=alpha, b=certificate.b, b_interval=certificate.b_interval, rho=certificate.rho,
-            xi=np.maximum(certificate.rho - yf, 0.0), primal=certificate.primal, dual=certificate.dual,
-            gap=certificate.gap, kind=kind, yf=yf, upper=upper, terms=terms, model=model, title=self.title, **record,
+            alpha=self._spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
+            rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
+            kind=self._spread(self._split(certificate)), yf=yf, upper=self._spread(self.upper), unit=certificate.unit,
+            model=model, title=self.title, **record,
         )
 
     def _split(self, certificate: Certificate) -> NDArray[np.int8]:
         """0 zero, 1 free, 2 bound: by comparing α, times K_ii, with the slack y f − ρ, not by a cut like 1e-5."""
-        alpha, upper = certificate.alpha, self.upper
-        curvature = self.space.centred.diagonal()
-        slack = (certificate.yf - certificate.rho) / np.maximum(curvature, 1e-12 * self.space.scale)
-        zero = (alpha == 0) | (alpha <= slack)
-        bound = (alpha == upper) | (upper - alpha <= -slack)
-        return np.where(zero, 0, np.where(bound, 2, 1)).astype(np.int8)
+        kind = np.zeros(len(certificate.alpha), dtype=np.int8)
+        support = certificate.alpha > 0
+        kind[support & (certificate.alpha >= self.upper)] = 2
+        inside = np.flatnonzero(support & (certificate.alpha < self.upper))
+        alpha, room = certificate.alpha[inside], self.upper[inside] - certificate.alpha[inside]
+        curvature = np.maximum(self.space.curvature(inside), 1e-12 * self.space.scale)
+        slack = (certificate.yf[inside] - certificate.rho) / curvature
+        kind[inside] = np.where(alpha <= slack, 0, np.where(room <= -slack, 2, 1))
+        return kind
 
     def _model(self, certificate: Certificate) -> Model:
-        kept = np.flatnonzero(certificate.coef)
         d = self.X.shape[1]
         common = {"kernel": self.kernel, "classes": self.classes, "b": certificate.b, "n_features": d}
         if certificate.w is not None:
             return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
+        kept = np.flatnonzero(certificate.coef)
         vectors = self.rows[kept] if isinstance(self.kernel, Precomputed) else self.space.X[kept]
         return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
 
@@ -335,8 +355,8 @@ class Problem(ABC):
         """w from v = Zᵀx of the lifted dual."""
 
     @abstractmethod
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
-        """`certify` over the rows that take part."""
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        """`certify` over the rows that take part; no better primal point is looked for once the gap is `enough`."""
 
     @abstractmethod
     def _dual_system(self) -> DualSystem:

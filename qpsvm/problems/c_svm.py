@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties, repeated, times
 from qpsvm.certificate import Certificate
 from qpsvm.errors import ParameterError
 from qpsvm.kernels import Linear
@@ -88,7 +88,7 @@ class CSVM(Problem):
     @cached_property
     def upper(self) -> FloatArray:
         """C_i = C · s_i of the rows that take part."""
-        return (self.C * self.sample_weight)[self.rows]
+        return times(self._taking_part(self.sample_weight), self._taking_part(self.C))
 
     @property
     def title(self) -> str:
@@ -101,7 +101,7 @@ class CSVM(Problem):
         n = len(self.labels)
         A, b, balance = balance_group(self.labels)
         return QP(  # (CSVM.6)
-            P=Q, q=-np.ones(n), A=A, b=b, lb=np.zeros(n), ub=self.upper,
+            P=Q, q=repeated(-1.0, n), A=A, b=b, lb=repeated(0.0, n), ub=self.upper,
             variables={"alpha": slice(0, n)}, constraints=balance,
             formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (CSVM.6)",
         )
@@ -131,13 +131,13 @@ class CSVM(Problem):
     def _from_lift(self, v: FloatArray) -> FloatArray:
         return v  # (CSVM.3): v = Zᵀα with z_i = y_i x_i
 
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
-        return hinge_certificate(self.space, self.labels, self.upper, alpha, w)
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough)
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, np.ones(len(y)), self.upper, y[:, None], np.zeros(1), np.zeros(1))
+        return DualSystem(Q, repeated(1.0, len(y)), self.upper, y[:, None], np.zeros(1), np.zeros(1))
 
     def equivalent_nu_svm(self, result: SVMResult) -> NuSVM:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix
-from qpsvm.certificate import Certificate, balanced, gap_terms, relative_gap
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, repeated
+from qpsvm.certificate import Certificate, balanced, objective_terms, relative_gap
 from qpsvm.errors import NotSeparableError, QPSVMError
 from qpsvm.kernels import Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
@@ -71,7 +71,7 @@ class HardMargin(Problem):
     @cached_property
     def upper(self) -> FloatArray:
         """Infinite: nothing bounds α above."""
-        return np.full(self.n, np.inf)
+        return repeated(np.inf, self.n)
 
     @property
     def title(self) -> str:
@@ -81,7 +81,7 @@ class HardMargin(Problem):
     def _dual(self, Q: Operator) -> QP:
         A, b, balance = balance_group(self.labels)
         return QP(  # (HARD.5)
-            P=Q, q=-np.ones(self.n), A=A, b=b, lb=np.zeros(self.n),
+            P=Q, q=repeated(-1.0, self.n), A=A, b=b, lb=repeated(0.0, self.n),
             variables={"alpha": slice(0, self.n)}, constraints=balance,
             formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (HARD.5)",
         )
@@ -109,15 +109,17 @@ class HardMargin(Problem):
     def _from_lift(self, v: FloatArray) -> FloatArray:
         return v  # (HARD.3)
 
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        del enough  # w(α) and w share nothing that could be saved
         a = balanced(alpha, self.labels, self.upper)
         if not a.any():
             a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
         a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
-        points = primal_points(self.space, a * self.labels, w)
-        norm2, total = 2 * points[0].half_norm, float(a.sum())
+        half_norm, points = primal_points(self.space, a * self.labels, w)
+        norm2, total = 2 * half_norm, float(a.sum())
         stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (HARD.7)
-        candidates = [self._at(a * stretch, stretch, points[0], point) for point in points]
+        *explicit, own = points
+        candidates = [self._at(a * stretch, stretch, own, point) for point in (own, *explicit)]
         return min(candidates, key=lambda certificate: certificate.gap)
 
     def _at(self, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint) -> Certificate:
@@ -129,13 +131,12 @@ class HardMargin(Problem):
         if not delta > self._noise(a / stretch, point):
             factor = stretch if point is own else 1.0
             plane = self.space.plane(a * y / stretch, point.w, factor)
-            nothing = np.full(self.n, np.inf)
             yf = y * (u + b) * factor
-            return Certificate(a, yf, 1.0, b * factor + plane.b, (-np.inf, np.inf), plane.w, plane.coef,
-                               np.maximum(1 - yf, 0.0), nothing, np.inf, dual, np.inf)
+            return Certificate(a, yf, 1.0, b * factor + plane.b, (-np.inf, np.inf), plane.w, plane.coef, self.upper,
+                               1.0, np.inf, dual, np.inf)
         yf = y * (u + b) / delta
-        xi, terms = gap_terms(a, self.upper, np.maximum(yf, 1.0), 1.0)  # y f ≥ 1 by the choice of δ
         primal = point.half_norm / (delta * delta)
+        terms = objective_terms(a, self.upper, yf, 1.0, primal)  # y f ≥ 1 by the choice of δ
         if point is own:
             distance = own.half_norm * (1 / delta - stretch) ** 2
             plane = self.space.plane(a * y / stretch, point.w, 1 / delta)
@@ -144,7 +145,7 @@ class HardMargin(Problem):
             plane = self.space.plane(a * y, point.w, 1 / delta)
         gap = relative_gap(distance + float(terms.sum()), primal, dual)
         b = b / delta + plane.b
-        return Certificate(a, yf, 1.0, b, (b, b), plane.w, plane.coef, xi, terms, primal, dual, gap)
+        return Certificate(a, yf, 1.0, b, (b, b), plane.w, plane.coef, self.upper, 1.0, primal, dual, gap)
 
     def _noise(self, a: FloatArray, point: PrimalPoint) -> float:
         """The rounding error of u: a δ below it proves nothing."""
@@ -166,7 +167,7 @@ class HardMargin(Problem):
     def _dual_system(self) -> DualSystem:
         y = self.labels
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, np.ones(self.n), self.upper, y[:, None], np.zeros(1), np.zeros(1))
+        return DualSystem(Q, repeated(1.0, self.n), self.upper, y[:, None], np.zeros(1), np.zeros(1))
 
     def _affordable(self) -> bool:
         """Whether the linear program is small enough to be solved for a better start alone."""

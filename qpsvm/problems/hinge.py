@@ -5,6 +5,7 @@ Notation as in `certificate`: u = K(α∘y), f = u + b.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.certificate import (
     Certificate,
     balanced,
-    gap_terms,
+    gap_sums,
     hinge_intercepts,
     middle,
     penalised_intercept,
@@ -44,14 +45,24 @@ class PrimalPoint:
     half_distance: float
 
 
-def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -> list[PrimalPoint]:
-    """The primal candidates at hand: w(α) first, then the explicit w of a solver that returned one."""
-    u, from_alpha = space.apply(beta)
-    points = [PrimalPoint(u, from_alpha, 0.5 * float(beta @ u), 0.0)]
-    if w is not None and from_alpha is not None:
-        difference = w - from_alpha
-        points.append(PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), 0.5 * float(difference @ difference)))
-    return points
+def primal_points(
+    space: FeatureSpace, beta: FloatArray, w: FloatArray | None
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """½‖w(α)‖², and the primal candidates: the explicit w of a solver that returned one first, then w(α)."""
+    if not space.is_linear:
+        u = space.centred @ beta
+        half_norm = 0.5 * float(beta @ u)
+        return half_norm, iter([PrimalPoint(u, None, half_norm, 0.0)])
+    own = space.weights(beta)
+    half_norm = 0.5 * float(own @ own)
+
+    def candidates() -> Iterator[PrimalPoint]:
+        if w is not None:
+            difference = w - own
+            yield PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), 0.5 * float(difference @ difference))
+        yield PrimalPoint(space.rows @ own, own, half_norm, 0.0)
+
+    return half_norm, candidates()
 
 
 def margin_rows(Z: Matrix, y: FloatArray, others: list[Matrix]) -> Matrix:
@@ -67,11 +78,17 @@ def margin_group(n: int, formula: str) -> dict[str, Rows]:
 
 def balance_group(y: FloatArray) -> tuple[FloatArray, FloatArray, dict[str, Rows]]:
     """The equality row yᵀα = 0: A (1, n), b (1,) and its name, "balance"."""
-    return y[None, :].copy(), np.zeros(1), {"balance": Rows("A", slice(0, 1), "yᵀα = 0")}
+    return y[None, :], np.zeros(1), {"balance": Rows("A", slice(0, 1), "yᵀα = 0")}
 
 
 def hinge_certificate(
-    space: FeatureSpace, y: FloatArray, upper: FloatArray, alpha: FloatArray, w: FloatArray | None, factor: float = 1.0
+    space: FeatureSpace,
+    y: FloatArray,
+    upper: FloatArray,
+    alpha: FloatArray,
+    w: FloatArray | None,
+    enough: float = 0.0,
+    unit: float = 1.0,
 ) -> Certificate:
     """Certify α for ½‖w‖² + Σ C_i ξ_i, all values times a factor.
 
@@ -82,45 +99,50 @@ def hinge_certificate(
         Labels, C_i, and any α.
     w : ndarray or None
         An explicit weight vector in the coordinates of `space.rows`.
-    factor : float
+    enough : float
+        A relative gap at which no better primal candidate is looked for.
+    unit : float
         λ for the primal hinge problem, 1 for the C-SVM.
     """
     a = balanced(alpha, y, upper) if space.computed_intercept == "free" else np.clip(alpha, 0.0, upper)
     beta = a * y
-    points = primal_points(space, beta, w)
+    own, points = primal_points(space, beta, w)
     slope = float(beta.sum()) if space.computed_intercept == "penalised" else 0.0  # b of α
-    dual = float(a.sum()) - points[0].half_norm - 0.5 * slope * slope
+    dual = float(a.sum()) - own - 0.5 * slope * slope
     best: Certificate | None = None
     for point in points:
-        b, interval, yf, xi, terms = _best_intercept(space, y, upper, a, point, slope)
+        b, interval, terms, loss = _best_intercept(space, y, upper, a, point, slope)
         penalty, distance = 0.0, point.half_distance
         if space.computed_intercept == "penalised":
             penalty, distance = 0.5 * b * b, distance + 0.5 * (b - slope) * (b - slope)
-        primal = point.half_norm + penalty + float(upper @ xi)
-        gap = relative_gap(distance + float(terms.sum()), primal, dual)
+        primal = point.half_norm + penalty + loss
+        gap = relative_gap(distance + terms, primal, dual)
         if best is None or gap < best.gap:
             plane = space.plane(beta, point.w)
+            yf = point.u + b
+            yf *= y
             best = Certificate(
                 alpha=a, yf=yf, rho=1.0, b=b + plane.b, b_interval=(interval[0] + plane.b, interval[1] + plane.b),
-                w=plane.w, coef=plane.coef, xi=xi, terms=factor * terms,
-                primal=factor * primal, dual=factor * dual, gap=gap,
+                w=plane.w, coef=plane.coef, upper=upper, unit=unit,
+                primal=unit * primal, dual=unit * dual, gap=gap,
             )
-    assert best is not None  # primal_points yields w(α) always
+        if best.gap <= enough:
+            break
+    assert best is not None  # w(α) is always a candidate
     return best
 
 
 def _best_intercept(
     space: FeatureSpace, y: FloatArray, upper: FloatArray, a: FloatArray, point: PrimalPoint, slope: float
-) -> tuple[float, tuple[float, float], FloatArray, FloatArray, FloatArray]:
-    """b, its interval, y∘f, ξ and g at a primal candidate, in the coordinates of `space.centred`.
+) -> tuple[float, tuple[float, float], float, float]:
+    """b, its interval, Σg and ΣCξ at a primal candidate, in the coordinates of `space.centred`.
 
     `slope` is yᵀα, the b of α where it is penalised. b minimises the primal for this w; where vectors lie on the
     margin, their average, unless that makes the gap grow.
     """
 
-    def at(b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        yf = y * (point.u + b)
-        return yf, *gap_terms(a, upper, yf, 1.0)
+    def at(b: float) -> tuple[float, float]:
+        return gap_sums(a, upper, y, point.u, b, 1.0)
 
     if space.computed_intercept is None:
         return 0.0, (0.0, 0.0), *at(0.0)
@@ -130,16 +152,16 @@ def _best_intercept(
         low = high = penalised_intercept(point.u, y, upper)
     penalised = space.computed_intercept == "penalised"
 
-    def total(b: float, terms: FloatArray) -> float:
+    def moved(b: float, terms: float) -> float:
         """The part of the gap that depends on b."""
-        return float(terms.sum()) + (0.5 * (b - slope) * (b - slope) if penalised else 0.0)
+        return terms + (0.5 * (b - slope) * (b - slope) if penalised else 0.0)
 
     b = middle(low, high)
-    yf, xi, terms = at(b)
-    on_margin = (a > 0) & (a < upper)
-    if on_margin.any():
-        average = float((y - point.u)[on_margin].mean())
-        averaged = at(average)
-        if prefer_average(total(b, terms), total(average, averaged[2]), abs(float(a.sum()))):
-            return average, (min(low, average), max(high, average)), *averaged
-    return b, (low, high), yf, xi, terms
+    terms, loss = at(b)
+    on_margin = np.flatnonzero((a > 0) & (a < upper))
+    if len(on_margin):
+        average = float((y[on_margin] - point.u[on_margin]).mean())
+        averaged, loss_there = at(average)
+        if prefer_average(moved(b, terms), moved(average, averaged), abs(float(a.sum()))):
+            return average, (min(low, average), max(high, average)), averaged, loss_there
+    return b, (low, high), terms, loss

@@ -28,11 +28,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive
+from qpsvm.arrays import FloatArray, Matrix, as_positive, repeated, times
 from qpsvm.certificate import (
     Certificate,
     capped_simplex,
-    gap_terms,
+    gap_sums,
     middle,
     prefer_average,
     quantile_interval,
@@ -107,9 +107,8 @@ class NuSVM(Problem):
     @cached_property
     def upper(self) -> FloatArray:
         """a_i = s_i/Σs of the rows that take part."""
-        s = self.sample_weight[self.rows]
-        shares: FloatArray = s / s.sum()
-        return shares
+        s = self._taking_part(self.sample_weight)
+        return times(1.0 / float(s.sum()), s)
 
     @property
     def title(self) -> str:
@@ -119,8 +118,8 @@ class NuSVM(Problem):
     def _dual(self, Q: Operator) -> QP:
         n = len(self.labels)
         return QP(  # (NUSVM.7); the second row is negated so that its multiplier is +ρ
-            P=Q, q=np.zeros(n), A=np.vstack([self.labels, -np.ones(n)]), b=np.array([0.0, -self.nu]),
-            lb=np.zeros(n), ub=self.upper, variables={"alpha": slice(0, n)},
+            P=Q, q=repeated(0.0, n), A=np.vstack([self.labels, -np.ones(n)]), b=np.array([0.0, -self.nu]),
+            lb=repeated(0.0, n), ub=self.upper, variables={"alpha": slice(0, n)},
             constraints={"balance": Rows("A", slice(0, 1), "yᵀα = 0"), "nu": Rows("A", slice(1, 2), "−1ᵀα = −ν")},
             formula=f"½ αᵀQα,  {self._entry}", title=f"{self.title}: dual (NUSVM.7)",
         )
@@ -156,23 +155,25 @@ class NuSVM(Problem):
     def _from_lift(self, v: FloatArray) -> FloatArray:
         return v  # (NUSVM.3)
 
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         a = self._feasible(alpha)
         beta = a * self.labels
-        points = primal_points(self.space, beta, w)
-        dual = -points[0].half_norm
+        own, points = primal_points(self.space, beta, w)
         best: Certificate | None = None
         for point in points:
-            b, interval, rho, yf, xi, terms = self._best_levels(a, point)
-            primal = point.half_norm - self.nu * rho + float(self.upper @ xi)
-            gap = relative_gap(point.half_distance + float(terms.sum()), primal, dual, self._floor)
+            b, interval, rho, terms, loss = self._best_levels(a, point)
+            primal = point.half_norm - self.nu * rho + loss
+            gap = relative_gap(point.half_distance + terms, primal, -own, self._floor)
             if best is None or gap < best.gap:
                 plane = self.space.plane(beta, point.w)
                 best = Certificate(
-                    alpha=a, yf=yf, rho=rho, b=b + plane.b, b_interval=(interval[0] + plane.b, interval[1] + plane.b),
-                    w=plane.w, coef=plane.coef, xi=xi, terms=terms, primal=primal, dual=dual, gap=gap,
+                    alpha=a, yf=self.labels * (point.u + b), rho=rho, b=b + plane.b,
+                    b_interval=(interval[0] + plane.b, interval[1] + plane.b), w=plane.w, coef=plane.coef,
+                    upper=self.upper, unit=1.0, primal=primal, dual=-own, gap=gap,
                 )
-        assert best is not None  # primal_points holds w(α) always
+            if best.gap <= enough:
+                break
+        assert best is not None  # w(α) is always a candidate
         return best
 
     @cached_property
@@ -189,8 +190,8 @@ class NuSVM(Problem):
 
     def _best_levels(
         self, a: FloatArray, point: PrimalPoint
-    ) -> tuple[float, tuple[float, float], float, FloatArray, FloatArray, FloatArray]:
-        """b, its interval, ρ, y∘f, ξ and g at a primal candidate, by (NUSVM.9)."""
+    ) -> tuple[float, tuple[float, float], float, float, float]:
+        """b, its interval, ρ, Σg and Σa_iξ_i at a primal candidate, by (NUSVM.9)."""
         y, u, level = self.labels, point.u, self.nu / 2
         positive = y > 0
         s_low, s_high = quantile_interval(u[positive], self.upper[positive], level)
@@ -198,26 +199,25 @@ class NuSVM(Problem):
         s, t = middle(s_low, s_high), middle(t_low, t_high)
         interval = ((t_low - s_high) / 2, (t_high - s_low) / 2)
 
-        def at(s: float, t: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:
+        def at(s: float, t: float) -> tuple[float, float, float, float]:
             rho, b = (s + t) / 2, (t - s) / 2
-            yf = y * (u + b)
-            return rho, b, yf, *gap_terms(a, self.upper, yf, rho)
+            return rho, b, *gap_sums(a, self.upper, y, u, b, rho)
 
-        rho, b, yf, xi, terms = at(s, t)
+        rho, b, terms, loss = at(s, t)
         on_margin = (a > 0) & (a < self.upper)
         plus, minus = on_margin & positive, on_margin & ~positive
         if plus.any() and minus.any():
             averaged = at(float(u[plus].mean()), float(-u[minus].mean()))
-            if prefer_average(float(terms.sum()), float(averaged[4].sum()), max(2 * point.half_norm, self._floor)):
-                rho, b, yf, xi, terms = averaged
+            if prefer_average(terms, averaged[2], max(2 * point.half_norm, self._floor)):
+                rho, b, terms, loss = averaged
                 interval = (min(interval[0], b), max(interval[1], b))
-        return b, interval, rho, yf, xi, terms
+        return b, interval, rho, terms, loss
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
         E = np.column_stack([y > 0, y < 0]).astype(np.float64)
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, np.zeros(len(y)), self.upper, E, np.full(2, self.nu / 2), np.zeros(2))
+        return DualSystem(Q, repeated(0.0, len(y)), self.upper, E, np.full(2, self.nu / 2), np.zeros(2))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)

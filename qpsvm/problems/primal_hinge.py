@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive, shown
+from qpsvm.arrays import FloatArray, Matrix, as_positive, repeated, shown, times
 from qpsvm.certificate import Certificate
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.kernels import Linear
@@ -78,14 +78,13 @@ class PrimalHinge(Problem):
     @cached_property
     def shares(self) -> FloatArray:
         """s_i/Σs of the rows that take part."""
-        s = self.sample_weight[self.rows]
-        shares: FloatArray = s / s.sum()
-        return shares
+        s = self._taking_part(self.sample_weight)
+        return times(1.0 / float(s.sum()), s)
 
     @cached_property
     def upper(self) -> FloatArray:
         """C_i = s_i/(λ Σs) of the rows that take part."""
-        return self.shares / self.lam
+        return times(1.0 / self.lam, self.shares)
 
     def _textbook_gram(self) -> Operator:
         return self.space.with_penalised_intercept() if self.intercept == "penalised" else super()._textbook_gram()
@@ -103,8 +102,8 @@ class PrimalHinge(Problem):
         balance = balance_group(self.labels) if self.intercept == "free" else (None, None, {})
         kernel = "(K(x_i, x_j) + 1)" if self.intercept == "penalised" else "K(x_i, x_j)"  # (PHINGE.5)
         return QP(  # (PHINGE.3)
-            P=Q.congruence(np.full(n, np.sqrt(self.lam))), q=np.full(n, -self.lam), A=balance[0], b=balance[1],
-            lb=np.zeros(n), ub=self.upper, variables={"alpha": slice(0, n)}, constraints=balance[2],
+            P=Q.congruence(repeated(np.sqrt(self.lam), n)), q=repeated(-self.lam, n), A=balance[0], b=balance[1],
+            lb=repeated(0.0, n), ub=self.upper, variables={"alpha": slice(0, n)}, constraints=balance[2],
             formula=f"λ (½ αᵀQα − 1ᵀα),  Q_ij = y_i y_j {kernel}", title=f"{self.title}: dual (PHINGE.3)",
         )
 
@@ -139,8 +138,8 @@ class PrimalHinge(Problem):
         w = v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
         return w[:-1] if self.intercept == "penalised" else w
 
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None) -> Certificate:
-        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, self.lam)
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough, self.lam)
 
     def _dual_system(self) -> DualSystem:
         y = self.labels
@@ -148,7 +147,7 @@ class PrimalHinge(Problem):
         E = np.zeros((len(y), 0)) if kept is None else y[:, None]
         ridge = np.ones(1) if kept == "penalised" else np.zeros(E.shape[1])
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, np.ones(len(y)), self.upper, E, np.zeros(E.shape[1]), ridge)
+        return DualSystem(Q, repeated(1.0, len(y)), self.upper, E, np.zeros(E.shape[1]), ridge)
 
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.3).

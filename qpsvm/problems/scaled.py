@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qpsvm.arrays import times
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution
 
@@ -36,16 +37,16 @@ class ScaledQP:
 
         With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
         """
-        if solution.x is None or solution.z_box is None:
+        if solution.x is None:
             return replace(solution, qp=self.original)
         s, g, a = self.original.scales(self.variables, self.rows)
         t = self.objective
         return replace(
             solution,
             qp=self.original,
-            x=s * solution.x,
+            x=times(s, solution.x),
             y=a * solution.y / t,
             z=g * solution.z / t,
-            z_box=solution.z_box / (t * s),
+            box=None if solution.box is None else solution.box / (t * s),
             v=None if solution.v is None else solution.v / np.sqrt(t),
         )

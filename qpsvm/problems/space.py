@@ -21,15 +21,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh, lapack
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError, IndefiniteKernelError
-from qpsvm.gram import CACHE_ROWS, SMALL_ROWS, KernelGram, check_range, check_symmetric
+from qpsvm.gram import CACHE_ROWS, KernelGram, check_range, check_symmetric
 from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.products import squared_norms
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
 LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
+#: Rows that this is measured on: it decides about digits, not about correctness.
+SAMPLED_ROWS = 20_000
 
 Intercept = Literal["free", "penalised"] | None
 PSDRule = Literal["raise", "clip", "shift"]
@@ -99,11 +101,12 @@ class FeatureSpace:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
         if not self.is_linear or self.intercept != "free" or sp.issparse(self.X):
             return None
-        mean: FloatArray = self.X.mean(axis=0)
         if self.X.size > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
-            spread = np.einsum("ij,ij->j", self.X, self.X) / self.n - mean * mean
-            if (mean * mean <= SMALL_OFFSET * spread).all():
+            sample = self.X[:: self.n // SAMPLED_ROWS or 1]
+            offset = sample.mean(axis=0)
+            if (offset * offset <= SMALL_OFFSET * sample.var(axis=0)).all():
                 return None
+        mean: FloatArray = self.X.mean(axis=0)
         return mean
 
     @cached_property
@@ -126,12 +129,6 @@ class FeatureSpace:
         """σ of psd="shift", 0 otherwise."""
         return 0.0 if self.is_linear else self._treated.shift
 
-    @property
-    def is_held(self) -> bool:
-        """Whether a product with the Gram matrix costs no kernel evaluation (or few)."""
-        centred = self.centred
-        return not isinstance(centred, KernelGram) or centred.kept is not None or self.n <= SMALL_ROWS
-
     @cached_property
     def kernel_roundings(self) -> float:
         """How many roundings a kernel value carries: those of an inner product, and for RBF of γ‖x − z‖²."""
@@ -149,10 +146,16 @@ class FeatureSpace:
         absorbed = self.intercept == "penalised" and not self.is_linear and self._treated.with_ones
         return None if absorbed else self.intercept
 
+    def curvature(self, rows: IntArray) -> FloatArray:
+        """K_ii of some rows: (r,)."""
+        if isinstance(self.centred, Dense):
+            return self.centred.matrix[rows, rows]
+        return self.kernel.diagonal(self.rows[rows])
+
     @cached_property
     def scale(self) -> float:
         """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
-        kappa = float(self.centred.diagonal().mean())
+        kappa = self.centred.mean_diagonal()
         if not np.isfinite(kappa):
             raise DataError("the squared norms of the samples overflow; standardise X")
         return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
@@ -205,12 +208,10 @@ class FeatureSpace:
         clipped = Dense((kept * values[values > tolerance]) @ kept.T)
         return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
 
-    def apply(self, beta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Decision values without intercept, u = Kβ (n,), and for a linear kernel w(β) = Σβ_iz_i over `rows`."""
-        if not self.is_linear:
-            return self.centred @ beta, None
+    def weights(self, beta: FloatArray) -> FloatArray:
+        """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
         w: FloatArray = self.rows.T @ beta
-        return self.rows @ w, w
+        return w
 
     def plane(self, beta: FloatArray, w: FloatArray | None, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
@@ -229,10 +230,10 @@ class FeatureSpace:
             Its b is what the centring took away, to be added to b.
         """
         if w is not None:
-            w, coef = factor * w, factor * beta
+            w, coef = factor * w, times(factor, beta)
             return Plane(coef, w, 0.0 if self.origin is None else -float(self.origin @ w))
         projector = self._treated.projector
-        coef = factor * (beta if projector is None else projector @ beta)
+        coef = times(factor, beta if projector is None else projector @ beta)
         if self._treated.with_ones:
             return Plane(coef, None, float(coef.sum()))
         if self.centred is not self.gram:
