@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays import as_positive, shown
+from qpsvm.arrays import FloatArray, as_positive, shown
 from qpsvm.backends.base import Backend, Compiled, Limits
 from qpsvm.errors import (
     InaccurateWarning,
@@ -28,6 +29,8 @@ from qpsvm.result import Status, SVMResult
 
 #: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
+#: For people: what can begin at a given point.
+WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
 #: Rows up to which the exact interior point method on the dense dual is the first choice.
 DENSE_ROWS = 4000
 
@@ -69,6 +72,7 @@ def solve(
     verbose: bool = False,
     time_limit: float | None = None,
     max_iter: int | None = None,
+    start: SVMResult | ArrayLike | None = None,
     **options: Any,
 ) -> SVMResult:
     """Solve a support vector machine and certify the answer.
@@ -93,6 +97,9 @@ def solve(
         Seconds in the solver.
     max_iter : int, optional
         Iterations of the solver.
+    start : SVMResult, or array_like of shape (n,), optional
+        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α. It changes the
+        time and not the answer; backends that the library chooses itself use it where they can.
     **options
         The solver's own settings, by their own names.
 
@@ -123,7 +130,7 @@ def solve(
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         if np.ndim(flag):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
-    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options)
+    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, start)
     best: SVMResult | None = None
     refused: UnsupportedError | None = None
     for chosen, wanted in _choices(problem, backend, form, request):
@@ -152,11 +159,16 @@ class Request:
     time_limit: float | None
     max_iter: int | None
     options: dict[str, Any]
+    start: SVMResult | ArrayLike | None
 
     def limits(self, backend: Backend, tol: float | None = None, spent: float = 0.0) -> Limits:
         """What to ask a backend for; one that can tighten starts at its own tolerances."""
         remaining = None if self.time_limit is None else max(self.time_limit - spent, 1e-9)
         return Limits(tol if backend.tightens else self.tol, self.max_iter, remaining, self.verbose)
+
+    def begins(self, backend: Backend, form: Form) -> bool:
+        """Whether there is a start that this backend can use."""
+        return self.start is not None and backend.starts and form == "dual"
 
     def spent(self, result: SVMResult) -> bool:
         """Whether the user's limits leave no room for another try."""
@@ -174,12 +186,16 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
         print(f"qpsvm: {problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables")
     best: SVMResult | None = None
     solve_time, iterations = 0.0, 0
+    point: FloatArray | None = None
+    if request.start is not None and request.begins(backend, form):
+        point = scaled.scale(problem.start(request.start))
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, solve_time)
         answer = compiled.solve(
             tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-            **request.options,
+            start=point, **request.options,
         )
+        point = None  # a solver that is asked again goes on from where it is
         solve_time += answer.solve_time
         iterations += answer.iterations or 0
         answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
@@ -216,12 +232,16 @@ def _choices(
     """
     if form is not None:
         check_form(form)
+    named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
     found = False
-    for name in _auto(problem) if isinstance(backend, str) and backend == "auto" else [backend]:
+    for name in [backend] if named else _auto(problem):
         chosen = backends.get(name)
-        wanted = form or chosen.preferred_form(problem.space.is_linear)
+        preferred = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
+        wanted = form or preferred
         reason = chosen.refuse(wanted)
+        if named and request.start is not None and not request.begins(chosen, wanted):
+            reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {WITH_START} can"
         try:
             if reason:
                 raise UnsupportedError(reason)

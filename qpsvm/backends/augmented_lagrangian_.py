@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
+from qpsvm.certificate import hinge_intercepts, middle
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
 from qpsvm.qp import QP
@@ -24,6 +26,7 @@ class AugmentedLagrangianBackend(Backend):
     name = "augmented_lagrangian"
     package = "qpsvm"
     module = "qpsvm.solvers.linear"
+    starts = True
     takes = "dual of a linear C-SVM or primal hinge problem, any n; fast"
 
     def options(self) -> frozenset[str]:
@@ -60,7 +63,8 @@ class AugmentedLagrangianCompiled(Compiled):
 
         data, settings = self.data, own_settings(limits, options)
         answer = solve_linear(
-            data.X, data.y, data.C, intercept=data.intercept, tol=limits.tol or DEFAULT_TOLERANCE, **settings
+            data.X, data.y, data.C, intercept=data.intercept, tol=limits.tol or DEFAULT_TOLERANCE,
+            start=self._start(limits.start), **settings,
         )
         status, raw = stopped(answer.reason)
         solver = Solver(self.backend.name, built_in_version(), raw)
@@ -69,3 +73,12 @@ class AugmentedLagrangianCompiled(Compiled):
         v = answer.w * (self._problem.target / self._problem.unit)
         x, balance = self._problem.x(answer.alpha), self._problem.balance(answer.b)
         return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations, v=v)
+
+    def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
+        """w, b and α at a point of the QP: b is the best one for w."""
+        if x is None:
+            return None
+        X, y, C = self.data.X, self.data.y, self.data.C
+        alpha = np.clip(self._problem.alpha(x), 0.0, C)
+        w = X.T @ (alpha * y)
+        return w, middle(*hinge_intercepts(X @ w, y, C)) if self.data.intercept else 0.0, alpha

@@ -16,9 +16,11 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from qpsvm.arrays import as_positive, shown
+from qpsvm.arrays import FloatArray, as_positive, as_real_vector, shown
 from qpsvm.errors import (
+    DataError,
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
@@ -42,12 +44,15 @@ class Limits:
     time_limit : float or None
         Seconds.
     verbose : bool
+    start : ndarray, shape (n,), or None
+        A point of the QP to begin at.
     """
 
     tol: float | None = None
     max_iter: int | None = None
     time_limit: float | None = None
     verbose: bool = False
+    start: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.tol is not None:
@@ -156,6 +161,7 @@ class Compiled(ABC):
         max_iter: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
+        start: ArrayLike | None = None,
         **options: Any,
     ) -> QPSolution:
         """Call the solver.
@@ -169,6 +175,8 @@ class Compiled(ABC):
             Seconds.
         verbose : bool
             Let the solver print.
+        start : array_like, shape (n,), optional
+            A point to begin at, in the units of the QP compiled; it need not be feasible.
         **options
             The solver's own settings, by their own names.
 
@@ -182,9 +190,12 @@ class Compiled(ABC):
         UnknownOptionError
             A setting that the solver does not have.
         UnsupportedError
-            A limit that the solver cannot keep.
+            A limit that the solver cannot keep, or a start that it has no use for.
+        DataError
+            A start of another shape, or not finite.
         """
-        limits = Limits(tol, max_iter, time_limit, bool(verbose))
+        point = None if start is None else finite_point(start, "start", self.qp.n)
+        limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
         self.backend.check(limits, options)
         start = time.perf_counter()
         try:
@@ -221,6 +232,8 @@ class Backend(ABC):
         Whether solving again at a smaller `tol` starts from the last point and is worth trying.
     study : bool
         Whether it is a textbook method, there to be measured.
+    starts : bool
+        Whether it can begin at a point that it is given.
     """
 
     name: str
@@ -230,6 +243,7 @@ class Backend(ABC):
     takes: str
     tightens: bool = False
     study: bool = False
+    starts: bool = False
 
     @abstractmethod
     def compile(self, qp: QP) -> Compiled:
@@ -285,11 +299,29 @@ class Backend(ABC):
                 raise UnsupportedError(
                     f"{self.name} cannot keep {name}; backends that can: osqp, cvxpy, dual_ascent, subgradient, slsqp"
                 )
+        if limits.start is not None and not self.starts:
+            raise UnsupportedError(f"{self.name} cannot begin at a given point; osqp and dual_ascent can")
         refuse_unknown(self.name, options, self.options())
 
 
+def finite_point(values: ArrayLike, name: str, n: int) -> FloatArray:
+    """Check a vector of n finite numbers.
+
+    Raises
+    ------
+    DataTypeError, DataError
+        Not real numbers, another shape, or not finite.
+    """
+    point = as_real_vector(values, name)
+    if point.shape != (n,) or not np.isfinite(point).all():
+        raise DataError(f"{name} must be {n} finite numbers, got shape {point.shape}")
+    return point
+
+
 #: What every backend is asked in the same words: offered when an option is misspelt.
-COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "polish", "check", "backend", "form"})
+COMMON_OPTIONS = frozenset(
+    {"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"}
+)
 
 
 def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:

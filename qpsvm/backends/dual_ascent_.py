@@ -20,6 +20,7 @@ class DualAscentBackend(Backend):
     package = "qpsvm"
     module = "qpsvm.solvers.dual_ascent"
     study = True
+    starts = True
     takes = "dual forms: a box and at most two equality rows; a textbook method, for study"
 
     def options(self) -> frozenset[str]:
@@ -49,7 +50,7 @@ class DualAscentCompiled(Compiled):
         settings = own_settings(limits, options)
         if limits.tol is not None:
             settings["tol"] = limits.tol
-        answer = projected_gradient(*self.data, **settings)
+        answer = projected_gradient(*self.data, x0=limits.start, **settings)
         status, raw = stopped(answer.trace.reason)
         solver = Solver("dual_ascent", built_in_version(), raw)
         if not np.isfinite(answer.x).all():

@@ -27,6 +27,7 @@ class KernelNewtonBackend(Backend):
     name = "kernel_newton"
     package = "qpsvm"
     module = "qpsvm.solvers.kernel_portfolio"
+    starts = True
     takes = "dual of a kernel C-SVM or primal hinge problem with a free intercept; fast"
 
     def options(self) -> frozenset[str]:
@@ -82,7 +83,8 @@ class KernelNewtonCompiled(Compiled):
         data, problem = self.data, self._problem
         answer = solve_kernel(
             data.kernel, data.X, data.y, data.C, gram=data.gram, tol=limits.tol or DEFAULT_TOLERANCE,
-            max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose, **options,
+            max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
+            start=None if limits.start is None else problem.alpha(limits.start), **options,
         )
         status, raw = stopped(answer.reason)
         solver = Solver(self.backend.name, built_in_version(), f"{raw} ({answer.engine})")

@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.kkt import gradient
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
@@ -46,6 +47,7 @@ class OsqpBackend(Backend):
     module = "osqp"
     takes = "any QP; sparse matrices, low-rank P lifted"
     tightens = True
+    starts = True
 
     def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
         """The primal for a linear kernel, where it certifies best."""
@@ -87,6 +89,11 @@ def _data(qp: QP) -> SolverData:
         l=np.concatenate([*low, lb[bounded]]),
         u=np.concatenate([*high, ub[bounded]]),
     )
+
+
+def _dense(matrix: Matrix) -> FloatArray:
+    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
+    return dense
 
 
 def _bounded(qp: QP) -> IntArray:
@@ -139,7 +146,28 @@ class OsqpCompiled(Compiled):
             self._options = dict(options)
         else:
             self._solver.update_settings(**settings)
+        if limits.start is not None:
+            self._solver.warm_start(*self._begin(limits.start))
         return self._mapped(self._solver.solve(raise_error=False))
+
+    def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A start x (n,) and multipliers that fit it, over OSQP's variables and rows; G's are left at 0.
+
+        Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
+        Lifted, x is followed by v = Zᵀx, which is its own multiplier.
+        """
+        qp = self.qp
+        lb, ub = qp.bounds
+        y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
+        inside = np.flatnonzero((x > lb) & (x < ub))
+        if qp.A is not None and len(inside):
+            y = np.asarray(np.linalg.lstsq(_dense(qp.A)[:, inside].T, -gradient(qp, x, y, z)[inside])[0])
+        box = -gradient(qp, x, y, z)[_bounded(qp)]
+        factor = qp.P.factor() if self.lifted else None
+        if factor is None:
+            return x, np.concatenate([z, y, box])
+        v = factor[0].T @ x
+        return np.concatenate([x, v]), np.concatenate([z, y, v, box])
 
     def _mapped(self, answer: Any) -> QPSolution:
         status = STATUS[int(answer.info.status_val)]

@@ -41,6 +41,10 @@ class RecognisedCSVM:
         """The QP's variables from α (n,)."""
         return times(self.target / (self.unit * self.unit), alpha)
 
+    def alpha(self, x: FloatArray) -> FloatArray:
+        """α (n,) from the QP's variables."""
+        return times(self.unit * self.unit / self.target, x)
+
     def balance(self, b: float) -> FloatArray:
         """The multiplier of the balance row, (1,) or (0,)."""
         return np.array([b * self.target / self.row]) if self.row else np.zeros(0)

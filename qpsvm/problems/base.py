@@ -31,6 +31,7 @@ from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.model import Model
 from qpsvm.operators import Operator
 from qpsvm.polish import FINISHED, GOOD, MANY_ROWS, DualSystem, polish
+from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.scaled import ScaledQP
 from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
 from qpsvm.qp import QP
@@ -96,10 +97,10 @@ class Problem(ABC):
     @property
     def labels(self) -> FloatArray:
         """−1/+1 of the rows that take part."""
-        return self._taking_part(self.y)
+        return self.taking_part(self.y)
 
-    def _taking_part(self, vector: FloatArray) -> FloatArray:
-        """The entries of a vector (n,) that belong to the rows that take part; the vector itself where all do."""
+    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (n,) over the caller's rows that take part; the vector itself where all do."""
         return vector if self.takes_all else vector[self.rows]
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -171,15 +172,48 @@ class Problem(ABC):
         DataError
             Another shape, or values that are not finite.
         """
-        a = as_real_vector(alpha, "alpha")
-        if a.shape != (self.n,) or not np.isfinite(a).all():
-            raise DataError(f"alpha must be {self.n} finite numbers, got shape {a.shape}")
+        a = self._as_alpha(alpha, "alpha")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
             width = (self.X.shape[1],) if self.space.is_linear else None
             if explicit.shape != width or not np.isfinite(explicit).all():
                 raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
-        return self._certify(self._taking_part(a), explicit)
+        return self._certify(self.taking_part(a), explicit)
+
+    def start(self, start: SVMResult | ArrayLike) -> FloatArray:
+        """An α to begin at: from the result of a neighbouring problem, or given.
+
+        Parameters
+        ----------
+        start : SVMResult, or array_like of shape (n,)
+            A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
+            over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
+
+        Returns
+        -------
+        ndarray, shape (rows that take part,)
+            Feasible.
+
+        Raises
+        ------
+        DataError
+            Another shape or other features, or values that are not finite.
+        """
+        if isinstance(start, SVMResult):
+            guess = neighbouring_alpha(self, start)
+        else:
+            guess = self.taking_part(self._as_alpha(start, "start"))
+        return self._certify(guess, enough=np.inf).alpha
+
+    def in_own_units(self, alpha: FloatArray) -> FloatArray:
+        """α (n,) of a problem with margin level 1 in the units of this variant's α."""
+        return alpha
+
+    def _as_alpha(self, values: ArrayLike, name: str) -> FloatArray:
+        a = as_real_vector(values, name)
+        if a.shape != (self.n,) or not np.isfinite(a).all():
+            raise DataError(f"{name} must be {self.n} finite numbers, got shape {a.shape}")
+        return a
 
     def interpret(
         self,

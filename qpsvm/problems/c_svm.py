@@ -88,7 +88,7 @@ class CSVM(Problem):
     @cached_property
     def upper(self) -> FloatArray:
         """C_i = C · s_i of the rows that take part."""
-        return times(self._taking_part(self.sample_weight), self._taking_part(self.C))
+        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
 
     @property
     def title(self) -> str:

@@ -107,7 +107,7 @@ class NuSVM(Problem):
     @cached_property
     def upper(self) -> FloatArray:
         """a_i = s_i/Σs of the rows that take part."""
-        s = self._taking_part(self.sample_weight)
+        s = self.taking_part(self.sample_weight)
         return times(1.0 / float(s.sum()), s)
 
     @property
@@ -212,6 +212,10 @@ class NuSVM(Problem):
                 rho, b, terms, loss = averaged
                 interval = (min(interval[0], b), max(interval[1], b))
         return b, interval, rho, terms, loss
+
+    def in_own_units(self, alpha: FloatArray) -> FloatArray:
+        """Scaled to Σα = ν, (NUSVM.5)."""
+        return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _dual_system(self) -> DualSystem:
         y = self.labels

@@ -78,7 +78,7 @@ class PrimalHinge(Problem):
     @cached_property
     def shares(self) -> FloatArray:
         """s_i/Σs of the rows that take part."""
-        s = self._taking_part(self.sample_weight)
+        s = self.taking_part(self.sample_weight)
         return times(1.0 / float(s.sum()), s)
 
     @cached_property

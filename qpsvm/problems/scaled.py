@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.arrays import times
+from qpsvm.arrays import FloatArray, times
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution
 
@@ -31,6 +31,10 @@ class ScaledQP:
     variables: Mapping[str, float]
     rows: Mapping[str, float]
     objective: float
+
+    def scale(self, x: FloatArray) -> FloatArray:
+        """A point of `original`, one block of variables, in the units of `qp`: (n,)."""
+        return x / self.original.scales(self.variables, self.rows)[0]
 
     def unscale(self, solution: QPSolution) -> QPSolution:
         """The solution in the units of `original`.
