@@ -27,6 +27,7 @@ from scipy.linalg import lapack, lstsq
 
 from qpsvm.arrays import FloatArray
 from qpsvm.certificate import Certificate
+from qpsvm.interrupts import noted
 from qpsvm.operators import Operator
 
 #: Rounds of (POL.1) for each step length; the split settles in about three.
@@ -140,7 +141,7 @@ def _active_set_rounds(
 ) -> Certificate:
     point, seen = start, set[bytes]()
     for _ in range(rounds):
-        if not np.isfinite(point.yf).all():
+        if noted() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * (point.yf - point.rho)
         split = np.where(predicted <= 0, 0, np.where(predicted >= system.upper, 2, 1)).astype(np.int8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
+from qpsvm.interrupts import held
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
@@ -29,6 +31,8 @@ from qpsvm.result import Status, SVMResult
 
 #: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
+#: Ends that leave no room for another try.
+STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 #: For people: what can begin at a given point.
 WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
 #: Rows up to which the exact interior point method on the dense dual is the first choice.
@@ -122,6 +126,11 @@ def solve(
     -----
     InaccurateWarning
         The certified gap is above `tol` (`check=True`).
+
+    Notes
+    -----
+    Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
+    second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
@@ -173,7 +182,7 @@ class Request:
     def spent(self, result: SVMResult) -> bool:
         """Whether the user's limits leave no room for another try."""
         limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
-        return limited or result.status is Status.TIME_LIMIT
+        return limited or result.status in STOPPED_BY_USER
 
 
 def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -> SVMResult:
@@ -191,24 +200,26 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
         point = scaled.scale(problem.start(request.start))
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, solve_time)
-        answer = compiled.solve(
-            tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-            start=point, **request.options,
-        )
-        point = None  # a solver that is asked again goes on from where it is
-        solve_time += answer.solve_time
-        iterations += answer.iterations or 0
-        answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
-        result = problem.interpret(
-            answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name, build_time=build_time
-        )
+        with held() if backend.polls else nullcontext():
+            answer = compiled.solve(
+                tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
+                start=point, **request.options,
+            )
+            point = None  # a solver that is asked again goes on from where it is
+            solve_time += answer.solve_time
+            iterations += answer.iterations or 0
+            answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
+            result = problem.interpret(
+                answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
+                build_time=build_time,
+            )
         if request.verbose:
             print(f"qpsvm: {result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}")
         if best is not None and best.gap < result.gap:
             best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
         else:
             best = result
-        if best.status is Status.OPTIMAL or best.error or answer.status is Status.TIME_LIMIT:
+        if best.status is Status.OPTIMAL or best.error or answer.status in STOPPED_BY_USER:
             break
     assert best is not None  # the ladder has at least one step
     return best

@@ -13,6 +13,7 @@ from qpsvm.solvers import working_set
 from qpsvm.solvers.hinge_problem import balanced
 from qpsvm.solvers.line_search import SLOPE_SHARE, Slope, find_step
 from qpsvm.solvers.linear import solve_linear
+from qpsvm.solvers.linear_wide import reduced
 from qpsvm.solvers.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.row_blocks import DenseRows, SparseRows, as_rows
 
@@ -222,6 +223,62 @@ def test_a_start_at_the_solution_is_kept():
     assert certified_gap(X, y, 1.3, "free", near) <= CERTIFIED
 
 
+@pytest.mark.parametrize("shape", [(3000, 8), (30_000, 8), (40, 200)])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_a_start_from_a_neighbouring_penalty_saves_steps(shape, intercept):
+    X, y = blobs(*shape)
+    old = solve_linear(X, y, 1.0, intercept=intercept)
+    for factor in (0.5, 1.2, 3.0):
+        cold = solve_linear(X, y, factor, intercept=intercept)
+        alpha = old.alpha * (factor if (old.alpha == 1.0).any() else 1.0)
+        warm = solve_linear(X, y, factor, intercept=intercept, start=(old.w, old.b, alpha))
+        assert warm.reason == "converged"
+        assert certified_gap(X, y, factor, intercept, warm) <= CERTIFIED
+        assert warm.iterations < cold.iterations
+
+
+@pytest.mark.parametrize("size", [21_000, 300])
+def test_any_start_will_do(size):
+    X, y = blobs(size, 4)
+    random = np.random.default_rng(0)
+    for scale in (0.0, 1.0, 1e6):
+        start = (scale * random.standard_normal(4), scale, scale * random.standard_normal(size))
+        solution = solve_linear(X, y, 1.0, start=start)
+        assert certified_gap(X, y, 1.0, "free", solution) <= CERTIFIED
+
+
+def test_fewer_rows_are_a_start():
+    X, y = blobs(3000, 6)
+    part = solve_linear(X[:2900], y[:2900], 1.0)
+    whole = solve_linear(X, y, 1.0, start=(part.w, part.b, np.append(part.alpha, np.zeros(100))))
+    assert certified_gap(X, y, 1.0, "free", whole) <= CERTIFIED
+    assert whole.iterations < solve_linear(X, y, 1.0).iterations
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
+    X, y = blobs(60, 400)
+    X = X * 10.0 ** np.linspace(-2, 2, 400) + offset * (intercept == "free")
+    assert reduced(X, True) is not None
+    short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
+    monkeypatch.setattr("qpsvm.solvers.linear_wide.MOST_ROWS", 0)
+    assert reduced(X, True) is None
+    full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
+    np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())
+    np.testing.assert_allclose(X @ short.w + short.b, short.decision, atol=1e-6)
+    assert certified_gap(X, y, 1.0, intercept, short) <= CERTIFIED
+
+
+@pytest.mark.parametrize("shape", [(50, 3), (30_000, 5), (20, 100)])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_decision_is_that_of_the_plane(shape, C):
+    X, y = blobs(*shape)
+    for data in (X, sp.csr_array(X)):
+        solution = solve_linear(data, y, C)
+        np.testing.assert_allclose(solution.decision, X @ solution.w + solution.b, atol=1e-8)
+
+
 def test_numbers_that_are_not_finite_end_the_run():
     X, y = blobs(50, 3)
     X[0, 0] = np.nan
@@ -262,6 +319,15 @@ def test_rows_are_products_with_z(kind, unit):
     np.testing.assert_allclose(rows.gram(J), Z[J].T @ Z[J], atol=1e-12)
     np.testing.assert_allclose(rows.kernel(J, L), Z[J] @ Z[L].T, atol=1e-12)
     np.testing.assert_allclose(rows.select(J).margins(Z[3]), Z[J] @ Z[3], atol=1e-12)
+    seen = np.empty(30)
+
+    def visit(block, m):
+        seen[block] = m
+        return a[block].copy()
+
+    np.testing.assert_allclose(rows.scan(Z[3], visit), Z.T @ a, atol=1e-12)
+    np.testing.assert_allclose(seen, Z @ Z[3], atol=1e-12)
+    assert not rows.scan(Z[3], lambda _block, _m: None).any()
     np.testing.assert_allclose(rows.column_squares(), (Z * Z).sum(axis=0), atol=1e-10)
 
 

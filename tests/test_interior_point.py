@@ -15,6 +15,7 @@ from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm.qp import QP
 from qpsvm.solvers.interior_point import InteriorPoint, mehrotra
 from qpsvm.solvers.interior_point_columns import SparseColumns, as_columns, row_pairs
+from qpsvm.solvers.interior_point_iterate import Iterate
 from qpsvm.solvers.interior_point_rows import soft_rows
 from qpsvm.solvers.interior_point_systems import Cholesky
 
@@ -168,7 +169,10 @@ def test_limits_and_refusals(capsys):
     assert solved(qp, time_limit=0.0).reason == "time_limit"
     assert capsys.readouterr().out == ""
     lines = solved(qp, verbose=True).iterations + 1
-    assert capsys.readouterr().out.count("\n") == lines
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == lines
+    assert all(word in printed for word in ("objective", "gap", "primal", "dual", "step", " s\n"))
+    assert "inf" not in printed
     with pytest.raises(qpsvm.errors.ParameterError, match="max_iter"):
         solved(qp, max_iter=0)
     with pytest.raises(qpsvm.errors.ParameterError, match="entry 1"):
@@ -182,13 +186,87 @@ def test_sparse_products_are_those_of_the_dense_matrix():
     B = np.hstack([Z.toarray(), A.T])
     columns = as_columns(Z, A, np.zeros((2, 200)))
     assert isinstance(columns, SparseColumns)
-    M, Ba, Bc = columns.normal(D, D, A[0])
+    M, Bx, BDrho = columns.normal(D, D, A[0])
     assert np.allclose(M, B.T @ (D[:, None] * B))
-    assert np.allclose(Ba, B.T @ D)
-    assert np.allclose(Bc, B.T @ A[0])
+    assert np.allclose(Bx, B.T @ D)
+    assert np.allclose(BDrho, B.T @ (D * A[0]))
     u = rng.standard_normal(202)
     assert np.allclose(columns.times(u), B @ u)
     assert row_pairs(sp.csr_array((4, 3))).shape == (6, 4)
+
+
+def test_rows_left_out_of_the_newton_matrix():
+    rng = np.random.default_rng(0)
+    Z, A = rng.standard_normal((3000, 60)), rng.standard_normal((1, 3000))
+    B = np.hstack([Z, A.T])
+    D = 10.0 ** rng.uniform(-9, 2, 3000)
+    x, rho = rng.standard_normal((2, 3000))
+    columns = as_columns(Z, A, np.zeros((1, 60)))
+    whole, Bx, BDrho = columns.normal(D, x, rho)
+    assert columns.exact
+    assert np.allclose(whole, B.T @ (D[:, None] * B))
+    spared, *products = columns.normal(D, x, rho, spare=0.25)
+    assert not columns.exact
+    assert np.abs(np.linalg.eigvalsh((whole - spared)[:60, :60])).max() <= 0.25
+    assert np.allclose(spared[60:], whole[60:], rtol=1e-12, atol=0)  # the equality row keeps all
+    assert np.allclose(products, [Bx, BDrho])
+
+
+def test_sparse_products_beside_dense_chunks():
+    rng = np.random.default_rng(0)
+    Z = sp.random_array((9000, 60), density=0.15, rng=rng, format="csr")
+    A, D = rng.standard_normal((1, 9000)), rng.random(9000)
+    B = np.hstack([Z.toarray(), A.T])
+    columns = as_columns(Z, A, np.zeros((1, 60)))
+    assert isinstance(columns, SparseColumns)
+    M, Bx, BDrho = columns.normal(D, D, A[0])
+    assert np.allclose(M, B.T @ (D[:, None] * B))
+    assert np.allclose([Bx, BDrho], [B.T @ D, B.T @ (D * A[0])])
+
+
+@pytest.mark.parametrize("kind", ["box", "fixed"])
+def test_more_columns_than_rows(kind):
+    rng = np.random.default_rng(0)
+    n = 300
+    lb, ub = -rng.random(n), rng.random(n)
+    A = rng.standard_normal((1, n))
+    if kind == "fixed":
+        lb[:20] = ub[:20] = 0.1
+    Z = rng.standard_normal((n, 500)) + 3.0
+    qp = QP(LowRank(Z), rng.standard_normal(n) * 50, A=A, b=A @ np.clip(np.full(n, 0.1), lb, ub), lb=lb, ub=ub)
+    found = solved(qp, tol=1e-7)
+    assert_optimal(qp, found, 1e-5)
+    assert found.v == pytest.approx(Z.T @ found.x, abs=1e-5 * np.abs(found.v).max())
+
+
+def test_an_objective_that_is_small_beside_what_C_allows():
+    X, y = samples(60, 3, gap=2.0)
+    assert qpsvm.solve(qpsvm.CSVM(1e7 * X, y, 1e6), backend="interior_point", polish=False).gap <= 1e-6
+
+
+def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+    X, y = samples(200, 4)
+    problem = qpsvm.CSVM(X, y, 1.0)
+    for form in ("dual", "primal"):
+        compiled = qpsvm.compile(problem.qp(form), "interior_point")
+        whole = compiled.solve().x
+        with monkeypatch.context() as patch:
+            patch.setattr(Iterate, "factor", interrupted_at(4, Iterate.factor))
+            with pytest.raises(KeyboardInterrupt):
+                compiled.solve()
+        assert (compiled.solve().x == whole).all()
+
+
+def interrupted_at(count: int, method):
+    calls = []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == count:
+            raise KeyboardInterrupt
+        method(self)
+
+    return interrupted
 
 
 def test_cholesky_of_a_singular_matrix():

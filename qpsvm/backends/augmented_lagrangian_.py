@@ -27,6 +27,7 @@ class AugmentedLagrangianBackend(Backend):
     package = "qpsvm"
     module = "qpsvm.solvers.linear"
     starts = True
+    polls = True
     takes = "dual of a linear C-SVM or primal hinge problem, any n; fast"
 
     def options(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ import importlib.metadata
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
+from qpsvm.interrupts import held
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status
 
@@ -76,6 +78,7 @@ STOPPED = {
     "converged": Status.OPTIMAL,
     "iteration_limit": Status.ITERATION_LIMIT,
     "time_limit": Status.TIME_LIMIT,
+    "interrupted": Status.INTERRUPTED,
     "numerical_error": Status.NUMERICAL_ERROR,
     "infeasible": Status.INFEASIBLE,
 }
@@ -197,16 +200,17 @@ class Compiled(ABC):
         point = None if start is None else finite_point(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
         self.backend.check(limits, options)
-        start = time.perf_counter()
+        began = time.perf_counter()
         try:
-            solution = self._run(limits, options)
+            with held() if self.backend.polls else nullcontext():
+                solution = self._run(limits, options)
         except REFUSALS as error:
             if not options:
                 raise
             settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
-        return replace(solution, solve_time=time.perf_counter() - start)
+        return replace(solution, solve_time=time.perf_counter() - began)
 
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
@@ -234,6 +238,8 @@ class Backend(ABC):
         Whether it is a textbook method, there to be measured.
     starts : bool
         Whether it can begin at a point that it is given.
+    polls : bool
+        Whether it looks for the interrupt key itself, and ends with its best point.
     """
 
     name: str
@@ -244,6 +250,7 @@ class Backend(ABC):
     tightens: bool = False
     study: bool = False
     starts: bool = False
+    polls: bool = False
 
     @abstractmethod
     def compile(self, qp: QP) -> Compiled:

@@ -21,6 +21,7 @@ class DualAscentBackend(Backend):
     module = "qpsvm.solvers.dual_ascent"
     study = True
     starts = True
+    polls = True
     takes = "dual forms: a box and at most two equality rows; a textbook method, for study"
 
     def options(self) -> frozenset[str]:

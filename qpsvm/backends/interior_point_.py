@@ -28,6 +28,7 @@ class InteriorPointBackend(Backend):
     name = "interior_point"
     package = "qpsvm"
     module = "qpsvm.solvers.interior_point"
+    polls = True
     takes = "the dual and the primal of every variant; low rank, box and slacks are used"
 
     def options(self) -> frozenset[str]:

@@ -28,6 +28,7 @@ class KernelNewtonBackend(Backend):
     package = "qpsvm"
     module = "qpsvm.solvers.kernel_portfolio"
     starts = True
+    polls = True
     takes = "dual of a kernel C-SVM or primal hinge problem with a free intercept; fast"
 
     def options(self) -> frozenset[str]:

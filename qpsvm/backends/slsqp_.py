@@ -25,6 +25,7 @@ class SlsqpBackend(Backend):
     package = "scipy"
     module = "scipy.optimize"
     study = True
+    polls = True
     takes = f"any QP of at most {MOST_VARIABLES} variables, dense; a general method, for study"
 
     def options(self) -> frozenset[str]:

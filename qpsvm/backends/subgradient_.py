@@ -22,6 +22,7 @@ class SubgradientBackend(Backend):
     package = "qpsvm"
     module = "qpsvm.solvers.subgradient"
     study = True
+    polls = True
     takes = "primal forms with slacks xi (not the hard margin); a textbook method, for study"
 
     def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:

@@ -38,6 +38,8 @@ from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
+#: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
+CLEAR, NOTHING = 1e-6, 1e-9
 
 
 class Problem(ABC):
@@ -324,15 +326,21 @@ class Problem(ABC):
         )
 
     def _split(self, certificate: Certificate) -> NDArray[np.int8]:
-        """0 zero, 1 free, 2 bound: by comparing α, times K_ii, with the slack y f − ρ, not by a cut like 1e-5."""
+        """0 zero, 1 free, 2 bound: by comparing α with the slack y f − ρ, not by a cut like 1e-5.
+
+        α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and
+        α nothing beside C; and as C the other way round.
+        """
         kind = np.zeros(len(certificate.alpha), dtype=np.int8)
         support = certificate.alpha > 0
         kind[support & (certificate.alpha >= self.upper)] = 2
         inside = np.flatnonzero(support & (certificate.alpha < self.upper))
-        alpha, room = certificate.alpha[inside], self.upper[inside] - certificate.alpha[inside]
+        alpha, upper = certificate.alpha[inside], self.upper[inside]
         curvature = np.maximum(self.space.curvature(inside), 1e-12 * self.space.scale)
-        slack = (certificate.yf[inside] - certificate.rho) / curvature
-        kind[inside] = np.where(alpha <= slack, 0, np.where(room <= -slack, 2, 1))
+        slack = certificate.yf[inside] - certificate.rho
+        nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & np.isfinite(upper), NOTHING * upper, 0.0)
+        slack *= np.maximum(1.0 / curvature, nothing)
+        kind[inside] = np.where(alpha <= slack, 0, np.where(upper - alpha <= -slack, 2, 1))
         return kind
 
     def _model(self, certificate: Certificate) -> Model:

@@ -2,22 +2,28 @@
 
 Derivation
 ----------
-Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit; f(x) = ⟨w, φ(x)⟩ + b.
+f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit.
 
-    (CSVM.1)  primal:  minimise ½‖w‖² + Σ C_i ξ_i  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
-    (CSVM.2)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
-    (CSVM.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
-    (CSVM.4)  ∂L/∂b = 0:  yᵀα = 0
-    (CSVM.5)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i, so that 0 ≤ α_i ≤ C_i
-    (CSVM.6)  dual, by putting (CSVM.3) to (CSVM.5) into L:
-              minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  0 ≤ α_i ≤ C_i,  with Q_ij = y_i y_j K(x_i, x_j)
-    (CSVM.7)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0, hence three kinds:
-              α_i = 0 and y_i f ≥ 1: peripheral;  0 < α_i < C_i and y_i f = 1: on the margin;  α_i = C_i and y_i f ≤ 1
-    (CSVM.8)  b = mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples on the margin; the multiplier of yᵀα = 0
+    (CSVM.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that a small ‖w‖ is a wide margin
+    (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (CSVM.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (CSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (CSVM.5)  ∂L/∂b = 0:  yᵀα = 0
+    (CSVM.6)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
+    (CSVM.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
+    (CSVM.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0
+    (CSVM.9)  substitution of (CSVM.4) to (CSVM.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  0 ≤ α_i ≤ C_i,  with Q_ij = y_i y_j K(x_i, x_j)
+    (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
+               the multiplier of yᵀα = 0
+    (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1, on the margin;
+               α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
+    (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
 
 Implementation
 --------------
-`_primal` is (CSVM.1), `_dual` is (CSVM.6); `_certify` measures (CSVM.7) sample by sample, see `certificate`.
+`_primal` is (CSVM.2), `_dual` is (CSVM.10); `_certify` measures (CSVM.8) sample by sample, see `certificate`.
 """
 
 from __future__ import annotations
@@ -100,23 +106,23 @@ class CSVM(Problem):
     def _dual(self, Q: Operator) -> QP:
         n = len(self.labels)
         A, b, balance = balance_group(self.labels)
-        return QP(  # (CSVM.6)
+        return QP(  # (CSVM.10)
             P=Q, q=repeated(-1.0, n), A=A, b=b, lb=repeated(0.0, n), ub=self.upper,
             variables={"alpha": slice(0, n)}, constraints=balance,
-            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (CSVM.6)",
+            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (CSVM.10)",
         )
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        return QP(  # (CSVM.1)
+        return QP(  # (CSVM.2)
             P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
             q=np.concatenate([np.zeros(r + 1), self.upper]),
             G=margin_rows(Z, y, [-y[:, None], -sp.eye_array(n)]), h=-np.ones(n),
             lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
             variables={"w": slice(0, r), "b": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i"),
-            formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.1)",
+            formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
@@ -126,10 +132,10 @@ class CSVM(Problem):
         return {"w": float(np.sqrt(s))}, {}, 1.0 / s
 
     def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers  # (CSVM.2): α is the multiplier of the margin rows
+        return multipliers  # (CSVM.3): α is the multiplier of the margin rows
 
     def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v  # (CSVM.3): v = Zᵀα with z_i = y_i x_i
+        return v  # (CSVM.4): v = Zᵀα with z_i = y_i x_i
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough)

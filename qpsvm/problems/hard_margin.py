@@ -2,16 +2,23 @@
 
 Derivation
 ----------
-The distance between the hyperplanes f = −1 and f = +1, f(x) = ⟨w, φ(x)⟩ + b, is 2/‖w‖.
+f(x) = ⟨w, φ(x)⟩ + b.
 
-    (HARD.1)  primal:  minimise ½‖w‖²  over w, b  subject to  y_i f(x_i) ≥ 1
-    (HARD.2)  Lagrangian:  L = ½‖w‖² − Σ α_i (y_i f(x_i) − 1),  α ≥ 0
-    (HARD.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
-    (HARD.4)  ∂L/∂b = 0:  yᵀα = 0
-    (HARD.5)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  α ≥ 0,  with Q_ij = y_i y_j K(x_i, x_j)
-    (HARD.6)  complementary slackness:  α_i (y_i f(x_i) − 1) = 0
-    (HARD.7)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
-              P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
+    (HARD.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that the smallest ‖w‖ is the widest margin
+    (HARD.2)  primal:  minimise ½‖w‖²  over w, b  subject to  y_i f(x_i) ≥ 1
+    (HARD.3)  Lagrangian:  L = ½‖w‖² − Σ α_i (y_i f(x_i) − 1),  α ≥ 0
+    (HARD.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (HARD.5)  ∂L/∂b = 0:  yᵀα = 0
+    (HARD.6)  dual feasibility:  α_i ≥ 0
+    (HARD.7)  complementary slackness:  α_i (y_i f(x_i) − 1) = 0
+    (HARD.8)  substitution of (HARD.4) and (HARD.5):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+    (HARD.9)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  α ≥ 0,  with Q_ij = y_i y_j K(x_i, x_j)
+    (HARD.10)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (HARD.11)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with α_i > 0
+    (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1, on the margin
+    (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
+    (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
+               P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
 
 δ > 0 proves that the classes can be separated. Otherwise a linear program decides, see `separability`.
 """
@@ -80,21 +87,21 @@ class HardMargin(Problem):
 
     def _dual(self, Q: Operator) -> QP:
         A, b, balance = balance_group(self.labels)
-        return QP(  # (HARD.5)
+        return QP(  # (HARD.9)
             P=Q, q=repeated(-1.0, self.n), A=A, b=b, lb=repeated(0.0, self.n),
             variables={"alpha": slice(0, self.n)}, constraints=balance,
-            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (HARD.5)",
+            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (HARD.9)",
         )
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        return QP(  # (HARD.1)
+        return QP(  # (HARD.2)
             P=Diagonal(np.append(np.ones(r), 0.0)), q=np.zeros(r + 1),
             G=margin_rows(Z, y, [-y[:, None]]), h=-np.ones(n),
             variables={"w": slice(0, r), "b": slice(r, r + 1)},
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
-            formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.1)",
+            formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.2)",
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
@@ -104,10 +111,10 @@ class HardMargin(Problem):
         return {"w": 1 / float(np.sqrt(kappa))}, {}, kappa
 
     def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers  # (HARD.2)
+        return multipliers  # (HARD.3)
 
     def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v  # (HARD.3)
+        return v  # (HARD.4)
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         del enough  # w(α) and w share nothing that could be saved
@@ -117,13 +124,13 @@ class HardMargin(Problem):
         a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
         half_norm, points = primal_points(self.space, a * self.labels, w)
         norm2, total = 2 * half_norm, float(a.sum())
-        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (HARD.7)
+        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (HARD.14)
         *explicit, own = points
         candidates = [self._at(a * stretch, stretch, own, point) for point in (own, *explicit)]
         return min(candidates, key=lambda certificate: certificate.gap)
 
     def _at(self, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint) -> Certificate:
-        """(HARD.7) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
+        """(HARD.14) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
         y, u = self.labels, point.u
         low, high = float(u[y > 0].min()), float(u[y < 0].max())
         delta, b = (low - high) / 2, -(low + high) / 2

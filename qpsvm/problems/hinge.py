@@ -27,6 +27,9 @@ from qpsvm.qp import Rows
 
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
 LARGEST_BOX = 1e3
+#: A point whose largest slack is below this is stretched until it has none: where C is large, slacks of the size of
+#: rounding cost more than the norm does. ROOM is what rounding needs beyond.
+ALL_BUT_SEPARATED, ROOM = 1e-6, 4e-16
 
 
 def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
@@ -37,12 +40,19 @@ def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A primal candidate: its decision values without intercept, u (n,), w, ½‖w‖² and ½‖w − w(α)‖²."""
+    """A primal candidate: its decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0."""
 
     u: FloatArray
     w: FloatArray | None
     half_norm: float
-    half_distance: float
+    offset: FloatArray | None = None
+
+    def half_distance(self, growth: float = 0.0) -> float:
+        """½‖(1 + growth)w − w(α)‖²."""
+        if self.offset is None or self.w is None:
+            return growth * growth * self.half_norm
+        difference = self.offset + growth * self.w
+        return 0.5 * float(difference @ difference)
 
 
 def primal_points(
@@ -52,15 +62,14 @@ def primal_points(
     if not space.is_linear:
         u = space.centred @ beta
         half_norm = 0.5 * float(beta @ u)
-        return half_norm, iter([PrimalPoint(u, None, half_norm, 0.0)])
+        return half_norm, iter([PrimalPoint(u, None, half_norm)])
     own = space.weights(beta)
     half_norm = 0.5 * float(own @ own)
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            difference = w - own
-            yield PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), 0.5 * float(difference @ difference))
-        yield PrimalPoint(space.rows @ own, own, half_norm, 0.0)
+            yield PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), w - own)
+        yield PrimalPoint(space.rows @ own, own, half_norm)
 
     return half_norm, candidates()
 
@@ -106,30 +115,53 @@ def hinge_certificate(
     """
     a = balanced(alpha, y, upper) if space.computed_intercept == "free" else np.clip(alpha, 0.0, upper)
     beta = a * y
-    own, points = primal_points(space, beta, w)
-    slope = float(beta.sum()) if space.computed_intercept == "penalised" else 0.0  # b of α
-    dual = float(a.sum()) - own - 0.5 * slope * slope
-    best: Certificate | None = None
-    for point in points:
+    penalised = space.computed_intercept == "penalised"
+    slope = float(beta.sum()) if penalised else 0.0  # b of α
+    best: tuple[float, float, float] = np.inf, np.inf, np.inf  # gap, P, P − D
+    at: tuple[PrimalPoint, float, float, tuple[float, float]] | None = None  # point, growth, b, its interval
+
+    for point in primal_points(space, beta, w)[1]:
         b, interval, terms, loss = _best_intercept(space, y, upper, a, point, slope)
-        penalty, distance = 0.0, point.half_distance
-        if space.computed_intercept == "penalised":
-            penalty, distance = 0.5 * b * b, distance + 0.5 * (b - slope) * (b - slope)
-        primal = point.half_norm + penalty + loss
-        gap = relative_gap(distance + terms, primal, dual)
-        if best is None or gap < best.gap:
-            plane = space.plane(beta, point.w)
-            yf = point.u + b
-            yf *= y
-            best = Certificate(
-                alpha=a, yf=yf, rho=1.0, b=b + plane.b, b_interval=(interval[0] + plane.b, interval[1] + plane.b),
-                w=plane.w, coef=plane.coef, upper=upper, unit=unit,
-                primal=unit * primal, dual=unit * dual, gap=gap,
-            )
-        if best.gap <= enough:
+        growth = 0.0
+        for _ in range(2):  # at the point, and where it all but separates the classes, stretched until it does
+            t = 1.0 + growth
+            primal = t * t * point.half_norm + (0.5 * b * b if penalised else 0.0) + loss
+            difference = point.half_distance(growth) + terms
+            difference += 0.5 * (b - slope) * (b - slope) if penalised else 0.0
+            gap = relative_gap(difference, primal, primal - difference)
+            if at is None or gap < best[0]:
+                best, at = (gap, primal, difference), (point, growth, b, interval)
+            depth = deepest(y, point.u, b)
+            if best[0] <= enough or growth or not 0.0 < depth < ALL_BUT_SEPARATED:
+                break
+            growth = (depth + ROOM) / (1.0 - depth)
+            b *= 1.0 + growth
+            terms, loss = gap_sums(a, upper, y, (1.0 + growth) * point.u, b, 1.0)
+        if best[0] <= enough:
             break
-    assert best is not None  # w(α) is always a candidate
-    return best
+    assert at is not None  # w(α) is always a candidate
+    point, growth, b, interval = at
+    gap, primal, difference = best
+    plane = space.plane(beta, point.w, 1.0 + growth)
+    yf = point.u * (1.0 + growth) if growth else point.u
+    yf += b
+    yf *= y
+    low, high = min(interval[0], b) + plane.b, max(interval[1], b) + plane.b
+    return Certificate(
+        alpha=a, yf=yf, rho=1.0, b=b + plane.b, b_interval=(low, high), w=plane.w, coef=plane.coef, upper=upper,
+        unit=unit, primal=unit * primal,
+        dual=unit * (primal - difference),  # Σα − ½‖w(α)‖² may be a small difference of large numbers
+        gap=gap,
+    )  # fmt: skip
+
+
+def deepest(y: FloatArray, u: FloatArray, b: float) -> float:
+    """The largest slack ξ of f = u + b, negative where every sample is beyond its margin: all (n,)."""
+    positive = y > 0
+    inner = min(
+        float(np.min(u, where=positive, initial=np.inf)) + b, -float(np.max(u, where=~positive, initial=-np.inf)) - b
+    )
+    return 1.0 - inner
 
 
 def _best_intercept(

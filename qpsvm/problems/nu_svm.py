@@ -2,18 +2,28 @@
 
 Derivation
 ----------
-With a_i = s_i/Σs (1/n without weights):
+With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
 
-    (NUSVM.1)  primal:  minimise ½‖w‖² − νρ + Σ a_i ξ_i  over w, b, ρ, ξ  subject to  y_i f(x_i) ≥ ρ − ξ_i,  ξ_i ≥ 0
-    (NUSVM.2)  Lagrangian:  L = ½‖w‖² − νρ + Σ a_i ξ_i − Σ α_i (y_i f(x_i) − ρ + ξ_i) − Σ η_i ξ_i
-    (NUSVM.3)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
-    (NUSVM.4)  ∂L/∂b = 0:  yᵀα = 0
-    (NUSVM.5)  ∂L/∂ρ = 0:  1ᵀα = ν
-    (NUSVM.6)  ∂L/∂ξ_i = 0:  0 ≤ α_i ≤ a_i
-    (NUSVM.7)  dual:  minimise ½αᵀQα  subject to  yᵀα = 0,  1ᵀα = ν,  0 ≤ α_i ≤ a_i
-    (NUSVM.8)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
-    (NUSVM.9)  with s = ρ − b and t = ρ + b the primal splits: s is the quantile of u = K(α∘y) over the positive class
-               at level ν/2, t that of −u over the negative one; ρ = (s + t)/2, b = (t − s)/2
+    (NUSVM.1)  margin:  the hyperplanes f = −ρ and f = +ρ are 2ρ/‖w‖ apart; ρ is a variable, which −νρ makes large
+    (NUSVM.2)  primal:  minimise ½‖w‖² − νρ + Σ a_i ξ_i  over w, b, ρ, ξ  subject to  y_i f(x_i) ≥ ρ − ξ_i,  ξ_i ≥ 0
+    (NUSVM.3)  Lagrangian:  L = ½‖w‖² − νρ + Σ a_i ξ_i − Σ α_i (y_i f(x_i) − ρ + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (NUSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+    (NUSVM.5)  ∂L/∂b = 0:  yᵀα = 0
+    (NUSVM.6)  ∂L/∂ρ = 0:  1ᵀα = ν
+    (NUSVM.7)  ∂L/∂ξ_i = 0:  η_i = a_i − α_i
+    (NUSVM.8)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ a_i
+    (NUSVM.9)  complementary slackness:  α_i (y_i f(x_i) − ρ + ξ_i) = 0  and  (a_i − α_i) ξ_i = 0
+    (NUSVM.10)  substitution of (NUSVM.4) to (NUSVM.7):  L = −½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
+    (NUSVM.11)  dual:  minimise ½αᵀQα  subject to  yᵀα = 0,  1ᵀα = ν,  0 ≤ α_i ≤ a_i,  Q_ij = y_i y_j K(x_i, x_j)
+    (NUSVM.12)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (NUSVM.13)  b and ρ are recovered: with s = ρ − b and t = ρ + b the primal splits, s is the quantile of u = K(α∘y)
+                over the positive class at level ν/2, t that of −u over the negative one; ρ = (s + t)/2, b = (t − s)/2
+    (NUSVM.14)  three kinds of samples:  α_i = 0 and y_i f ≥ ρ, peripheral;  0 < α_i < a_i and y_i f = ρ, on the
+                margin;  α_i = a_i and y_i f ≤ ρ, inside the margin or on the wrong side
+    (NUSVM.15)  strong duality:  the optimal values of (NUSVM.2) and (NUSVM.11) differ in sign only
+    (NUSVM.16)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
+    (NUSVM.17)  what ν bounds, by (NUSVM.6) and (NUSVM.14):  the share of weight with y_i f < ρ is at most ν, the share
+                of weight that supports is at least ν
 
 ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
 sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.
@@ -98,7 +108,7 @@ class NuSVM(Problem):
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
         super().__init__(X, y, kernel, sample_weight, "free", psd)
         s = self.sample_weight
-        nu_max = 2 * min(float(s[self.y > 0].sum()), float(s[self.y < 0].sum())) / float(s.sum())  # (NUSVM.8)
+        nu_max = 2 * min(float(s[self.y > 0].sum()), float(s[self.y < 0].sum())) / float(s.sum())  # (NUSVM.16)
         if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
             raise InfeasibleNuError(nu, nu_max)
         self.nu = min(nu, nu_max)
@@ -117,17 +127,17 @@ class NuSVM(Problem):
 
     def _dual(self, Q: Operator) -> QP:
         n = len(self.labels)
-        return QP(  # (NUSVM.7); the second row is negated so that its multiplier is +ρ
+        return QP(  # (NUSVM.11); the second row is negated so that its multiplier is +ρ
             P=Q, q=repeated(0.0, n), A=np.vstack([self.labels, -np.ones(n)]), b=np.array([0.0, -self.nu]),
             lb=repeated(0.0, n), ub=self.upper, variables={"alpha": slice(0, n)},
             constraints={"balance": Rows("A", slice(0, 1), "yᵀα = 0"), "nu": Rows("A", slice(1, 2), "−1ᵀα = −ν")},
-            formula=f"½ αᵀQα,  {self._entry}", title=f"{self.title}: dual (NUSVM.7)",
+            formula=f"½ αᵀQα,  {self._entry}", title=f"{self.title}: dual (NUSVM.11)",
         )
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        return QP(  # (NUSVM.1)
+        return QP(  # (NUSVM.2)
             P=Diagonal(np.concatenate([np.ones(r), np.zeros(2 + n)])),
             q=np.concatenate([np.zeros(r + 1), [-self.nu], self.upper]),
             G=margin_rows(Z, y, [-y[:, None], np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
@@ -136,7 +146,7 @@ class NuSVM(Problem):
                 "w": slice(0, r), "b": slice(r, r + 1), "rho": slice(r + 1, r + 2), "xi": slice(r + 2, r + 2 + n)
             },
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ ρ − ξ_i"),
-            formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.1)",
+            formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.2)",
         )
 
     def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
@@ -153,7 +163,7 @@ class NuSVM(Problem):
         return multipliers
 
     def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v  # (NUSVM.3)
+        return v  # (NUSVM.4)
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         a = self._feasible(alpha)
@@ -163,7 +173,7 @@ class NuSVM(Problem):
         for point in points:
             b, interval, rho, terms, loss = self._best_levels(a, point)
             primal = point.half_norm - self.nu * rho + loss
-            gap = relative_gap(point.half_distance + terms, primal, -own, self._floor)
+            gap = relative_gap(point.half_distance() + terms, primal, -own, self._floor)
             if best is None or gap < best.gap:
                 plane = self.space.plane(beta, point.w)
                 best = Certificate(
@@ -181,7 +191,7 @@ class NuSVM(Problem):
         return OBJECTIVE_FLOOR * self.nu**2 * float(self.space.centred.diagonal().max())
 
     def _feasible(self, alpha: FloatArray) -> FloatArray:
-        """Each class projected on its capped simplex of mass ν/2, (NUSVM.8)."""
+        """Each class projected on its capped simplex of mass ν/2, (NUSVM.16)."""
         a = np.empty_like(alpha)
         for sign in (1.0, -1.0):
             members = self.labels == sign
@@ -191,7 +201,7 @@ class NuSVM(Problem):
     def _best_levels(
         self, a: FloatArray, point: PrimalPoint
     ) -> tuple[float, tuple[float, float], float, float, float]:
-        """b, its interval, ρ, Σg and Σa_iξ_i at a primal candidate, by (NUSVM.9)."""
+        """b, its interval, ρ, Σg and Σa_iξ_i at a primal candidate, by (NUSVM.13)."""
         y, u, level = self.labels, point.u, self.nu / 2
         positive = y > 0
         s_low, s_high = quantile_interval(u[positive], self.upper[positive], level)
@@ -214,7 +224,7 @@ class NuSVM(Problem):
         return b, interval, rho, terms, loss
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
-        """Scaled to Σα = ν, (NUSVM.5)."""
+        """Scaled to Σα = ν, (NUSVM.6)."""
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _dual_system(self) -> DualSystem:

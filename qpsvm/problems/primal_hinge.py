@@ -2,14 +2,31 @@
 
 Derivation
 ----------
-    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + (1/n) Σ max(0, 1 − y_i f(x_i)); with weights s_i, Σ s_i max(…) / Σ s_i
-    (PHINGE.2)  as a QP:  the maximum becomes a slack,  ξ_i ≥ 0  and  ξ_i ≥ 1 − y_i f(x_i)
-    (PHINGE.3)  divided by λ this is (CSVM.1) with C_i = s_i/(λ Σs), that is C = 1/(λn); so
-                dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ s_i/(λ Σs)  and, for a free intercept,  yᵀα = 0
-    (PHINGE.4)  the multiplier of the margin row i of (PHINGE.2) is λα_i, because w = Σ α_i y_i φ(x_i)
-    (PHINGE.5)  penalised intercept:  (λ/2)(‖w‖² + b²), so K + 1 stands for K, b = Σ α_i y_i, no balance row.
-                (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
-                Σ α_i y_i loses the digits of b.)
+f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
+
+    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)):  a norm that regularises a mean loss
+    (PHINGE.2)  as a QP:  minimise (λ/2)‖w‖² + Σ p_i ξ_i:  the maximum becomes a slack, ξ_i ≥ 0 and ξ_i ≥ 1 − y_i f(x_i)
+    (PHINGE.3)  Lagrangian, with λα_i for the multipliers of the margin rows:
+                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (PHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i), the representer theorem
+    (PHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with (λ/2)b² in the objective
+    (PHINGE.6)  ∂L/∂ξ_i = 0:  η_i = p_i − λα_i
+    (PHINGE.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ p_i/λ
+    (PHINGE.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (p_i/λ − α_i) ξ_i = 0
+    (PHINGE.9)  substitution of (PHINGE.4) to (PHINGE.6):  L = λ(Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)), with K + 1
+                for K where the intercept is penalised
+    (PHINGE.10)  dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ p_i/λ  and, for a free intercept,  yᵀα = 0
+    (PHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
+    (PHINGE.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < p_i/λ for a
+                 free intercept;  yᵀα for a penalised one
+    (PHINGE.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no loss;  0 < α_i < p_i/λ and y_i f = 1, at the kink of
+                 the loss;  α_i = p_i/λ and y_i f ≤ 1, on its slope
+    (PHINGE.14)  strong duality:  the optimal values of (PHINGE.2) and (PHINGE.10) differ in sign only
+    (PHINGE.15)  divided by λ, (PHINGE.2) is (CSVM.2) with C_i = s_i/(λ Σs), that is C = 1/(λn)
+    (PHINGE.16)  the multiplier of the margin row i of (PHINGE.2) is λα_i
+    (PHINGE.17)  a penalised intercept is a feature of ones behind φ, so K + 1 stands for K and no balance row is left.
+                 (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
+                 Σ α_i y_i loses the digits of b.)
 
 Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
 """
@@ -100,11 +117,11 @@ class PrimalHinge(Problem):
     def _dual(self, Q: Operator) -> QP:
         n = len(self.labels)
         balance = balance_group(self.labels) if self.intercept == "free" else (None, None, {})
-        kernel = "(K(x_i, x_j) + 1)" if self.intercept == "penalised" else "K(x_i, x_j)"  # (PHINGE.5)
-        return QP(  # (PHINGE.3)
+        kernel = "(K(x_i, x_j) + 1)" if self.intercept == "penalised" else "K(x_i, x_j)"  # (PHINGE.17)
+        return QP(  # (PHINGE.10)
             P=Q.congruence(repeated(np.sqrt(self.lam), n)), q=repeated(-self.lam, n), A=balance[0], b=balance[1],
             lb=repeated(0.0, n), ub=self.upper, variables={"alpha": slice(0, n)}, constraints=balance[2],
-            formula=f"λ (½ αᵀQα − 1ᵀα),  Q_ij = y_i y_j {kernel}", title=f"{self.title}: dual (PHINGE.3)",
+            formula=f"λ (½ αᵀQα − 1ᵀα),  Q_ij = y_i y_j {kernel}", title=f"{self.title}: dual (PHINGE.10)",
         )
 
     def _primal(self, Z: Matrix) -> QP:
@@ -132,7 +149,7 @@ class PrimalHinge(Problem):
         return {"w": float(np.sqrt(s))}, {}, t
 
     def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers / self.lam  # (PHINGE.4)
+        return multipliers / self.lam  # (PHINGE.16)
 
     def _from_lift(self, v: FloatArray) -> FloatArray:
         w = v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
@@ -150,7 +167,7 @@ class PrimalHinge(Problem):
         return DualSystem(Q, repeated(1.0, len(y)), self.upper, E, np.zeros(E.shape[1]), ridge)
 
     def equivalent_c_svm(self) -> CSVM:
-        """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.3).
+        """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
 
         Raises
         ------

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
-from qpsvm.solvers.trace import StopReason
+from qpsvm.solvers.clock import Clock, StopReason
 
 
 @dataclass(eq=False)
@@ -27,18 +26,19 @@ class Budget:
     time_limit: float | None = None
     verbose: bool = False
     steps: int = 0
-    _began: float = field(default_factory=time.perf_counter)
+    _clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clock = Clock(self.time_limit)
 
     @property
     def seconds(self) -> float:
         """Since the solve began."""
-        return time.perf_counter() - self._began
+        return self._clock.seconds
 
     def spent(self) -> StopReason | None:
         """The limit that has been reached, if one is."""
-        if self.time_limit is not None and self.seconds > self.time_limit:
-            return "time_limit"
-        return "iteration_limit" if self.steps >= self.max_steps else None
+        return self._clock.stopped() or ("iteration_limit" if self.steps >= self.max_steps else None)
 
     def report(self, stage: str, outer: int, gap: float, sigma: float, free: int) -> None:
         """Print one line, if verbose."""

@@ -25,8 +25,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays import FloatArray
 from qpsvm.errors import ParameterError, UnsupportedError
-from qpsvm.solvers.trace import FloatArray, Product, Progress, StopReason, Trace, finite_vector
+from qpsvm.solvers.clock import StopReason
+from qpsvm.solvers.trace import Product, Progress, Trace, finite_vector
 
 #: Columns of A are parallel up to this sine; b may leave the range of Ax over the box by this share (ν = ν_max).
 ROUNDING = 1e-10

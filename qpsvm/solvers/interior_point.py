@@ -28,7 +28,6 @@ and keeps the digits of badly centred data: for the dual of an SVM, W is the mea
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +36,10 @@ import scipy.sparse as sp
 from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Operator
+from qpsvm.solvers.clock import Clock, StopReason
 from qpsvm.solvers.interior_point_iterate import Iterate
 from qpsvm.solvers.interior_point_problem import reduce_problem
 from qpsvm.solvers.interior_point_systems import NumericalTrouble
-from qpsvm.solvers.trace import StopReason
 
 #: Iterations without progress, by a factor, after which only rounding is left; and as long as the point is still far.
 STALLED, STALLED_FAR, PROGRESS = 6, 20, 0.9
@@ -55,7 +54,7 @@ class InteriorPoint:
     x, z_box : ndarray, shape (n,)
     y : ndarray, shape (p,)
     v : ndarray, shape (k,), or None
-        Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a dense P.
+        Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a factor.
     objective : float
         ½xᵀPx + qᵀx.
     gap : float
@@ -99,7 +98,8 @@ def mehrotra(
     ----------
     P : Operator, shape (n, n)
         Positive semidefinite. With a factor (`P.factor()`: low rank plus diagonal, diagonal) an iteration costs
-        O(n (k + p)²) and the memory is one copy of Z; otherwise O(n³) and three matrices of P's size.
+        O(n (k + p)²), or O(n³) where Z has more columns than rows, and the memory is one copy of Z; otherwise O(n³)
+        and three matrices of P's size.
     q : ndarray, shape (n,)
     A : ndarray or sparse, shape (p, n), and b : ndarray, shape (p,), or None
         Few rows: they are kept dense.
@@ -116,8 +116,9 @@ def mehrotra(
     Returns
     -------
     InteriorPoint
-        `reason` is "converged", "iteration_limit", "time_limit" or "numerical_error"; in the last three cases the
-        point is the best so far. Infeasible and unbounded problems end as "numerical_error" or "iteration_limit".
+        `reason` is "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error"; in all cases but
+        the first the point is the best so far. Infeasible and unbounded problems end as "numerical_error" or
+        "iteration_limit".
 
     Raises
     ------
@@ -126,7 +127,7 @@ def mehrotra(
     """
     if max_iter < 1:
         raise ParameterError(f"max_iter must be at least 1, got {max_iter}")
-    began = time.perf_counter()
+    clock = Clock(time_limit)
     n = len(q)
     rows = np.zeros((0, n)) if A is None else np.asarray(A.toarray() if sp.issparse(A) else A, dtype=np.float64)
     right = np.zeros(0) if b is None else b
@@ -136,23 +137,21 @@ def mehrotra(
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         problem = reduce_problem(P, q, rows, right, low, high)
         iterate = Iterate(problem)
-        reason, iterations = _run(iterate, tol, max_iter, time_limit, verbose, began)
+        reason, iterations = _run(iterate, tol, max_iter, clock, verbose)
         best = iterate.best
-        x, z_box, y = low.copy(), np.zeros(n), best.u[problem.lifted :]
+        x, z_box = low.copy(), np.zeros(n)
         moving = slice(None) if problem.moving is None else problem.moving
-        x[moving], z_box[moving], y = problem.restore(best.x, best.force, best.u)
+        x[moving], z_box[moving], y, v = problem.restore(best.x, best.force, best.u)
         if problem.moving is not None:
             held = np.flatnonzero(low == high)
             z_box[held] = -(P @ x + q + y @ rows)[held]
     return InteriorPoint(
-        x, y, best.u[: problem.lifted] if problem.factored else None, z_box, best.objective, best.gap,
-        best.primal_residual, best.dual_residual, iterations, reason, time.perf_counter() - began,
+        x, y, v, z_box, best.objective, best.gap, best.primal_residual, best.dual_residual, iterations, reason,
+        clock.seconds,
     )  # fmt: skip
 
 
-def _run(
-    iterate: Iterate, tol: float, max_iter: int, time_limit: float | None, verbose: bool, began: float
-) -> tuple[StopReason, int]:
+def _run(iterate: Iterate, tol: float, max_iter: int, clock: Clock, verbose: bool) -> tuple[StopReason, int]:
     """Iterate to a stop: the reason, and the iterations made."""
     merits, gaps, since = np.inf, np.inf, 0
     for iteration in range(max_iter + 1):
@@ -165,15 +164,15 @@ def _run(
         except NumericalTrouble:
             return "numerical_error", iteration
         if verbose:
-            _report(iterate, iteration, time.perf_counter() - began)
+            _report(iterate, iteration, clock.seconds)
         if merit <= tol:
             return "converged", iteration
         since = 0 if merit < PROGRESS * merits or iterate.absolute_gap < PROGRESS * gaps else since + 1
         merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
         if since >= (STALLED if iterate.is_near else STALLED_FAR):
             return "numerical_error", iteration
-        if time_limit is not None and time.perf_counter() - began > time_limit:
-            return "time_limit", iteration
+        if stop := clock.stopped():
+            return stop, iteration
         if iteration < max_iter:
             try:
                 iterate.advance()
@@ -183,9 +182,9 @@ def _run(
 
 
 def _report(iterate: Iterate, iteration: int, seconds: float) -> None:
+    primal, dual = iterate.residuals()
     print(
         f"interior_point {iteration:3d}  objective {iterate.objective: .9e}  gap {iterate.gap:8.1e}  "
-        f"primal {iterate.primal_residual:8.1e}  step {iterate.step:5.3f}  sigma {iterate.sigma:7.1e}  "
-        f"{seconds:8.3f} s",
+        f"primal {primal:8.1e}  dual {dual:8.1e}  step {iterate.step:5.3f}  {seconds:8.3f} s",
         flush=True,
     )

@@ -50,53 +50,55 @@ class Chunk:
         self.room, self.force = room[:, part].copy(), force[:, part].copy()
         self._x, self._m = vectors.x[part], vectors.m[part]
         self._theta, self._rho, self._target = vectors.theta[part], vectors.rho[part], vectors.target[part]
-        self._q, self._d, self._least_theta = q[part], None if d is None else d[part], least_theta
+        self._minus_q, self._d, self._least_theta = -q[part], None if d is None else d[part], least_theta
         shape = self.room.shape
         self._inverse, self._second, self._ratio = np.empty(shape), np.empty(shape), np.empty(shape)
         self._dforce, self._push = np.empty(shape), np.empty(shape)
+        self._flat_room, self._flat_ratio = self.room.ravel(), self._ratio.ravel()  # views: both are contiguous
 
     def weigh(self) -> float:
         """θ, and ρ without centring (IPM.7); returns Σcf."""
-        inverse = np.divide(1.0, self.room, out=self._inverse)
-        curvature = np.multiply(self.force, inverse, out=self._ratio)
-        theta = np.add(curvature[0], curvature[1], out=self._theta)
-        rho = np.add(self._m, self._q, out=self._rho)
+        ratio, theta, rho = self._ratio, self._theta, self._rho
+        np.divide(1.0, self.room, out=self._inverse)
+        np.multiply(self.force, self._inverse, out=ratio)
+        np.add(ratio[0], ratio[1], out=theta)
+        np.subtract(self._minus_q, self._m, out=rho)
         if self._d is not None:
             theta += self._d
-            rho += self._d * self._x
+            rho -= self._d * self._x
         if self._least_theta:
             np.maximum(theta, self._least_theta, out=theta)
-        np.negative(rho, out=rho)
-        return float(np.vdot(self.room, self.force))
+        return float(self._flat_room @ self.force.ravel())
 
     def predict(self, dx: FloatArray) -> tuple[float, float]:
-        """e of (IPM.6) from the predicted dx (n,); 1/τ for the longest step τ, at least 1, and Σ c e."""
-        r = np.multiply(dx[self.part], self._inverse, out=self._ratio)
+        """e of (IPM.6) from the predicted dx (n,): 1/τ for the longest step τ, at least 1, and Σ c e."""
+        r, flat, second = self._ratio, self._flat_ratio, self._second
+        np.multiply(dx[self.part], self._inverse, out=r)
         # A room shrinks by −r, a force by 1 + r.
-        longest = max(1.0, -float(np.minimum.reduce(r, axis=None)), 1.0 + float(np.maximum.reduce(r, axis=None)))
-        second = np.add(r, 1.0, out=self._second)
+        longest = max(1.0, -float(np.minimum.reduce(flat)), 1.0 + float(np.maximum.reduce(flat)))
+        np.add(r, 1.0, out=second)
         second *= r
         second *= self.force  # (IPM.6)
-        np.add(second[0], second[1], out=self._target)
-        return longest, float(np.vdot(self.room, second))
+        return longest, float(self._flat_room @ second.ravel())
 
     def aim(self, goal: float) -> None:
         """ρ of (IPM.7) for the products `goal` = σμ."""
-        target = self._target
-        target += goal * (self._inverse[0] + self._inverse[1])
-        target += self._rho
+        pull = self._dforce
+        np.multiply(self._inverse, goal, out=pull)
+        pull += self._second
+        np.add(pull[0], pull[1], out=self._target)
+        self._target += self._rho
 
-    def correct(self, dx: FloatArray, goal: float) -> float:
-        """df of (IPM.6) for dx (n,); the lowest relative change of a room or a force."""
-        r = np.multiply(dx[self.part], self._inverse, out=self._ratio)
-        lowest = float(np.minimum.reduce(r, axis=None))
+    def correct(self, dx: FloatArray) -> float:
+        """df of (IPM.6) for dx (n,), after `aim`; the lowest relative change of a room or a force."""
+        r, flat, dforce = self._ratio, self._flat_ratio, self._dforce
+        np.multiply(dx[self.part], self._inverse, out=r)
+        lowest = float(np.minimum.reduce(flat))
         r += 1.0
         r *= self.force
-        dforce = np.multiply(self._inverse, goal, out=self._dforce)
-        dforce += self._second
         dforce -= r  # (IPM.6)
         np.divide(dforce, self.force, out=r)
-        return min(lowest, float(np.minimum.reduce(r, axis=None)))
+        return min(lowest, float(np.minimum.reduce(flat)))
 
     def push(self, dx: FloatArray, goal: float, aimed: float, total: FloatArray) -> None:
         """Ask the products at the step `aimed` back into their interval; the sum of what that takes goes to `total`."""
@@ -118,9 +120,10 @@ class Chunk:
         r *= self.force
         push -= r
         push += self._dforce
-        lowest = float(np.minimum.reduce(np.divide(push, self.force, out=r), axis=None))
+        np.divide(push, self.force, out=r)
+        lowest = float(np.minimum.reduce(self._flat_ratio))
         np.multiply(dx[part] + correction[part], self._inverse, out=r)
-        return min(lowest, float(np.minimum.reduce(r, axis=None)))
+        return min(lowest, float(np.minimum.reduce(self._flat_ratio)))
 
     def accept(self) -> None:
         """Take the proposed df."""

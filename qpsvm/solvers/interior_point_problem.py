@@ -7,11 +7,12 @@ Between two bounds, with l + h = C the width, s = μ/l, t = μ/h and s − t = q
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix
 from qpsvm.operators import Operator
@@ -25,6 +26,11 @@ HUGE = 1e140
 START = 1.0
 #: Forces below this are those of bounds at HUGE, and are reported as 0.
 NO_FORCE = 1e-100
+#: Columns of Z a row from which Z = LQᵀ, about 3n²k multiplications, costs less than what a smaller Newton matrix saves
+#: in a dozen iterations. P itself, (n, n), would cost less again, but loses the digits of badly scaled columns.
+WIDE = 1.25
+#: Rows from which that time matters; below it the digits do.
+WIDE_ROWS = 256
 #: θ of a free variable without curvature, as a share of the mean diagonal of P (a proximal term: it vanishes with dx).
 PROXIMAL = 1e-8
 
@@ -52,6 +58,24 @@ class Scales:
 
 
 @dataclass(frozen=True, eq=False)
+class Wide:
+    """What leads back from a factor Z = LQᵀ (n', k), k > n', replaced by L (n', n').
+
+    Attributes
+    ----------
+    Q : ndarray, shape (k, n')
+    rest : ndarray, shape (k,)
+        v = Qv' + rest.
+    center : ndarray, shape (p, k)
+        W: LQᵀ = Z − AᵀW.
+    """
+
+    Q: FloatArray
+    rest: FloatArray
+    center: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Reduced:
     """The QP (IPM.4) in its n' variables that are not fixed, with what leads back.
 
@@ -64,15 +88,15 @@ class Reduced:
     d : ndarray, shape (n',), or None
         None where it is zero, or inside a dense P.
     A, b : ndarray, shape (p, n'), (p,)
-    factored : bool
-        Whether P came with a factor.
     center : ndarray, shape (p, k)
-        W: Z was replaced by Z − AᵀW.
+        W: Z was replaced by Z − AᵀW; k = 0 where P is dense.
     scales : Scales
     constant : float
         What the fixed variables add to the objective.
     moving : ndarray of int, shape (n',), or None
         Places of the variables that are not fixed; None where none is fixed.
+    wide : Wide or None
+        Where Z had many more columns than rows.
     """
 
     newton: Newton
@@ -82,11 +106,11 @@ class Reduced:
     d: FloatArray | None
     A: FloatArray
     b: FloatArray
-    factored: bool
     center: FloatArray
     scales: Scales
     constant: float
     moving: IntArray | None
+    wide: Wide | None = None
 
     @property
     def lifted(self) -> int:
@@ -121,33 +145,45 @@ class Reduced:
         """
         scales, lb, ub = self.scales, self.lb, self.ub
         mu = START * scales.force * scales.room
-        below, above = lb > -HUGE, ub < HUGE
-        both = below & above
-        width = np.where(both, ub - lb, 1.0)
+        width = ub - lb
+        both = width < HUGE
+        bounded = bool(both.all())
+        if not bounded:
+            width = np.where(both, width, 1.0)
         gradient = self.q if self.d is None else self.q + self.d * np.where(both, lb + 0.5 * width, 0.0)
         a = np.abs(gradient) * width / (4.0 * mu)
         S = np.sqrt(1.0 + 4.0 * a * a)
         near = 0.5 * width * (1.0 + 1.0 / (S + 2.0 * a)) / (1.0 + S)  # (IPM.10)
-        low, high = np.where(gradient > 0, near, width - near), np.where(gradient > 0, width - near, near)
-        if not both.all():
+        far = width - near
+        low, high = np.where(gradient > 0, near, far), np.where(gradient > 0, far, near)
+        if not bounded:
+            below, above = lb > -HUGE, ub < HUGE
             inward = np.where(above, -gradient, gradient)  # seen from the one bound
             root = np.sqrt(inward * inward + 4.0 * scales.force**2)
             single = mu / np.where(inward > 0, 0.5 * (inward + root), 2.0 * scales.force**2 / (root - inward))
             x = np.where(below, lb + single, np.where(above, ub - single, 0.0))
             low = np.where(both, low, np.where(below, single, x - lb))
             high = np.where(both, high, np.where(above & ~below, single, ub - x))
-        room = np.stack([low, -high])
+        room = np.empty((2, len(low)))
+        room[0] = low
+        np.negative(high, out=room[1])
         x = np.where(low < high, lb + low, ub - high)
-        if not (below | above).all():
+        if not bounded:
             x[~(below | above)] = 0.0
         return x, room, mu / room
 
-    def restore(self, x: FloatArray, force: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """x (n',) inside its bounds, z_box (n',), and y (p,) of the caller's Z: the centring changed only y."""
+    def restore(
+        self, x: FloatArray, force: FloatArray, u: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
+        """x (n',) inside its bounds, z_box (n',), y (p,) of the caller's Z, since centring changed y, and v (k,)."""
         k = self.lifted
         z_box = -(force[0] + force[1])
         z_box[np.abs(z_box) < NO_FORCE] = 0.0
-        return np.clip(x, self.lb, self.ub), z_box, u[k:] - self.center @ u[:k]
+        x = np.clip(x, self.lb, self.ub)
+        v, center = u[:k], self.center
+        if self.wide is not None:
+            v, center = self.wide.Q @ v + self.wide.rest, self.wide.center
+        return x, z_box, u[k:] - center @ v, None if isinstance(self.newton, DenseNewton) else v
 
 
 def reduce_problem(
@@ -209,26 +245,31 @@ class _Parts:
     @cached_property
     def nearest(self) -> FloatArray:
         """The x nearest 0 with Ax = b, put into the box: (n',)."""
-        return np.clip(self.b @ self.weights @ self.A, self.lb, self.ub)
+        x = self.b @ self.weights @ self.A if len(self.b) else np.zeros(len(self.q))
+        x = np.maximum(x, self.lb, out=x)
+        return np.minimum(x, self.ub, out=x)
 
-    def scales(self, pull: FloatArray, trace: float, d: FloatArray | None) -> Scales:
+    def scales(self, pull: FloatArray | float, trace: float, d: FloatArray | None) -> Scales:
         """From Px at `nearest` (n',), the trace of P, and d."""
         count = max(1, len(self.q))
         curvature = trace / count or 1.0
         force = _size(self.q + pull) or 1.0
-        both = np.isfinite(self.lb) & np.isfinite(self.ub)
-        room = float((self.ub - self.lb)[both].mean()) if both.any() else _size(self.nearest) or force / curvature
+        width = self.ub - self.lb
+        both = np.isfinite(width)
+        if count and both.all():
+            return Scales(force, float(np.add.reduce(width)) / count, force / np.sqrt(curvature), 0.0)
+        room = float(width[both].mean()) if both.any() else _size(self.nearest) or force / curvature
         free = np.isinf(self.lb) & np.isinf(self.ub)
         if d is not None:
             free &= d <= 0
         return Scales(force, room, force / np.sqrt(curvature), PROXIMAL * curvature if free.any() else 0.0)
 
     def reduced(
-        self, newton: Newton, d: FloatArray | None, center: FloatArray, factored: bool, scales: Scales,
-        constant: float, moving: IntArray | None,
+        self, newton: Newton, d: FloatArray | None, center: FloatArray, scales: Scales, constant: float,
+        moving: IntArray | None,
     ) -> Reduced:  # fmt: skip
         lb, ub = np.maximum(self.lb, -HUGE), np.minimum(self.ub, HUGE)
-        return Reduced(newton, self.q, lb, ub, d, self.A, self.b, factored, center, scales, constant, moving)
+        return Reduced(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, moving)
 
 
 def _with_factor(
@@ -240,19 +281,28 @@ def _with_factor(
     center = np.zeros((len(b), Z.shape[1]))
     if len(b) and not sp.issparse(Z):
         center = parts.weights @ (A @ Z)
-    newton = FactoredNewton(as_columns(Z, A, center), Z.shape[1], np.concatenate([-offset - b @ center, b]))
-    values = Z.data if sp.issparse(Z) else Z
-    trace = float(np.vdot(values, values)) + float(d.sum())
+    offset = offset + b @ center  # v = Zᵀx + offset, for the centred Z
+    wide = None
+    if not sp.issparse(Z) and len(Z) >= WIDE_ROWS and Z.shape[1] > WIDE * len(Z):
+        Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
+        Z, inside = np.ascontiguousarray(R.T), Q.T @ offset
+        wide = Wide(Q, offset - Q @ inside, center)
+        constant += 0.5 * float(wide.rest @ wide.rest)
+        offset, center = inside, np.zeros((len(b), len(R)))
+    newton = FactoredNewton(as_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
+    values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")
+    trace = float(values @ values) + float(d.sum())
     curved = d if d.any() else None
-    scales = parts.scales(Z @ (Z.T @ x + offset) + d * x, trace, curved)
-    return parts.reduced(newton, curved, center, True, scales, constant, moving)
+    pull = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
+    scales = parts.scales(pull, trace, curved)
+    return replace(parts.reduced(newton, curved, center, scales, constant, moving), wide=wide)
 
 
 def _with_matrix(parts: _Parts, P: FloatArray, constant: float, moving: IntArray | None) -> Reduced:
     """P (n', n') dense."""
     newton = DenseNewton(P, parts.A, parts.b)
     scales = parts.scales(P @ parts.nearest, float(P.trace()), None)
-    return parts.reduced(newton, None, np.zeros((len(parts.b), 0)), False, scales, constant, moving)
+    return parts.reduced(newton, None, np.zeros((len(parts.b), 0)), scales, constant, moving)
 
 
 def _size(values: FloatArray) -> float:

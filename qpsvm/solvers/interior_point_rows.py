@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix
 from qpsvm.operators import LowRank
+from qpsvm.solvers.clock import StopReason
 from qpsvm.solvers.interior_point import mehrotra
-from qpsvm.solvers.trace import StopReason
+from qpsvm.solvers.interior_point_columns import small_dense
 
 #: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.
 MOST_FLAT_COLUMNS = 10
@@ -142,20 +143,34 @@ def soft_rows(
     -------
     SoftRows, or None where the QP has another form.
     """
-    G = sp.csc_array(G)
-    free = np.isneginf(lb) & np.isposinf(ub)
+    G = G if sp.issparse(G) and G.format == "csc" else sp.csc_array(G)
+    free = (lb == -np.inf) & (ub == np.inf)
     columns, slack = np.flatnonzero(free), np.flatnonzero(~free)
-    counts = np.diff(G.indptr)
-    like_slack = (d[slack] == 0) & (q[slack] >= 0) & (lb[slack] == 0) & np.isposinf(ub[slack]) & (counts[slack] == 1)
+    starts = G.indptr[slack]
+    like_slack = (d[slack] == 0) & (q[slack] >= 0) & (lb[slack] == 0) & (ub[slack] == np.inf)
+    like_slack &= G.indptr[slack + 1] - starts == 1
     if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MOST_FLAT_COLUMNS:
         return None
-    places = G.indptr[slack]
-    softened, entry = G.indices[places].astype(np.intp), G.data[places]
-    if (entry >= 0).any() or len(np.unique(softened)) < len(softened):
+    softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
+    taken = np.zeros(len(h), dtype=np.bool_)
+    taken[softened] = True
+    if (entry >= 0).any() or np.count_nonzero(taken) < len(softened):
         return None
     penalty = np.full(len(h), np.inf)
     penalty[softened] = q[slack] / -entry
-    return SoftRows(sp.csr_array(G[:, columns]), h, penalty, d[columns], q[columns], columns, softened, slack, entry)
+    return SoftRows(_columns(G, columns), h, penalty, d[columns], q[columns], columns, softened, slack, entry)
+
+
+def _columns(G: Matrix, columns: IntArray) -> Matrix:
+    """G[:, columns] of a CSC matrix (m, n), as CSR, or dense where it is small and full enough."""
+    k = len(columns)
+    if k and columns[-1] == k - 1:  # the first ones: shared
+        ends = G.indptr[: k + 1]
+        F = sp.csc_array((G.data[: ends[-1]], G.indices[: ends[-1]], ends), shape=(G.shape[0], k))
+    else:
+        F = sp.csc_array(G[:, columns])
+    F = small_dense(F)
+    return sp.csr_array(F) if sp.issparse(F) else F
 
 
 def _dense(F: Matrix) -> FloatArray:

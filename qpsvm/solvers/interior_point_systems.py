@@ -31,6 +31,12 @@ from qpsvm.solvers.interior_point_columns import Columns
 FIRST_RIDGE = 1e-15
 RIDGE_GROWTH = 100.0
 LARGEST_RIDGE = 1e-2
+#: Trace of the rows that may be left out of ZᵀDZ: R + BᵀDB ⪰ I on v, so that a step errs by half in the worst
+#: direction, and by SPARE/k on average. Near the end this leaves little more than the rows between their bounds.
+SPARE = 0.25
+#: Columns from which a factorisation costs five times as much as a corrector: 27 + k/4 ns a row for the corrector,
+#: 42 + k/2 + k²/33 ns for the iteration.
+COSTLY_WIDTH = 50
 #: Cholesky pivots (roots, of a unit diagonal) above this lose so few digits that refinement is left out.
 WELL_CONDITIONED = 1e-3
 
@@ -40,11 +46,11 @@ class NumericalTrouble(ArithmeticError):
 
 
 class Cholesky:
-    """M = S⁻¹(RᵀR)S⁻¹ of a symmetric positive (semi)definite M (k, k), with S = diag(M)^(−½).
+    """M = RᵀR of a symmetric positive (semi)definite M (k, k), or S⁻¹(RᵀR)S⁻¹ with S = diag(M)^(−½).
 
-    Scaling to a unit diagonal makes the answer independent of the units of the columns. A matrix that does not factor
-    is given the smallest ridge of a ladder with which it does. Where a ridge or a small pivot costs digits, one step of
-    iterative refinement recovers them.
+    A matrix that does not factor is scaled to a unit diagonal, so that the answer does not depend on the units of the
+    columns, and given the smallest ridge of a ladder with which it does. Where a ridge or a small pivot costs digits,
+    one step of iterative refinement recovers them.
 
     Raises
     ------
@@ -53,36 +59,47 @@ class Cholesky:
     """
 
     def __init__(self, M: FloatArray) -> None:
+        # A symmetric C-ordered matrix, transposed, is the Fortran order that LAPACK wants, without a copy.
+        self._factor, info = dpotrf(M.T, lower=1, clean=0, overwrite_a=0)
+        self._matrix = M
+        self._scale: FloatArray | None = None
+        self._refine = False
+        if len(M) and info == 0:  # relative pivots, and rounding, are those of the scaled matrix
+            pivots = self._factor.diagonal()
+            self._refine = bool(np.minimum.reduce(pivots * pivots / M.diagonal()) < WELL_CONDITIONED**2)
+        elif len(M):
+            self._regularise(M)
+
+    def _regularise(self, M: FloatArray) -> None:
+        """Factors of the matrix scaled to a unit diagonal, with the ridge that it takes."""
         diagonal = M.diagonal()
-        positive = np.where(diagonal > 0, diagonal, 1.0)
-        scale = self._scale = 1.0 / np.sqrt(positive)
+        scale = self._scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         scaled = M * scale
         scaled *= scale[:, None]
         ridge = 0.0
         while True:
             target = scaled + ridge * np.eye(len(M)) if ridge else scaled
-            # A symmetric C-ordered matrix, transposed, is the Fortran order that LAPACK wants, without a copy.
             factor, info = dpotrf(target.T, lower=1, clean=0, overwrite_a=0)
-            if info == 0 or not len(M):
+            if info == 0:
                 break
             ridge = max(FIRST_RIDGE, RIDGE_GROWTH * ridge)
             if info < 0 or ridge > LARGEST_RIDGE or not np.isfinite(scaled).all():
                 raise NumericalTrouble("the Newton matrix has no Cholesky factor")
-        self._scaled, self._factor = scaled, factor
-        self._refine = ridge > 0 or (len(M) > 0 and float(factor.diagonal().min()) < WELL_CONDITIONED)
+        self._matrix, self._factor, self._refine = scaled, factor, True
 
     def solve(self, right: FloatArray) -> FloatArray:
         """M⁻¹ right, for (k,) or (k, r)."""
-        scale = self._scale if right.ndim == 1 else self._scale[:, None]
-        right = scale * right
         if not right.size:
             return right
-        x = dpotrs(self._factor, right, lower=1)[0]
+        scale = self._scale if right.ndim == 1 or self._scale is None else self._scale[:, None]
+        if scale is not None:
+            right = scale * right
+        x: FloatArray = dpotrs(self._factor, right, lower=1)[0]
         if self._refine:
-            x += dpotrs(self._factor, right - self._scaled @ x, lower=1)[0]
-        x *= scale
-        solution: FloatArray = x
-        return solution
+            x += dpotrs(self._factor, right - self._matrix @ x, lower=1)[0]
+        if scale is not None:
+            x *= scale
+        return x
 
 
 class Newton(Protocol):
@@ -90,6 +107,7 @@ class Newton(Protocol):
 
     residual: FloatArray
     careful: bool  # whether to spend more on exact solutions; set where the residual grows
+    costly: bool  # whether a factorisation costs several times as much as a solution
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
@@ -122,14 +140,16 @@ class FactoredNewton:
         self._B, self._g = B, g
         self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
         self.residual = np.zeros(len(g))
-        self.careful = False
+        self.careful, self.costly = False, len(g) > COSTLY_WIDTH
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
         self._D = 1.0 / theta
-        M, Bx, first = self._B.normal(self._D, x, self._D * rho)
-        M.flat[:: len(M) + 1] += self._lift
-        self.residual = Bx - self._lift * u - self._g
+        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SPARE)
+        M.ravel()[:: len(M) + 1] += self._lift
+        Bx -= self._lift * u
+        Bx -= self._g
+        self.residual = Bx
         self._first: tuple[FloatArray, FloatArray] = (rho, first)
         self._M = Cholesky(M)
 
@@ -140,11 +160,17 @@ class FactoredNewton:
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(IPM.2): two products with B, one for the right-hand side that `factor` saw; two more where it is careful."""
         right = self._first[1] if self._first[0] is rho else self._B.transposed_times(self._D * rho)
-        r = self.residual if residual else np.zeros(len(right))
-        du = self._M.solve(right + r)
+        r = self.residual if residual else 0.0
+        du = self._M.solve(right + r if residual else right)
         dm = self._B.times(du)
         dx = rho - dm
         dx *= self._D
+        if not self._B.exact and rho is not self._first[0]:  # the predictor's error does not matter
+            missed = self._B.transposed_times(dx) - self._lift * du  # of (IPM.2)
+            missed += r
+            change = self._M.solve(missed)
+            dm_change = self._B.times(change)
+            return dx - self._D * dm_change, du + change, dm + dm_change
         if not self.careful:
             return dx, du, dm
         missing = rho - dm - dx / self._D  # refinement of (IPM.1) as a whole: D of 1e12 multiplies rounding
@@ -181,7 +207,7 @@ class DenseNewton:
         self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
         self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
         self.residual = np.zeros(len(b))
-        self.careful = False
+        self.careful, self.costly = False, True
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Cholesky factors of H and of its Schur complement A H⁻¹Aᵀ."""

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays import FloatArray
 from qpsvm.errors import ParameterError
-from qpsvm.solvers.trace import FloatArray, Product, Progress, StopReason, Trace, finite_vector
+from qpsvm.solvers.clock import StopReason
+from qpsvm.solvers.trace import Product, Progress, Trace, finite_vector
 
 #: SciPy's exit modes. 2 to 8 are its subproblem or line search giving up, from which nothing follows about the QP;
 #: 4, "Inequality constraints incompatible", is one of them and proves no infeasibility.

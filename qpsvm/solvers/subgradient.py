@@ -31,8 +31,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays import FloatArray
 from qpsvm.errors import ParameterError
-from qpsvm.solvers.trace import FloatArray, Progress, StopReason, Trace, finite_vector
+from qpsvm.solvers.clock import StopReason
+from qpsvm.solvers.trace import Progress, Trace, finite_vector
 
 #: The first step of a coordinate with d_j = 0, in margins: short, for the radius grows with the distance walked.
 FIRST_STEP = 0.01

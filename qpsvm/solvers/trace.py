@@ -5,20 +5,14 @@ Everything in `solvers` is arrays in, arrays out; the letters are those of the Q
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qpsvm.arrays import FloatArray
 from qpsvm.errors import ParameterError
-
-FloatArray: TypeAlias = NDArray[np.float64]
-
-#: Why a run ended. It is the method's own word: how good the point is, a certificate says.
-#: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
-StopReason: TypeAlias = Literal["converged", "iteration_limit", "time_limit", "numerical_error", "infeasible"]
+from qpsvm.solvers.clock import Clock, StopReason
 
 #: A run prints (if verbose) and keeps at most this many lines and pairs of history, besides the last.
 PRINTED_LINES = 20
@@ -70,22 +64,19 @@ class Progress:
     def __init__(self, name: str, measure: str, max_iter: int, time_limit: float | None, verbose: bool) -> None:
         if max_iter < 1:
             raise ParameterError(f"max_iter must be at least 1, got {max_iter}")
-        if time_limit is not None and not time_limit >= 0:
-            raise ParameterError(f"time_limit must be a number of seconds >= 0 or None, got {time_limit}")
         self._name = name
         self._measure = measure
         self._max_iter = max_iter
-        self._time_limit = np.inf if time_limit is None else time_limit
         self._verbose = verbose
         self._print_every = -(-max_iter // PRINTED_LINES)
         self._keep_every = -(-max_iter // HISTORY_ROWS)
         self._rows: list[tuple[int, float]] = []
-        self._start = time.perf_counter()
+        self._clock = Clock(time_limit)
 
     @property
     def seconds(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - self._start
+        return self._clock.seconds
 
     def record(self, iteration: int, objective: float, measure: float) -> None:
         """Keep and print this iteration, if it is one of those kept and printed."""
@@ -100,9 +91,7 @@ class Progress:
 
     def limit(self, iteration: int) -> StopReason | None:
         """The limit reached after this iteration, if one is."""
-        if self.seconds > self._time_limit:
-            return "time_limit"
-        return "iteration_limit" if iteration >= self._max_iter else None
+        return self._clock.stopped() or ("iteration_limit" if iteration >= self._max_iter else None)
 
     def finish(self, reason: StopReason, iteration: int, objective: float) -> Trace:
         """Close the history with the objective of the point returned, and print the final line."""
