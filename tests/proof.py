@@ -163,7 +163,8 @@ def verify(
 ) -> Proof:
     """Every field is a number, the status is honest, the gap is what it is, and prediction agrees with training.
 
-    `kinds` asks that samples on the margin lie there to six digits of f. K, known to a relative K_error, stands for the kernel's Gram matrix where that was made definite.
+    `kinds` asks that samples on the margin lie there to six digits of f. K, known to a relative K_error, stands for the
+    kernel's Gram matrix where that was made definite.
     """
     fields = (result.alpha, result.b, *result.b_interval, result.rho, result.xi, result.yf, result.primal, result.dual)
     assert not any(np.isnan(part).any() for part in (*fields, result.gap, result.terms))

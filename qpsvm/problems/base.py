@@ -28,18 +28,16 @@ from qpsvm.arrays import (
 from qpsvm.certificate import Certificate
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
-from qpsvm.model import Model
 from qpsvm.operators import Operator
 from qpsvm.polish import FINISHED, GOOD, MANY_ROWS, DualSystem, polish
 from qpsvm.problems.neighbour import neighbouring_alpha
+from qpsvm.problems.reading import svm_result
 from qpsvm.problems.scaled import ScaledQP
 from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
-#: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
-CLEAR, NOTHING = 1e-6, 1e-9
 
 
 class Problem(ABC):
@@ -104,14 +102,6 @@ class Problem(ABC):
     def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
         """The entries of a vector (n,) over the caller's rows that take part; the vector itself where all do."""
         return vector if self.takes_all else vector[self.rows]
-
-    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The way back: a vector over the caller's rows, 0 where a row takes no part."""
-        if self.takes_all:
-            return values
-        vector = np.zeros(self.n, dtype=values.dtype)
-        vector[self.rows] = values
-        return vector
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -255,8 +245,8 @@ class Problem(ABC):
         if polished:
             certificate = self._polished(certificate, tol)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished)
-        return self._result(
-            certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
+        return svm_result(
+            self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver, solver_gap=solver_gap,
         )
@@ -311,46 +301,6 @@ class Problem(ABC):
                 "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
             )
         return ""
-
-    def _result(self, certificate: Certificate, **record: Any) -> SVMResult:
-        model = self._model(certificate)
-        yf = self._spread(certificate.yf)
-        if not self.takes_all:
-            absent = np.flatnonzero(self.sample_weight == 0)
-            yf[absent] = self.y[absent] * model.decision_function(self.X[absent])
-        return SVMResult(
-            alpha=self._spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
-            rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
-            kind=self._spread(self._split(certificate)), yf=yf, upper=self._spread(self.upper), unit=certificate.unit,
-            model=model, title=self.title, **record,
-        )
-
-    def _split(self, certificate: Certificate) -> NDArray[np.int8]:
-        """0 zero, 1 free, 2 bound: by comparing α with the slack y f − ρ, not by a cut like 1e-5.
-
-        α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and
-        α nothing beside C; and as C the other way round.
-        """
-        kind = np.zeros(len(certificate.alpha), dtype=np.int8)
-        support = certificate.alpha > 0
-        kind[support & (certificate.alpha >= self.upper)] = 2
-        inside = np.flatnonzero(support & (certificate.alpha < self.upper))
-        alpha, upper = certificate.alpha[inside], self.upper[inside]
-        curvature = np.maximum(self.space.curvature(inside), 1e-12 * self.space.scale)
-        slack = certificate.yf[inside] - certificate.rho
-        nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & np.isfinite(upper), NOTHING * upper, 0.0)
-        slack *= np.maximum(1.0 / curvature, nothing)
-        kind[inside] = np.where(alpha <= slack, 0, np.where(upper - alpha <= -slack, 2, 1))
-        return kind
-
-    def _model(self, certificate: Certificate) -> Model:
-        d = self.X.shape[1]
-        common = {"kernel": self.kernel, "classes": self.classes, "b": certificate.b, "n_features": d}
-        if certificate.w is not None:
-            return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
-        kept = np.flatnonzero(certificate.coef)
-        vectors = self.rows[kept] if isinstance(self.kernel, Precomputed) else self.space.X[kept]
-        return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
 
     @property
     def _entry(self) -> str:

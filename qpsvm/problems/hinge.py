@@ -29,7 +29,7 @@ from qpsvm.qp import Rows
 LARGEST_BOX = 1e3
 #: A point whose largest slack is below this is stretched until it has none: where C is large, slacks of the size of
 #: rounding cost more than the norm does. ROOM is what rounding needs beyond.
-ALL_BUT_SEPARATED, ROOM = 1e-6, 4e-16
+ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
 
 
 def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
@@ -40,7 +40,7 @@ def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A primal candidate: its decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0."""
+    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0."""
 
     u: FloatArray
     w: FloatArray | None
