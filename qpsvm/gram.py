@@ -49,6 +49,11 @@ class KernelGram(Operator):
     scale: FloatArray | None = None
     _kept: _Kept = field(default_factory=_Kept)
 
+    @classmethod
+    def given(cls, kernel: Kernel, X: Matrix, matrix: FloatArray) -> KernelGram:
+        """With the matrix K itself, (n, n), symmetric."""
+        return cls(kernel, X, _kept=_Kept(matrix))
+
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """(n, n)."""

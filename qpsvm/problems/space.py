@@ -23,7 +23,7 @@ from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError, IndefiniteKernelError
-from qpsvm.gram import CACHE_ROWS, KernelGram, check_range, check_symmetric
+from qpsvm.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.products import squared_norms
@@ -148,9 +148,7 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        if isinstance(self.centred, Dense):
-            return self.centred.matrix[rows, rows]
-        return self.kernel.diagonal(self.rows[rows])
+        return self.kernel.diagonal(self.rows[rows]) if self.is_linear else self.centred.diagonal()[rows]
 
     @cached_property
     def scale(self) -> float:
@@ -165,9 +163,10 @@ class FeatureSpace:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
-            check_symmetric(K, "the precomputed kernel matrix")
-            check_range(K, "the precomputed kernel")
-            gram: Operator = Dense((K + K.T) / 2)
+            if not np.array_equal(K, K.T):
+                check_symmetric(K, "the precomputed kernel matrix")
+                K = (K + K.T) / 2
+            gram = KernelGram.given(self.kernel, self.X, K)
         else:
             gram = KernelGram(self.kernel, self.X)
         return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
@@ -257,7 +256,7 @@ class FeatureSpace:
         gram = self.gram
         if self.computed_intercept is None:
             return gram
-        if isinstance(gram, KernelGram) and gram.shape[0] > CACHE_ROWS:
+        if isinstance(gram, KernelGram) and gram.shape[0] > CACHE_ROWS and not isinstance(self.kernel, Precomputed):
             return KernelGram(gram.kernel, gram.X, 1.0)
         return Dense(gram.dense() + 1.0)
 
@@ -281,7 +280,7 @@ def is_psd(K: FloatArray, tolerance: float) -> bool:
     """Whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
     shifted = K.copy()
     shifted[np.diag_indices_from(shifted)] += tolerance
-    return bool(lapack.dpotrf(shifted, lower=0, overwrite_a=1)[1] == 0)
+    return bool(lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] == 0)  # K = Kᵀ, in LAPACK's order
 
 
 def pivoted_cholesky(K: FloatArray) -> FloatArray:
