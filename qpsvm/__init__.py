@@ -7,6 +7,9 @@
     >>> print(result.summary())                                  # doctest: +SKIP
 """
 
+from qpsvm import plotting
+from qpsvm.derivation import Derivation, derive
+from qpsvm.dualise import dualise
 from qpsvm.errors import (
     DataError,
     DataTypeError,
@@ -42,6 +45,7 @@ __all__ = [
     "RBF",
     "DataError",
     "DataTypeError",
+    "Derivation",
     "FileFormatError",
     "HardMargin",
     "InaccurateWarning",
@@ -72,6 +76,9 @@ __all__ = [
     "UnknownOptionError",
     "UnsupportedError",
     "compile",
+    "derive",
+    "dualise",
     "load",
+    "plotting",
     "solve",
 ]

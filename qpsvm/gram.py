@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.kernels import Kernel, UserKernel
 from qpsvm.operators import Operator, check_memory, rowwise, two_sided
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
 #: A product with this share of non-zeros, of more than so many rows, does not make the whole matrix.
-FEW_COLUMNS, SMALL_ROWS = 0.6, 1500
+FEW_COLUMNS, SMALL_ROWS = 0.6, 600
 #: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
 GATHER_SHARE = 0.3
 #: Rows of a Gram matrix evaluated at a time where it is not kept.
 BLOCK_ROWS = 512
-
-
-@dataclass(eq=False)
-class _Kept:
-    """The one dense copy that all operators over the same samples share."""
-
-    matrix: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,18 +35,19 @@ class KernelGram(Operator):
         Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
     scale : ndarray, shape (n,), optional
         The labels, for the dual's Q_ij = y_i y_j K_ij.
+    blocks : KernelBlocks, optional
+        Where the values of K come from: shared by all operators over the same samples, with the one copy that is kept.
     """
 
     kernel: Kernel
     X: Matrix
     offset: float = 0.0
     scale: FloatArray | None = None
-    _kept: _Kept = field(default_factory=_Kept)
+    blocks: KernelBlocks = None  # type: ignore[assignment]  (made below)
 
-    @classmethod
-    def given(cls, kernel: Kernel, X: Matrix, matrix: FloatArray) -> KernelGram:
-        """With the matrix K itself, (n, n), symmetric."""
-        return cls(kernel, X, _kept=_Kept(matrix))
+    def __post_init__(self) -> None:
+        if self.blocks is None:
+            object.__setattr__(self, "blocks", KernelBlocks(self.kernel, self.X))
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -61,55 +56,55 @@ class KernelGram(Operator):
 
     @property
     def kept(self) -> FloatArray | None:
-        """K + offset, (n, n), where it has been made."""
-        return self._kept.matrix
-
-    def keep(self, matrix: FloatArray) -> None:
-        """Take K + offset from somebody who has made it, in double precision: (n, n)."""
-        if self._kept.matrix is None and matrix.shape == self.shape and self.shape[0] <= CACHE_ROWS:
-            self._kept.matrix = matrix
+        """K, (n, n), where it has been made."""
+        return self.blocks.whole
 
     def _whole(self) -> FloatArray | None:
-        """K + offset, kept for later if it is small enough, else None."""
-        if self._kept.matrix is None and self.shape[0] <= CACHE_ROWS:
-            self._kept.matrix = self._make()
-        return self._kept.matrix
+        """K, kept for later if it is small enough, else None."""
+        if self.blocks.whole is None and self.shape[0] <= CACHE_ROWS:
+            self.blocks.whole = self._make()
+        return self.blocks.whole
 
     def _make(self) -> FloatArray:
         check_memory(*self.shape, "the Gram matrix")
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
-            K = self.kernel(self.X, self.X)
-            finite = bool(np.isfinite(K[-1] @ K).all())
+            K = self.blocks.symmetric(None)
+            bounded = self.blocks.fast or bool(np.isfinite(K[-1] @ K).all())
         if isinstance(self.kernel, UserKernel):
             check_symmetric(K, f"the kernel {self.kernel}")
             K = (K + K.T) / 2
-        if not finite:
+        if not bounded:
             check_range(K, str(self.kernel))
-        if self.offset:
-            K += self.offset
         return K
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         scaled = x if self.scale is None else rowwise(self.scale, x)
-        support = np.flatnonzero(scaled) if x.ndim == 1 else np.arange(self.shape[0])
-        few = len(support) <= FEW_COLUMNS * self.shape[0] and self.shape[0] > SMALL_ROWS
-        whole = self._kept.matrix if few else self._whole()
-        if whole is not None:
-            gathered = x.ndim == 1 and len(support) < GATHER_SHARE * len(x)
-            product: FloatArray = scaled[support] @ whole[support] if gathered else whole @ scaled  # K = Kᵀ
-        else:  # only the columns that count
-            columns, part = self.X[support], scaled[support]
-            blocks = (self.X[i : i + BLOCK_ROWS] for i in range(0, self.shape[0], BLOCK_ROWS))
-            product = np.concatenate([self.kernel(block, columns) @ part for block in blocks])
-            product += self.offset * part.sum(axis=0)
+        product = self._product(scaled)
+        if self.offset:
+            product += self.offset * scaled.sum(axis=0)
         return product if self.scale is None else rowwise(self.scale, product)
+
+    def _product(self, x: FloatArray) -> FloatArray:
+        """K x, with as little of K as x has entries."""
+        n = self.shape[0]
+        support = np.flatnonzero(x) if x.ndim == 1 else np.arange(n)
+        few = len(support) <= FEW_COLUMNS * n and n > SMALL_ROWS
+        whole = self.blocks.whole if few else self._whole()
+        if whole is not None:
+            gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
+            product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
+            return product
+        if x.ndim == 1:
+            return self.blocks.product(support, x[support], np.arange(n))
+        columns = self.X[support]
+        parts = (self.X[i : i + BLOCK_ROWS] for i in range(0, n, BLOCK_ROWS))
+        return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """P[rows][:, columns]: (r, c)."""
-        if self._kept.matrix is not None:
-            out = self._kept.matrix[np.ix_(rows, columns)]
-        else:
-            out = self.kernel(self.X[rows], self.X[columns]) + self.offset
+        out = self.blocks.block(rows, columns)
+        if self.offset:
+            out = out + self.offset
         if self.scale is not None:
             out *= self.scale[rows][:, None]
             out *= self.scale[columns]
@@ -125,22 +120,24 @@ class KernelGram(Operator):
         whole = self._whole()
         if whole is None:
             whole = self._make()
+        if self.offset:
+            whole = whole + self.offset
         return whole if self.scale is None else two_sided(whole, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
         """The same Gram matrix with other scales: the kept copy is shared."""
         scale = s if self.scale is None else times(s, self.scale)
-        return KernelGram(self.kernel, self.X, self.offset, scale, self._kept)
+        return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
 
     def describe(self) -> str:
         """Name the kernel, and say whether the matrix exists yet."""
-        state = "made" if self._kept.matrix is not None else "made when needed"
+        state = "made" if self.blocks.whole is not None else "made when needed"
         return f"Gram matrix of {self.kernel}, {state}"
 
     @property
     def nbytes(self) -> int:
         """8n² once made, 0 before."""
-        return 0 if self._kept.matrix is None else self._kept.matrix.nbytes
+        return 0 if self.blocks.whole is None else self.blocks.whole.nbytes
 
 
 def check_symmetric(K: FloatArray, what: str) -> None:

@@ -38,8 +38,8 @@ HOLDS = 8
 FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: Of many rows, a gap below this is good enough for a few rounds with the first step length alone.
-GOOD, MANY_ROWS, FEW_ROUNDS = 1e-6, 1500, 3
+#: A gap below this is good: of more than `TEACHING_ROWS` rows it is worth a few rounds with the first step length alone.
+GOOD, TEACHING_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 200, 1500, 3
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
@@ -100,11 +100,12 @@ def polish(
     """
     best = start
     most = CHOLESKY_ROWS
-    if start.gap <= GOOD and len(start.alpha) > MANY_ROWS:
+    good = start.gap <= GOOD and len(start.alpha) > TEACHING_ROWS
+    if good:
         rounds, most = min(rounds, FEW_ROUNDS), MODEST_ROWS
     for tau in _step_lengths(system, start):
         best = _active_set_rounds(system, start, best, certify, tau, rounds, most)
-        if best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
+        if good or best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
             break
     return best
 

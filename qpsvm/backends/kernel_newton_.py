@@ -81,9 +81,10 @@ class KernelNewtonCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.kernel_portfolio import solve_kernel
 
-        data, problem = self.data, self._problem
+        data, problem, P = self.data, self._problem, self.qp.P
         answer = solve_kernel(
-            data.kernel, data.X, data.y, data.C, gram=data.gram, tol=limits.tol or DEFAULT_TOLERANCE,
+            data.kernel, data.X, data.y, data.C, gram=P.blocks if isinstance(P, KernelGram) else data.gram,
+            tol=limits.tol or DEFAULT_TOLERANCE,
             max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
             start=None if limits.start is None else problem.alpha(limits.start), **options,
         )
@@ -91,7 +92,5 @@ class KernelNewtonCompiled(Compiled):
         solver = Solver(self.backend.name, built_in_version(), f"{raw} ({answer.engine})")
         if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.u).all()):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        if answer.gram is not None and isinstance(self.qp.P, KernelGram):
-            self.qp.P.keep(answer.gram)
         x, balance = problem.x(answer.alpha), problem.balance(answer.b)
         return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations)

@@ -38,6 +38,8 @@ from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
+#: Polishing to rounding takes a factorisation of the free rows: cheap for so many rows, or so many free ones.
+FEW_ROWS, FEW_FREE = 500, 150
 
 
 class Problem(ABC):
@@ -240,7 +242,7 @@ class Problem(ABC):
         """
         form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
         alpha, w = self._read(solution, form)
-        certificate = self._certify(alpha, w, self._goal(tol))
+        certificate = self._certify(alpha, w, 0.0 if len(self.labels) <= MANY_ROWS else min(GOOD, tol))
         solver_gap = certificate.gap
         if polished:
             certificate = self._polished(certificate, tol)
@@ -252,13 +254,12 @@ class Problem(ABC):
         )
 
     def _polished(self, certificate: Certificate, tol: float) -> Certificate:
-        if certificate.gap <= self._goal(tol):
+        """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for."""
+        n, alpha = len(self.labels), certificate.alpha
+        cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
+        if certificate.gap <= (FINISHED if cheap else min(GOOD, tol)):
             return certificate
         return polish(self._dual_system(), certificate, self._certify)
-
-    def _goal(self, tol: float) -> float:
-        """The gap at which nothing more is tried: rounding, or of many rows what was asked for."""
-        return FINISHED if len(self.labels) <= MANY_ROWS else min(GOOD, tol)
 
     def _read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
         """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""

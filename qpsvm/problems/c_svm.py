@@ -20,6 +20,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
     (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1, on the margin;
                α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
+    (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
 
 Implementation
 --------------

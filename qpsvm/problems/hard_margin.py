@@ -19,6 +19,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
     (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
+    (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
 
 δ > 0 proves that the classes can be separated. Otherwise a linear program decides, see `separability`.
 """

@@ -24,6 +24,7 @@ With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
     (NUSVM.16)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
     (NUSVM.17)  what ν bounds, by (NUSVM.6) and (NUSVM.14):  the share of weight with y_i f < ρ is at most ν, the share
                 of weight that supports is at least ν
+    (NUSVM.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
 
 ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
 sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.

@@ -27,6 +27,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
     (PHINGE.17)  a penalised intercept is a feature of ones behind φ, so K + 1 stands for K and no balance row is left.
                  (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
                  Σ α_i y_i loses the digits of b.)
+    (PHINGE.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
 
 Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
 """

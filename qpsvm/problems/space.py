@@ -24,6 +24,7 @@ from scipy.linalg import eigh, eigvalsh, lapack
 from qpsvm.arrays import FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.gram import CACHE_ROWS, KernelGram, check_symmetric
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.products import squared_norms
@@ -166,7 +167,7 @@ class FeatureSpace:
             if not np.array_equal(K, K.T):
                 check_symmetric(K, "the precomputed kernel matrix")
                 K = (K + K.T) / 2
-            gram = KernelGram.given(self.kernel, self.X, K)
+            gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks(self.kernel, self.X, K))
         else:
             gram = KernelGram(self.kernel, self.X)
         return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
@@ -257,7 +258,7 @@ class FeatureSpace:
         if self.computed_intercept is None:
             return gram
         if isinstance(gram, KernelGram) and gram.shape[0] > CACHE_ROWS and not isinstance(self.kernel, Precomputed):
-            return KernelGram(gram.kernel, gram.X, 1.0)
+            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
         return Dense(gram.dense() + 1.0)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix
 from qpsvm.kernels import RBF, Kernel
@@ -22,9 +23,9 @@ from qpsvm.operators import Operator
 #: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
 STRIP, TILE = 256, 1024
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
-SYMMETRIC_STRIP = 128
+SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
-ONE_PRODUCT_ROWS = 400
+ONE_PRODUCT_ROWS = 200
 #: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-10, 1e-3
 #: Sparse samples are stored densely if that takes at most this many bytes.
@@ -149,10 +150,15 @@ class KernelBlocks:
     def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
         r, m = len(rows), len(rows) + len(added)
-        out = np.empty((m, m))
+        out, everything = np.empty((m, m)), np.concatenate([rows, added])
         out[:r, :r] = K
-        out[r:] = self.block(added, np.concatenate([rows, added]), rough)
-        out[:r, r:] = out[r:, :r].T
+        for start in range(r, m, STRIP):
+            stop = min(start + STRIP, m)
+            strip = self.block(everything[start:stop], everything[:stop], rough)
+            out[start:stop, :stop] = strip
+            for left in range(0, start, STRIP):  # tile by tile: a long transposed copy would miss the cache
+                right = min(left + STRIP, start)
+                out[left:right, start:stop] = strip[:, left:right].T
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
@@ -180,22 +186,29 @@ class KernelBlocks:
                 out[tile] += weights[j : j + STRIP] @ block
         return out
 
+    def fill(self, out: NDArray[np.float32], start: int) -> None:
+        """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
+        stop = start + len(out)
+        if self.fast and self.single and self.whole is None:
+            left, right = self._factors(rough=True)
+            np.exp(np.matmul(left[start:stop], right.T, out=out), out=out)
+        else:
+            out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
+
 
 def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
     """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
     if rows is not None:
         left, right = left[rows], right[rows]
-    m = len(left)
+    m, columns = len(left), right.T
     K = np.empty((m, m))
-    if m <= ONE_PRODUCT_ROWS:
-        exponent = left @ right.T
-        np.exp(exponent, out=exponent)
-        K[...] = exponent
-        return K
-    for start in range(0, m, SYMMETRIC_STRIP):
-        stop = min(start + SYMMETRIC_STRIP, m)
-        strip = left[start:stop] @ right[:stop].T
-        np.exp(strip, out=strip)
-        K[start:stop, :stop] = strip
+    height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
+    for start in range(0, m, height):
+        stop = min(start + height, m)
+        strip = K[start:stop, :stop]
+        if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
+            np.exp(np.matmul(left[start:stop], columns[:, :stop], out=strip), out=strip)
+        else:
+            strip[...] = np.exp(left[start:stop] @ columns[:, :stop])
         K[:start, start:stop] = strip[:, :start].T
     return K
