@@ -17,9 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, total
+from qpsvm.arrays import FloatArray, times, total
 
 EPS = float(np.finfo(float).eps)
+#: What a few operations may cost, in units of EPS.
+ROUNDINGS = 8
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
 #: Rows whose vectors are worked on at a time: a quarter of a megabyte each.
@@ -138,16 +140,28 @@ def gap_sums(
 
 def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
-    clipped = np.minimum(np.maximum(alpha, 0.0), upper)
+    clipped = boxed(alpha, upper)
     positive = y > 0
     plus: FloatArray = clipped * positive
     minus: FloatArray = clipped - plus
     in_plus, in_minus = float(plus.sum()), float(minus.sum())
+    if abs(in_plus - in_minus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * max(in_plus, in_minus):
+        return clipped  # the rounding of the sums
     if in_plus > in_minus:
         plus *= in_minus / in_plus
-    elif in_minus > in_plus:
+    else:
         minus *= in_plus / in_minus
     return plus + minus
+
+
+def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    """α clipped to [0, C], and on C where a few roundings are all that keeps it away: (n,) each, a new array.
+
+    The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
+    """
+    clipped: FloatArray = np.minimum(np.maximum(alpha, 0.0), upper)
+    np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
+    return clipped
 
 
 def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:

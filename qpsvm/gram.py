@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class KernelGram(Operator):
     X: Matrix
     offset: float = 0.0
     scale: FloatArray | None = None
-    blocks: KernelBlocks = None  # type: ignore[assignment]  (made below)
+    blocks: KernelBlocks = field(default=cast("KernelBlocks", None))  # made below
 
     def __post_init__(self) -> None:
         if self.blocks is None:

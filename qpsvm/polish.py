@@ -38,7 +38,7 @@ HOLDS = 8
 FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A gap below this is good: of more than `TEACHING_ROWS` rows it is worth a few rounds with the first step length alone.
+#: A gap below this is good: of more than `TEACHING_ROWS` rows it is worth a few rounds with one step length.
 GOOD, TEACHING_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 200, 1500, 3
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from qpsvm import backends
 from qpsvm.arrays import FloatArray, as_positive, shown
 from qpsvm.backends.base import Backend, Compiled, Limits
+from qpsvm.choice import Choice, choices
 from qpsvm.errors import (
     InaccurateWarning,
     ParameterTypeError,
@@ -35,8 +36,6 @@ LADDER = (1e-6, 1e-9)
 STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 #: For people: what can begin at a given point.
 WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
-#: Rows up to which the exact interior point method on the dense dual is the first choice.
-DENSE_ROWS = 4000
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -139,7 +138,8 @@ def solve(
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         if np.ndim(flag):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
-    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, start)
+    begin = None if start is None else problem.start(start)
+    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin)
     best: SVMResult | None = None
     refused: UnsupportedError | None = None
     for chosen, wanted in _choices(problem, backend, form, request):
@@ -168,7 +168,7 @@ class Request:
     time_limit: float | None
     max_iter: int | None
     options: dict[str, Any]
-    start: SVMResult | ArrayLike | None
+    start: FloatArray | None
 
     def limits(self, backend: Backend, tol: float | None = None, spent: float = 0.0) -> Limits:
         """What to ask a backend for; one that can tighten starts at its own tolerances."""
@@ -197,7 +197,7 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
     solve_time, iterations = 0.0, 0
     point: FloatArray | None = None
     if request.start is not None and request.begins(backend, form):
-        point = scaled.scale(problem.start(request.start))
+        point = scaled.scale(request.start)
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, solve_time)
         with held() if backend.polls else nullcontext():
@@ -246,10 +246,15 @@ def _choices(
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
     found = False
-    for name in [backend] if named else _auto(problem):
-        chosen = backends.get(name)
+    candidates = [Choice(backend)] if named else choices(problem)
+    if request.verbose and not named:
+        print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
+    for choice in candidates:
+        chosen = backends.get(choice.backend)
+        if form is not None and choice.form not in (None, form):
+            continue
         preferred = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
-        wanted = form or preferred
+        wanted = form or choice.form or preferred
         reason = chosen.refuse(wanted)
         if named and request.start is not None and not request.begins(chosen, wanted):
             reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {WITH_START} can"
@@ -265,22 +270,6 @@ def _choices(
         yield chosen, wanted
     if not found and refused is not None:
         raise refused
-
-
-def _auto(problem: Problem) -> list[str]:
-    """The table of choices: structure and size to backends, the next one where the certificate refuses the first.
-
-    | kernel | rows      | backends                             | why                                                  |
-    |--------|-----------|--------------------------------------|------------------------------------------------------|
-    | linear | any       | augmented_lagrangian, interior_point | O(n d) a pass; the second takes every variant, O(nd²)|
-    | other  | ≤ 4000    | kernel_newton, cvxopt, interior_point| parts of the Gram matrix; then the dense dual        |
-    | other  | more      | kernel_newton, osqp                  | the same; then one factorisation, cheap iterations   |
-
-    A backend that cannot take the variant or keep the limits asked for is passed over.
-    """
-    if problem.space.is_linear:
-        return ["augmented_lagrangian", "interior_point", "cvxpy"]
-    return ["kernel_newton", *(["cvxopt", "interior_point", "cvxpy"] if len(problem.rows) <= DENSE_ROWS else ["osqp"])]
 
 
 def _checked(result: SVMResult, tol: float) -> SVMResult:

@@ -28,18 +28,22 @@ LAYERS = (
     {"products"},
     {"kernels"},
     {"operators"},
+    {"kernel_blocks"},
     {"gram"},
     {"qp"},
-    {"kkt", "certificate"},
+    {"kkt", "certificate", "dualise"},
     {"polish", "model"},
     {"result"},
     {"problems", "backends"},
+    {"choice"},
     {"solve"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PACKAGES = {"problems", "backends", "solvers"}
 #: What our own algorithms may know: arrays, kernels and operators, neither problems nor the QP class.
-BELOW_SOLVERS = {"errors", "interrupts", "arrays", "products", "kernels", "operators", "gram", "solvers"}
+BELOW_SOLVERS = {
+    "errors", "interrupts", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
+}  # fmt: skip
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib")
 

@@ -213,6 +213,21 @@ def test_limits_in_the_working_set():
         assert np.isfinite(solution.w).all()
 
 
+@pytest.mark.parametrize("shape", [(25_000, 4), (400, 6), (30, 100)])
+def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
+    X, y = blobs(*shape)
+    assert solve_linear(X, y, 1.0, time_limit=0.0).reason == "time_limit"
+    for patience in (0, 1, 5, 20):
+        looks = iter([False] * patience)
+        monkeypatch.setattr("qpsvm.solvers.clock.noted", lambda looks=looks: next(looks, True))
+        solution = solve_linear(X, y, 100.0)
+        assert solution.reason in ("interrupted", "converged")
+        assert patience or solution.reason == "interrupted"
+        assert np.isfinite(solution.alpha).all()
+        assert np.isfinite(solution.w).all()
+        assert ((solution.alpha >= 0) & (solution.alpha <= 100.0)).all()
+
+
 def test_a_start_at_the_solution_is_kept():
     X, y = blobs(400, 6)
     cold = solve_linear(X, y, 1.0, tol=1e-8)

@@ -73,6 +73,29 @@ def test_compare_has_a_line_for_each_backend_that_takes_the_problem(capsys, tabl
             assert [name, form, "optimal"] in [cells[:3] for cells in lines]
 
 
+@pytest.mark.parametrize("variant", ["c", "nu", "hinge"])
+def test_derive_prints_every_step_and_writes_the_page(capsys, table, tmp_path, variant):
+    page = tmp_path / "page.html"
+    arguments = [variant, "--data", table, "--target", "kind", "--drop", "id", "--kernel", "rbf", "--html", page]
+    code, out, _ = run(capsys, "derive", *arguments)
+    assert code == 0
+    assert "Strong duality" in out
+    assert f"written: {page}" in out
+    residuals = [float(line.rsplit(maxsplit=1)[1]) for line in out.splitlines() if "  residual " in line and "e" in line]
+    assert len(residuals) >= 13
+    assert max(residuals) <= 1e-8
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_derive_of_what_has_no_optimum_is_status_1(capsys, tmp_path):
+    path = tmp_path / "crossed"
+    path.write_text("1 1:0 2:0\n1 1:1 2:1\n-1 1:0 2:1\n-1 1:1 2:0\n")
+    code, out, _ = run(capsys, "derive", "hard", "--data", path)
+    assert code == 1
+    assert "NOT OPTIMAL: status infeasible" in out
+    assert "(HARD.14)" in out
+
+
 def test_backends_lists_all_with_their_versions(capsys):
     code, out, _ = run(capsys, "backends")
     assert code == 0
@@ -106,6 +129,10 @@ WRONG = {
     ),
     "no model": (["predict", "nowhere.npz", "{table}"], "nowhere.npz"),
     "not a model": (["predict", "{table}", "{table}"], "not a model"),
+    "cannot write a page": (
+        ["derive", "c", "--data", "{table}", "--target", "kind", "--drop", "id", "--html", "/nowhere/page.html"],
+        "cannot write /nowhere/page.html",
+    ),
     "cannot write": ([*SOLVE, "--save", "/nowhere/m.npz"], "cannot write"),
 }
 
@@ -150,7 +177,7 @@ def test_real_files(capsys, arguments):
     assert "optimal" in out
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["compare", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["compare", "--help"], ["derive", "--help"]], ids=" ".join)
 def test_help_has_examples(arguments):
     done = subprocess.run([sys.executable, "-m", "qpsvm", *arguments], capture_output=True, text=True, check=True)
     assert "examples:" in done.stdout

@@ -83,7 +83,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.NuSVM(X, Y, 0.3), "augmented_lagrangian"),
         (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
         (KERNEL["rbf"], "augmented_lagrangian"),
-        (LINEAR["C-SVM"], "kernel_newton"),
+        (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
         (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
         (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "libsvm"),
@@ -95,8 +95,13 @@ def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
     assert qpsvm.solve(problem, check=False).gap < np.inf or isinstance(problem, qpsvm.HardMargin)
 
 
-def test_auto_takes_the_structure():
-    assert qpsvm.solve(LINEAR["C-SVM"]).backend == "augmented_lagrangian"
+def test_auto_takes_the_structure_and_the_cheapest(capsys):
+    for shape, cheapest in (((20_000, 30), "augmented_lagrangian"), ((400, 6), "interior_point"),
+                            ((60, 400), "kernel_newton")):  # fmt: skip
+        Z = RNG.normal(size=shape)
+        result = qpsvm.solve(qpsvm.CSVM(Z, np.where(Z[:, 0] + RNG.normal(size=shape[0]) > 0, 1, -1)), verbose=True)
+        assert result.backend == cheapest
+        assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
     assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
     assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3, "rbf")).status == "optimal"
@@ -131,7 +136,7 @@ def test_limits_end_with_the_best_certified_point():
 
 
 def test_verbose_prints_a_line_an_iteration(capsys):
-    qpsvm.solve(LINEAR["C-SVM"], verbose=True)
+    qpsvm.solve(LINEAR["C-SVM"], "augmented_lagrangian", verbose=True)
     out = capsys.readouterr().out
     assert "augmented_lagrangian" in out
     assert len(out.splitlines()) > 4

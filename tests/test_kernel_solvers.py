@@ -79,7 +79,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
 
-@pytest.mark.parametrize("engine", ["auto", "band", "working_set"])
+@pytest.mark.parametrize("engine", ["auto", "band", "dense"])
 def test_engines_for_many_rows(engine: str) -> None:
     X, y = samples(6000, 6, "plain", 4)
     solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
@@ -168,3 +168,74 @@ def test_residue_goes_where_there_is_room() -> None:
     beta = spread_residue(np.array([0.5, 0.0, 1.0]), np.zeros(3), np.ones(3), -1.0)
     assert beta.sum() == pytest.approx(1.0)
     assert beta[1] == 0.0
+
+
+def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
+    X, y = samples(300, 3, "plain", 10)
+    problem, K = HingeDual(y, np.full(300, 2.0)), RBF(0.3)(X, X)
+    beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-4).beta
+    polished = newton_polish(K, problem, beta, 1e-6, 1)
+    assert polished.steps == 1
+    assert polished.point.gap <= 1e-12
+
+
+def test_nearly_all_free_needs_no_loop() -> None:
+    X, y = samples(400, 10, "plain", 11)
+    solution = solve_kernel(RBF(0.5), X, y, 10.0)
+    assert solution.iterations <= 3
+    assert certified(solution, X, y, 10.0, RBF(0.5)) <= TOL
+
+
+@pytest.mark.parametrize("C", [1.0, 30.0])
+def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
+    X, y = samples(1900, 2, "plain", 12)
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1.0, -1.0)
+    y[::40] *= -1
+    solution = solve_kernel(RBF(0.5), X, y, C)
+    assert solution.gram is None
+    assert solution.exact.all()
+    assert certified(solution, X, y, C, RBF(0.5)) <= TOL
+
+
+def test_a_stuck_newton_step_widens_its_free_set() -> None:
+    X, y = samples(60, 3, "duplicates", 60)
+    problem, K = HingeDual(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
+    beta = kernel_libsvm.libsvm_loop(problem, K, tol=3e-3).beta
+    assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
+
+
+@pytest.mark.parametrize("engine", ["auto", "band", "libsvm"])
+def test_equal_rows_are_made_one(engine: str) -> None:
+    X, y = samples(3000, 3, "lattice", 10)
+    C = np.random.default_rng(3).uniform(0.1, 2.0, len(y))
+    solution = solve_kernel(RBF(0.3), X, y, C, tol=TOL, engine=engine)
+    assert certified(solution, X, y, C, RBF(0.3)) <= TOL
+    groups = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()
+    free = (solution.alpha > 0) & (solution.alpha < C)
+    assert np.bincount(groups[free]).max() <= 1  # (KTIES.2)
+
+
+def test_nearly_all_rows_free() -> None:
+    X, y = samples(2500, 12, "plain", 11)
+    solution = solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL, engine="dense")
+    assert solution.engine == "dense"
+    assert (solution.alpha > 0).mean() > 0.9
+    assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
+
+
+def test_many_rows_start_from_a_neighbour() -> None:
+    X, y = samples(5000, 5, "plain", 12)
+    first = solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL)
+    again = solve_kernel(RBF(0.1), X, y, 1.5, tol=TOL, start=first.alpha)
+    assert certified(again, X, y, 1.5, RBF(0.1)) <= TOL
+    assert solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL, start=first.alpha).iterations <= first.iterations
+
+
+@pytest.mark.parametrize("engine", ["band", "dense"])
+@pytest.mark.parametrize("limit", [0.0, 0.05, 0.2])
+def test_many_rows_end_in_time(engine: str, limit: float) -> None:
+    X, y = samples(6000, 8, "plain", 13)
+    C = np.full(len(y), 10.0)
+    solution = solve_kernel(RBF(0.2), X, y, C, tol=1e-9, engine=engine, time_limit=limit)
+    assert solution.reason in ("time_limit", "converged")
+    certified(solution, X, y, C, RBF(0.2))

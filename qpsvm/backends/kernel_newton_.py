@@ -12,13 +12,16 @@ from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
 from qpsvm.errors import UnsupportedError
 from qpsvm.gram import KernelGram
-from qpsvm.kernels import Precomputed
-from qpsvm.operators import Dense
+from qpsvm.kernels import Linear, Precomputed
+from qpsvm.operators import Dense, LowRank
+from qpsvm.products import inner
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
+#: Rows of a linear machine up to which its Gram matrix is made.
+LARGEST_GRAM = 8000
 
 
 class KernelNewtonBackend(Backend):
@@ -29,7 +32,7 @@ class KernelNewtonBackend(Backend):
     module = "qpsvm.solvers.kernel_portfolio"
     starts = True
     polls = True
-    takes = "dual of a kernel C-SVM or primal hinge problem with a free intercept; fast"
+    takes = "dual of a C-SVM or primal hinge problem with a free intercept, kernel or wide linear; fast"
 
     def options(self) -> frozenset[str]:
         """The engine: auto, gram, rough_gram, working_set, band or libsvm."""
@@ -60,12 +63,18 @@ def kernel_csvm(qp: QP, name: str) -> tuple[RecognisedCSVM, Any, Any, FloatArray
     if isinstance(P, KernelGram) and P.scale is not None and not P.offset:
         problem = recognise(qp, P.scale, name)
         kernel, X, gram = P.kernel, P.X, P.kept
+    elif isinstance(P, LowRank) and P.scale is not None and P.d is None and P.shape[0] <= LARGEST_GRAM:
+        problem = recognise(qp, P.scale, name)
+        kernel, X, gram = Linear(), P.Z, None
     elif isinstance(P, Dense):
         problem = recognise(qp, None, name)
         gram = P.matrix * problem.y * problem.y[:, None]
         kernel, X = Precomputed(), gram
     else:
-        raise UnsupportedError(f"{name} needs a dual over a kernel's Gram matrix; use augmented_lagrangian or cvxopt")
+        raise UnsupportedError(
+            f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
+            "use augmented_lagrangian or cvxopt"
+        )
     if not problem.row:
         raise UnsupportedError(f"{name} needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
     return problem, kernel, X, gram
@@ -82,8 +91,11 @@ class KernelNewtonCompiled(Compiled):
         from qpsvm.solvers.kernel_portfolio import solve_kernel
 
         data, problem, P = self.data, self._problem, self.qp.P
+        blocks = P.blocks if isinstance(P, KernelGram) else data.gram
+        if isinstance(data.kernel, Linear):
+            blocks = inner(data.X, data.X)
         answer = solve_kernel(
-            data.kernel, data.X, data.y, data.C, gram=P.blocks if isinstance(P, KernelGram) else data.gram,
+            data.kernel, data.X, data.y, data.C, gram=blocks,
             tol=limits.tol or DEFAULT_TOLERANCE,
             max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
             start=None if limits.start is None else problem.alpha(limits.start), **options,

@@ -15,6 +15,7 @@ from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.certificate import (
     Certificate,
     balanced,
+    boxed,
     gap_sums,
     hinge_intercepts,
     middle,
@@ -113,7 +114,7 @@ def hinge_certificate(
     unit : float
         λ for the primal hinge problem, 1 for the C-SVM.
     """
-    a = balanced(alpha, y, upper) if space.computed_intercept == "free" else np.clip(alpha, 0.0, upper)
+    a = balanced(alpha, y, upper) if space.computed_intercept == "free" else boxed(alpha, upper)
     beta = a * y
     penalised = space.computed_intercept == "penalised"
     slope = float(beta.sum()) if penalised else 0.0  # b of α

@@ -34,10 +34,10 @@ import numpy as np
 
 from qpsvm.arrays import FloatArray
 from qpsvm.solvers.budget import Budget
+from qpsvm.solvers.clock import StopReason
 from qpsvm.solvers.hinge_problem import HingeProblem, Point, Start, certified, relative
 from qpsvm.solvers.line_search import Slope, find_step
 from qpsvm.solvers.newton_step import newton_system
-from qpsvm.solvers.trace import StopReason
 
 #: An outer step is exact enough where the dual residual's part of the gap is below this share of the rest (ALM.6).
 INNER_SHARE = 0.3
@@ -205,12 +205,11 @@ class AugmentedLagrangian:
         rows = self._problem.rows
         self._slack = 1.0 - rows.margins(self._W)
         pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._sigma)
-        found = certified(self._problem, pair, rows.gradient)
+        found = certified(self._problem, pair)
         depth = float(self._slack.max())
         if not found.gap > 0.0 or not 0.0 < depth < NEARLY_SEPARATED:
             return found
         growth = (1.0 + SEPARATION) / (1.0 - depth)
-        stretched = certified(
-            self._problem, replace(pair, W=growth * self._W, slack=1.0 - growth * (1.0 - self._slack)), rows.gradient
-        )
+        slack = 1.0 - growth * (1.0 - self._slack)
+        stretched = certified(self._problem, replace(pair, W=growth * self._W, slack=slack))
         return stretched if stretched.gap < found.gap else found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,21 +78,22 @@ def relative(gap: float, dual: float) -> float:
     return ratio if np.isfinite(ratio) else np.inf
 
 
-def certified(problem: HingeProblem, pair: Point, pull: Callable[[FloatArray], FloatArray]) -> Point:
-    """A pair with α made feasible for (ALM.1), h = 0, and the gap (ALM.5) that it then has; pull is α ↦ Zᵀα."""
+def certified(problem: HingeProblem, pair: Point) -> Point:
+    """A pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has."""
     W, alpha, columns, price = pair.W, pair.alpha, slice(None), 0.0
     if problem.ridge[-1] == 0.0:
-        alpha, columns, price = balanced(alpha, problem.rows.y, problem.upper), slice(-1), 1.0 + abs(float(W[-1]))
-    pulled = pull(alpha)
+        alpha = balanced(alpha, problem.rows.y, problem.upper, float(problem.offset[-1]))
+        columns, price = slice(-1), 1.0 + abs(float(W[-1]))
+    pulled = problem.rows.gradient(alpha) + problem.offset
     missing = (problem.ridge * W - pulled)[columns]
     hinge = problem.weighted_sum(np.maximum(pair.slack, 0.0))
     gap = 0.5 * float(missing @ missing) + max(hinge - float(alpha @ pair.slack), 0.0) + price * abs(float(pulled[-1]))
-    dual = float(alpha.sum()) - 0.5 * float(pulled[columns] @ pulled[columns])
+    dual = float(alpha.sum()) + problem.constant - 0.5 * float(pulled[columns] @ pulled[columns])
     return Point(W, alpha, pair.slack, dual, gap, pair.sigma)
 
 
-def balanced(alpha: FloatArray, y: FloatArray, upper: float | FloatArray) -> FloatArray:
-    """Restore yᵀα = 0 with the free α alone, each moved by its room α(C − α); as far as they reach. All (n,).
+def balanced(alpha: FloatArray, y: FloatArray, upper: float | FloatArray, rest: float = 0.0) -> FloatArray:
+    """Restore yᵀα + rest = 0 with the free α alone, each moved by its room α(C − α); as far as they reach. All (n,).
 
     It costs next to nothing in (ALM.5), because the rows of free α have margin 1.
     """
@@ -105,5 +105,5 @@ def balanced(alpha: FloatArray, y: FloatArray, upper: float | FloatArray) -> Flo
         total = float(room.sum())
         if not 0.0 < total < np.inf:
             break
-        alpha[free] = np.clip(alpha[free] - (float(y @ alpha) / total) * (y[free] * room), 0.0, limit)
+        alpha[free] = np.clip(alpha[free] - ((float(y @ alpha) + rest) / total) * (y[free] * room), 0.0, limit)
     return alpha

@@ -1,12 +1,19 @@
-"""Many vectors at C: LIBSVM's loop on a band around the margin, everything else resting at 0 or C.
+"""LIBSVM's loop on a band around the margin, everything else resting at 0 or C: exact whatever the guess was.
 
-    (KBAND.1)  s̄ = mean of the slacks by two disjoint subsamples,  τ = rms(s₁ − s₂), two deviations of s̄
-    (KBAND.2)  |s̄| ≤ τ: the band W;  s̄ > τ: rest at C, the set U;  s̄ < −τ: rest at 0
-    (KBAND.3)  the loop sees each class of U as one point, the mean of its members in feature space, with upper bound
-               Σ C_i over them: as long as both end at their bound, W is solved exactly
+    (KBAND.1)  the band W: rows foretold as free or with |s| ≤ τ;  of the others s > 0 rest at C (the set U), s < 0 at 0
+    (KBAND.2)  solve W with U fixed: minimise ½βᵀK_WWβ − (y − u_U)ᵀβ,  1ᵀβ = −Σ_U C_j y_j,  u_U = Σ_U K_ij C_j y_j
+    (KBAND.3)  rows outside that are on the wrong side now join W, and those next to them
+    (KBAND.4)  when few violate, Newton steps on the rows near the margin, in double precision (`WorkingSet`)
 
-U enters through u_U = Σ_U K_ij C_j y_j only, streamed once; K is made on the band alone, in single precision for the
-loop. What rests wrongly joins the band; Newton steps and the watch over all rows finish (`WorkingSet`).
+LIBSVM's loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
+
+    (KBAND.5)  K(z₊, i) = u_U,i / B = −K(z₋, i),  C₊ = c + max(R, 0),  C₋ = c + max(−R, 0),  B = C₊ + C₋,
+               R = Σ_U C_j y_j
+    (KBAND.6)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
+
+At their bounds they add exactly u_U to every u_i, and R to the balance, so that the loop solves (KBAND.2); the negative
+curvature makes the bound the only stable place for them. All kernel values up to here are in single precision; u_U is
+streamed once, and then only what changes.
 """
 
 from __future__ import annotations
@@ -15,112 +22,215 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, IntArray
-from qpsvm.solvers.kernel_blocks import KernelBlocks
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import HingeDual
-from qpsvm.solvers.kernel_probe import Probe
+from qpsvm.solvers.kernel_nystrom import Guess
 from qpsvm.solvers.kernel_working_set import LOOP_TOL, MANY_JOIN, Effort, Outcome, WorkingSet
 
-#: τ in units of rms(s₁ − s₂), and its least value: a row left out by mistake joins later.
-DEVIATIONS, LEAST_BAND = 1.0, 0.05
-#: Most rows of the band: its Gram matrix is 8·8000² = 512 MB.
-LARGEST_BAND = 8000
-#: An overfull class gives this many times its surplus to the band.
-EXCESS = 1.5
-#: Rounds of joining: more of them say that the prediction was bad.
+#: τ, in units of the margin; and how many rows W takes at most besides those foretold as free, a share of them.
+BAND, NEIGHBOURS = 0.1, 0.5
+#: But W may always have this share as many entries of K_WW as K_U has: they cost little beside those.
+CHEAP = 0.04
+#: Most rows of W: its Gram matrix is 8·12000² = 1.2 GB.
+LARGEST_BAND = 12000
+#: Rounds of joining.
 ROUNDS = 8
-#: Rows that violate by at most this, in units of the margin, are left to Newton steps.
-SLIGHT = 0.01
-#: Rows this far inside the wrong side of being right join with those that violate.
-LOOKAHEAD = 0.1
-#: A class point below this share of its bound has left it: (KBAND.3) does not hold.
-AT_BOUND = 1 - 1e-6
+#: LIBSVM's tolerance in the first round, in the next, and where Newton steps fall short, in units of the margin.
+TOLERANCES = (1e-2, LOOP_TOL, 0.02 * LOOP_TOL)
+#: Rows that violate by at most this, in units of the margin, and this share of W, are left to Newton steps.
+SLIGHT, FEW_SHARE = 0.01, 0.01
+#: Rows on their right side by up to this join with those that violate, at most so many for each of them.
+LOOKAHEAD, COMPANY = 0.1, 0.25
+#: W holds this many times what it must to balance U.
+ROOM = 1.1
+#: Entries of K streamed between looks at the clock: a fifth of a second.
+STREAMED = 5e7
 
 
 def band_outcome(
-    blocks: KernelBlocks, problem: HingeDual, first: Probe, second: Probe, target: float, effort: Effort
+    blocks: KernelBlocks, problem: HingeDual, guess: Guess, target: float, effort: Effort
 ) -> Outcome | None:
-    """Solve by the band of two subsamples; None where it would be too wide to pay."""
-    n = problem.n
-    slacks = first.slack(blocks, problem), second.slack(blocks, problem)
-    mean, difference = 0.5 * (slacks[0] + slacks[1]), slacks[0] - slacks[1]
-    tau = max(DEVIATIONS * float(np.sqrt(np.mean(difference**2))), LEAST_BAND)  # (KBAND.1)
-    in_band, at_upper = np.abs(mean) <= tau, mean > tau  # (KBAND.2)
-    beta = np.where(at_upper, problem.upper * problem.y, 0.0)
-    resting_u = _contribution(blocks, beta, at_upper)
-    for _ in range(ROUNDS):
-        rows = np.flatnonzero(in_band)
-        effort.report(f"band {tau:.2f}", len(rows), np.inf)
-        if not 0 < len(rows) <= min(LARGEST_BAND, n // 2) or effort.late() or effort.exhausted():
-            return None
-        solved, overfull = _loop_with_classes(blocks, problem, rows, at_upper, resting_u, effort)
-        if overfull.any():  # a class point left its bound: its least certain members join the band
-            joins = at_upper & overfull & (mean < _quota(problem, mean, at_upper & overfull, solved, beta))
-            resting_u -= _contribution(blocks, beta, joins)
-            beta[joins] = 0.0
-            in_band, at_upper = in_band | joins, at_upper & ~joins
-            continue
-        beta[rows] = problem.restricted(rows, float(beta[at_upper].sum())).balanced(solved)
-        if abs(beta.sum()) > 1e-9 * problem.upper.sum():
-            return None
-        support = rows[solved != 0]
-        u = resting_u + blocks.product(support, beta[support], np.arange(n), rough=True)
-        slack = 1.0 - problem.y * (u + problem.intercept(u))
-        reach = np.where(at_upper, -slack, slack)
-        reach[rows] = -np.inf
-        if reach.max() <= SLIGHT and np.count_nonzero(reach > LOOP_TOL) <= MANY_JOIN:
-            return WorkingSet(blocks, problem, rows, beta, effort, u).run(target, False)
-        joins = reach > -LOOKAHEAD
-        resting_u -= _contribution(blocks, beta, joins & at_upper)
-        beta[joins] = 0.0
-        in_band, at_upper = in_band | joins, at_upper & ~joins
-    return None
+    """Solve from what is foretold; None where the band would be too wide, or time ran out before any point was known.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    problem : HingeDual
+    guess : Guess
+    target : float
+        Relative gap.
+    effort : Effort
+    """
+    band, best = _Band(blocks, problem, guess, effort), None
+    if len(band.rows) > LARGEST_BAND or not band.begin():
+        return None
+    while band.settle():
+        if effort.late() or len(near := band.near()) > LARGEST_BAND:
+            outcome = band.outcome()
+        else:
+            outcome = WorkingSet(blocks, problem, near, band.beta, effort, band.u).run(target, False)
+        best = outcome if best is None or outcome.gap < best.gap else best
+        if best.gap <= target or effort.late() or effort.exhausted() or not band.tighten():
+            break
+    return best
 
 
-def _contribution(blocks: KernelBlocks, beta: FloatArray, mask: NDArray[np.bool_]) -> FloatArray:
-    """Σ K_ij β_j over the rows of a mask, for all rows, rough: (n,)."""
-    index = np.flatnonzero(mask)
-    return blocks.product(index, beta[index], np.arange(blocks.n), rough=True)
+def first_band(guess: Guess) -> NDArray[np.bool_]:
+    """W of (KBAND.1): a mask, (n,)."""
+    n, distance = len(guess.slack), np.where(guess.free, 0.0, np.abs(guess.slack))
+    free = int(np.count_nonzero(guess.free))
+    cheap = int(np.sqrt(CHEAP * n * np.count_nonzero(guess.slack > 0))) + MANY_JOIN
+    near = min(int(np.count_nonzero(distance <= BAND)), int((1.0 + NEIGHBOURS) * free))
+    count = min(max(cheap, near), n)
+    mask = np.zeros(n, dtype=bool)
+    mask[np.argpartition(distance, count - 1)[:count]] = True
+    return mask
 
 
-def _loop_with_classes(
-    blocks: KernelBlocks,
-    problem: HingeDual,
-    rows: IntArray,
-    at_upper: NDArray[np.bool_],
-    resting_u: FloatArray,
-    effort: Effort,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """(KBAND.3): β over W (w,), and a mask (n,) of the classes whose point left its bound."""
-    y, upper, m = problem.y, problem.upper, len(rows)
-    members = [index for sign in (1.0, -1.0) if len(index := np.flatnonzero(at_upper & (y == sign)))]
-    mass = np.array([float(upper[index].sum()) for index in members])
-    signs = np.array([float(y[index[0]]) for index in members])
-    k = len(members)
-    K = np.empty((m + k, m + k))
-    K[:m, :m] = blocks.rough_symmetric(rows)
-    images = []
-    for i, index in enumerate(members):
-        if i == 0:
-            images.append(blocks.product(index, upper[index], np.arange(problem.n), rough=True) / mass[0])
-        else:  # what the first class leaves of u_U
-            images.append((resting_u - signs[0] * mass[0] * images[0]) / (signs[1] * mass[1]))
-        K[m + i, :m] = K[:m, m + i] = images[i][rows]
-    for i, image in enumerate(images):
-        for j, other in enumerate(members):
-            K[m + i, m + j] = float(upper[other] @ image[other]) / mass[j]
-    part = HingeDual(np.concatenate([y[rows], signs]), np.concatenate([upper[rows], mass]))
-    beta = effort.loop(part, K, LOOP_TOL)
-    left = signs[np.abs(beta[m:]) < AT_BOUND * mass]
-    return beta[:m], np.isin(y, left)
+class _Band:
+    """W and U, and the state of all rows."""
 
+    def __init__(self, blocks: KernelBlocks, problem: HingeDual, guess: Guess, effort: Effort) -> None:
+        self.blocks, self.problem, self.effort = blocks, problem, effort
+        self.everything = np.arange(problem.n)
+        self.slack, self.b, self.solved = guess.slack, 0.0, False
+        self.tolerance = self.last_tolerance = TOLERANCES[0]
+        inside = first_band(guess)
+        self.at_upper = ~inside & (self.slack > 0)
+        self._make_room(inside, self.at_upper)
+        self.rows: IntArray = np.flatnonzero(inside)
+        self.beta = self.u = self.resting_u = np.zeros(problem.n)
+        self._K = np.empty((0, 0))
 
-def _quota(
-    problem: HingeDual, mean: FloatArray, members: NDArray[np.bool_], solved: FloatArray, beta: FloatArray
-) -> float:
-    """The slack below which members of an overfull class join: they hold `EXCESS` times what the class has too much."""
-    index = np.flatnonzero(members)
-    index = index[np.argsort(mean[index])]
-    others = (beta != 0) & ~members
-    surplus = abs(float(beta[index].sum() + beta[others].sum() + solved.sum()))
-    held = np.cumsum(problem.upper[index])
-    return float(mean[index[min(int(np.searchsorted(held, EXCESS * surplus)), len(index) - 1)]])
+    def settle(self) -> bool:
+        """Solve and let rows join until few violate; False where no point is known."""
+        for _ in range(ROUNDS):
+            if not self.solve():
+                break
+            self.effort.report("band", len(self.rows), np.inf)
+            join = self.violators()
+            if not len(join) or self.effort.late() or self.effort.exhausted():
+                break
+            if len(self.rows) + len(join) > LARGEST_BAND:
+                break
+            self.exchange(join)
+        return self.solved
+
+    def tighten(self) -> bool:
+        """Let the loop go on to the next tolerance; False after the last."""
+        self.tolerance = next((tol for tol in TOLERANCES if tol < self.last_tolerance), 0.0)
+        return self.tolerance > 0.0
+
+    def _make_room(self, inside: NDArray[np.bool_], at_upper: NDArray[np.bool_]) -> None:
+        """Move rows of U that are least sure into W, in place, until W can balance U."""
+        y, upper = self.problem.y, self.problem.upper
+        for sign in (1.0, -1.0):
+            resting = float((upper * y)[at_upper].sum()) * sign
+            lacking = ROOM * resting - float(upper[inside & (y == -sign)].sum())
+            if resting <= 0 or lacking <= 0:
+                continue
+            members = np.flatnonzero(at_upper & (y == sign))
+            members = members[np.argsort(self.slack[members])]
+            count = int(np.searchsorted(np.cumsum(upper[members]), lacking)) + 1
+            inside[members[:count]] = True
+            at_upper[members[:count]] = False
+
+    def _resting(self) -> FloatArray:
+        """β of U, 0 elsewhere: (n,)."""
+        return np.where(self.at_upper, self.problem.upper * self.problem.y, 0.0)
+
+    def _stream(self, beta: FloatArray) -> FloatArray | None:
+        """Kβ for all rows, rough: (n,); None where time runs out."""
+        index = np.flatnonzero(beta)
+        total = np.zeros(self.problem.n)
+        step = max(1, int(STREAMED / self.problem.n))
+        for start in range(0, len(index), step):
+            if self.effort.late():
+                return None
+            part = index[start : start + step]
+            total += self.blocks.product(part, beta[part], self.everything, rough=True)
+        return total
+
+    def begin(self) -> bool:
+        """u_U and K_WW; False where time runs out."""
+        resting = self._stream(self._resting())
+        if resting is None:
+            return False
+        self.resting_u = resting
+        spare = self.rows[[0, 0]]
+        self._K = self.blocks.rough_symmetric(np.concatenate([self.rows, spare]))  # two places for z₊ and z₋
+        return True
+
+    def solve(self) -> bool:
+        """(KBAND.2), then β, u, b and s over all rows; False where time runs out or W cannot balance U."""
+        problem, rows, resting = self.problem, self.rows, self._resting()
+        part = problem.restricted(rows, float(resting.sum()))
+        found = self._loop(part)
+        if found is None:
+            return False
+        moving = np.zeros(problem.n)
+        moving[rows] = part.balanced(found)
+        u = self._stream(moving)
+        if u is None:
+            return False
+        self.beta, self.u, self.solved = resting + moving, self.resting_u + u, True
+        self.last_tolerance, self.tolerance = self.tolerance, min(self.tolerance, LOOP_TOL)
+        self.b = problem.intercept(self.u)
+        self.slack = 1.0 - problem.y * (self.u + self.b)
+        return True
+
+    def _loop(self, part: HingeDual) -> FloatArray | None:
+        """LIBSVM's loop on W with z₊ and z₋: β (w,); None where those are not at their bounds afterwards."""
+        K, m, u = self._K, part.n, self.resting_u[self.rows]
+        spare = float(part.upper.mean())
+        masses = spare + max(part.outside, 0.0), spare + max(-part.outside, 0.0)
+        image, largest = u / sum(masses), float(np.abs(u).max())
+        K[m, :m] = K[:m, m] = image  # (KBAND.5)
+        K[m + 1, :m] = K[:m, m + 1] = -image
+        depth = 2.0 * (largest * float(part.upper.sum()) / sum(masses) + largest + 10.0) / min(masses)
+        K[m:, m:] = np.diag([-depth, -depth])  # (KBAND.6)
+        whole = HingeDual(np.append(part.y, [1.0, -1.0]), np.append(part.upper, masses))
+        beta = self.effort.loop(whole, K, self.tolerance)
+        return beta[:m] if np.allclose(np.abs(beta[m:]), masses) else None
+
+    def violators(self) -> IntArray:
+        """Rows outside W that should join it (KBAND.3); none where few violate."""
+        reach = np.where(self.at_upper, -self.slack, self.slack)
+        reach[self.rows] = -np.inf
+        count = int(np.count_nonzero(reach > SLIGHT))
+        if count <= max(MANY_JOIN, FEW_SHARE * len(self.rows)):
+            return np.empty(0, dtype=np.intp)
+        join = np.flatnonzero(reach > -LOOKAHEAD)
+        most = int((1.0 + COMPANY) * count)
+        if len(join) > most:
+            join = join[np.argpartition(-reach[join], most)[:most]]
+        return join
+
+    def exchange(self, join: IntArray) -> None:
+        """Take rows into W; those of U leave it."""
+        inside, at_upper = np.zeros(self.problem.n, dtype=bool), self.at_upper.copy()
+        inside[self.rows] = True
+        inside[join] = True
+        at_upper[join] = False
+        self._make_room(inside, at_upper)
+        inside[self.rows] = False
+        added, m = np.flatnonzero(inside), len(self.rows)
+        leaving = added[self.at_upper[added]]
+        signed = (self.problem.upper * self.problem.y)[leaving]
+        self.resting_u = self.resting_u - self.blocks.product(leaving, signed, self.everything, rough=True)
+        self.at_upper = at_upper
+        spare = added[[0, 0]]
+        self._K = self.blocks.grown(self._K[:m, :m], self.rows, np.concatenate([added, spare]), rough=True)
+        self.rows = np.concatenate([self.rows, added])
+
+    def near(self) -> IntArray:
+        """Rows for the Newton steps (KBAND.4): those that the loop may have left on the wrong side by its tolerance."""
+        alpha, upper = self.problem.y * self.beta, self.problem.upper
+        free = (alpha > 0) & (alpha < upper)
+        wrong = ((self.slack > 0) & (alpha < upper)) | ((self.slack < 0) & (alpha > 0))
+        return np.flatnonzero(free | wrong | (np.abs(self.slack) < self.last_tolerance))
+
+    def outcome(self) -> Outcome:
+        """The point as it is, its gap from rough values."""
+        gap = self.problem.point(self.beta, self.u).gap
+        return Outcome(self.beta, self.u, np.zeros(self.problem.n, dtype=bool), self.b, gap)

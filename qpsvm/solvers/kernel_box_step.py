@@ -3,6 +3,7 @@
     (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high
     (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
     (KBOX.3)  hence  (BᵀA⁻¹B) z = BᵀA⁻¹r − (0, t)  and  d = A⁻¹r − A⁻¹B z   (here A stands for A + ρI)
+    (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  what d lacks of the solution without ρ, by the same factor
 
 A is factored once; each entry that joins P costs one more right-hand side. Entries that leave the box are held, entries
 whose multiplier μ has the wrong sign are released. The answer is a step to be searched along, so a few rounds do.
@@ -32,6 +33,9 @@ ROUNDS = 12
 MOST_HELD, HELD_SHARE = 60, 0.5
 #: A multiplier counts as wrong beyond this share of the largest residual.
 WRONG_SIGN = 1e-3
+#: Most corrections (KBOX.4), the share of its predecessor that a correction may have at most, and the share of d below
+#: which the next one would be.
+UNRIDGINGS, CONVERGES, NOTHING_LEFT = 3, 0.3, 1e-9
 #: An entry is outside its box beyond this share of the box.
 OUTSIDE = 1e-12
 
@@ -78,7 +82,9 @@ class Factor:
         size = np.sqrt((right * right).sum(axis=0))
         worst = np.inf
         for _ in range(REFINEMENTS):
-            residual = right - self._A @ solution - self.ridge * solution
+            residual = right - self.ridge * solution
+            for j in range(right.shape[1]):  # column by column: faster than a product with a narrow matrix
+                residual[:, j] -= self._A @ solution[:, j]
             worst = float((np.sqrt((residual * residual).sum(axis=0)) / np.maximum(size, np.finfo(float).tiny)).max())
             if worst < REFINED or not worst < 0.5:
                 break
@@ -108,17 +114,23 @@ class _Held:
         self.at = np.concatenate([self.at, at])
         self.columns = np.concatenate([self.columns, factor.rough(units)], axis=1)
 
-    def solve(self, by_r: FloatArray, by_one: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,)."""
+    def solve(
+        self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,); the held entries at other places where given."""
+        at = self.at if at is None else at
         k = len(self.index)
         if k == 0:
-            return by_r - by_one * (by_r.sum() / by_one.sum()), self.at
-        schur = np.empty((k + 1, k + 1))
-        schur[0, 0], schur[0, 1:] = by_one.sum(), self.columns.sum(axis=0)
+            return by_r - by_one * (np.add.reduce(by_r) / np.add.reduce(by_one)), at
+        schur, right = np.empty((k + 1, k + 1)), np.empty(k + 1)
+        schur[0, 0], schur[0, 1:] = np.add.reduce(by_one), np.add.reduce(self.columns)
         schur[1:, 0], schur[1:, 1:] = by_one[self.index], self.columns[self.index]
-        z = np.linalg.solve(schur, np.concatenate([[by_r.sum()], by_r[self.index] - self.at]))
+        right[0], right[1:] = np.add.reduce(by_r), by_r[self.index] - at
+        z, info = lapack.dgesv(schur, right)[2:]
+        if info:
+            raise np.linalg.LinAlgError("the held entries leave no freedom")
         d = by_r - by_one * z[0] - self.columns @ z[1:]
-        d[self.index] = self.at
+        d[self.index] = at
         return d, z[1:]
 
 
@@ -150,21 +162,43 @@ def box_step(A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: 
     by_r, by_one = factor.solve(right).T
     held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"))
     is_held = np.zeros(m, dtype=bool)
-    wrong, outside = WRONG_SIGN * float(np.abs(r).max()), OUTSIDE * (high - low)
+    wrong, width = WRONG_SIGN * max(float(r.max()), -float(r.min())), OUTSIDE * (high - low)
+    lowest, highest = low - width, high + width
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
-        leaving = np.flatnonzero(~is_held & ((d < low - outside) | (d > high + outside)))
-        at_low = held.at <= low[held.index]
-        stays = ~np.where(at_low, mu > wrong, mu < -wrong)
-        count = int(stays.sum()) + len(leaving)
-        if (not len(leaving) and stays.all()) or count > max(MOST_HELD, HELD_SHARE * m):
+        leaves = (d < lowest) | (d > highest)
+        leaves &= ~is_held
+        leaving = leaves.nonzero()[0]
+        stays = np.where(held.at <= low[held.index], mu <= wrong, mu >= -wrong) if len(mu) else np.empty(0, dtype=bool)
+        settled = not len(leaving) and bool(stays.all())
+        if settled:
+            d = _without_ridge(factor, held, d, by_one, lowest, highest)
+        if settled or int(stays.sum()) + len(leaving) > max(MOST_HELD, HELD_SHARE * m):
             break
         is_held[held.index[~stays]] = False
         is_held[leaving] = True
         held.keep(stays)
-        held.add(leaving, np.clip(d[leaving], low[leaving], high[leaving]), factor)
+        held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
         try:
             d, mu = held.solve(by_r, by_one)
         except np.linalg.LinAlgError:  # the held entries leave no freedom: the clipped step is what there is
             break
-    return spread_residue(np.clip(d, low, high), low, high)
+    return spread_residue(np.minimum(np.maximum(d, low), high), low, high)
+
+
+def _without_ridge(
+    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, lowest: FloatArray, highest: FloatArray
+) -> FloatArray:
+    """(KBOX.4): d (m,) with the effect of ρ taken away, as far as that stays in the box and converges."""
+    change, still = d, np.zeros(len(held.index))
+    first = size = float(np.abs(d).max())
+    for _ in range(UNRIDGINGS):
+        change = held.solve(factor.rough((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
+        better = d + change
+        before, size = size, float(np.abs(change).max())
+        if not size <= CONVERGES * before or (better < lowest).any() or (better > highest).any():
+            break
+        d = better
+        if size * size <= NOTHING_LEFT * first * before:
+            break
+    return d

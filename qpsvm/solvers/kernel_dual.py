@@ -62,6 +62,11 @@ class HingeDual:
         return first if (self.upper == first).all() else None
 
     @cached_property
+    def total_penalty(self) -> float:
+        """ΣC_i."""
+        return float(self.upper.sum())
+
+    @cached_property
     def positives(self) -> int:
         """The number of rows with y = +1."""
         return int(np.count_nonzero(self.y > 0))
@@ -89,7 +94,7 @@ class HingeDual:
 
     def balanced(self, beta: FloatArray) -> FloatArray:
         """The nearest cheap feasible point: clip into the box, then take Σβ off where there is room for it. (n,)."""
-        clipped: FloatArray = np.clip(beta, self.low, self.high)
+        clipped: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
         return spread_residue(clipped, self.low, self.high, self.outside)
 
     def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
@@ -100,7 +105,7 @@ class HingeDual:
         inside = np.maximum(slack, 0.0)
         difference = float((self.upper - alpha) @ inside + alpha @ (inside - slack))  # (KDUAL.3)
         half_norm = 0.5 * float(beta @ u)
-        primal, dual = half_norm + float(self.upper @ inside), float(alpha.sum()) - half_norm
+        primal, dual = half_norm + float(self.upper @ inside), float(self.y @ beta) - half_norm
         scale = max(abs(primal), abs(dual)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)  # (KDUAL.4)
         return DualPoint(beta, u, b, slack, float(gap) if np.isfinite(gap) else np.inf, scale)

@@ -11,14 +11,14 @@ in single precision, and only those on W and near it in double.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, IntArray
-from qpsvm.solvers.kernel_blocks import KernelBlocks
+from qpsvm.kernel_blocks import KernelBlocks
+from qpsvm.solvers.clock import Clock
 from qpsvm.solvers.kernel_dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel_libsvm import libsvm_loop
 from qpsvm.solvers.kernel_newton_step import newton_polish
@@ -63,11 +63,14 @@ class Effort:
     iterations: int = 0
     newton_steps: int = 0
     free: int = 0
-    began: float = field(default_factory=time.perf_counter)
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.seconds)
 
     def late(self) -> bool:
-        """Whether the time is over."""
-        return self.seconds is not None and time.perf_counter() - self.began > self.seconds
+        """Whether the time is over, or the user has interrupted."""
+        return self.clock.stopped() is not None
 
     def exhausted(self) -> bool:
         """Whether the loop's iterations are used up."""
@@ -79,7 +82,7 @@ class Effort:
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         if self.seconds is not None:
-            left = self.seconds - (time.perf_counter() - self.began)
+            left = self.clock.left
             limit = min(limit, max(int(left / (SECONDS_PER_ENTRY * problem.n)), 1))
         result = libsvm_loop(problem, data, gamma=gamma, tol=tol, max_iter=limit)
         self.iterations += result.iterations
@@ -90,7 +93,7 @@ class Effort:
         if self.verbose:
             print(
                 f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
-                f"Newton steps {self.newton_steps:4d}  {time.perf_counter() - self.began:8.3f} s",
+                f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 flush=True,
             )
 

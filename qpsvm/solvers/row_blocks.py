@@ -13,6 +13,8 @@ methods of `Rows` and nothing else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +25,14 @@ from qpsvm.arrays import FloatArray, IntArray, Matrix
 GATHERED_NUMBERS = 250_000
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
-#: A sparse row product costs about this many times an entry of a dense one (measured: 3.2 ns against 0.033 ns).
-SPARSE_PRODUCT_COST = 100
+#: Z_JᵀZ_J of sparse rows: a product of two stored numbers costs as much as this many operations of a dense product, …
+SPARSE_PRODUCT_COST = 60
+#: … and a sparse product, with its result made dense, begins at the cost of this many of them, and of this many a
+#: number of the result. (Measured: 2.5 ns, 60 µs and 1 ns a number, against 0.04 ns.)
+SPARSE_START, SPARSE_RESULT = 1.5e6, 25.0
+#: Numbers stored in selected rows up to which they are added up one by one, for a gradient: less than the cost of
+#: making a sparse array of them.
+SCATTERED_NUMBERS = 5000
 #: Share of entries from which a sparse array is stored densely: no larger then, faster, and it can be centred.
 DENSE_SHARE = 0.6
 #: Offset in spreads above which X@w − μᵀw has lost too many digits, and a centred copy is made instead.
@@ -32,7 +40,10 @@ LARGE_OFFSET = 1e3
 #: Spread, as a share of the offset, below which a column is constant but for rounding: its weight is 0 either way.
 CONSTANT_SPREAD = 1e-12
 #: Rows from which the column means and spreads are estimated.
-OFFSET_SAMPLE = 20_000
+OFFSET_SAMPLE = 5000
+
+#: Takes a range of rows and their margins (k,), its own to change; answers with weights a (k,), or None for 0.
+Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
 
 
 class Rows(ABC):
@@ -63,6 +74,10 @@ class Rows(ABC):
     @abstractmethod
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
+
+    @abstractmethod
+    def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
+        """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
 
     @abstractmethod
     def gram(self, index: IntArray) -> FloatArray:
@@ -104,9 +119,8 @@ class DenseRows(Rows):
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W: (n,)."""
-        w = W[: self.d]
-        m: FloatArray = self.X @ w
-        shift = self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ w))
+        m: FloatArray = self.X @ W[: self.d]
+        shift = self._shift(W)
         if shift:
             m += shift
         m *= self.y
@@ -123,7 +137,30 @@ class DenseRows(Rows):
             step = self._chunk()
             for i in range(0, len(index), step):
                 g[: self.d] += self._gathered(index[i : i + step]).T @ beta[i : i + step]
-        total = float(beta.sum())
+        return self._closed(g, float(beta.sum()))
+
+    def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
+        """Z W and Zᵀa while a block is in the cache: (d + 1,)."""
+        w, g, total, step = W[: self.d], np.zeros(self.d + 1), 0.0, self._chunk()
+        shift = self._shift(W)
+        for i in range(0, self.n, step):
+            block = slice(i, min(i + step, self.n))
+            m = self.X[block] @ w
+            m += shift
+            m *= self.y[block]
+            a = visit(block, m)
+            if a is not None:
+                a *= self.y[block]
+                g[: self.d] += a @ self.X[block]
+                total += float(a.sum())
+        return self._closed(g, total)
+
+    def _shift(self, W: FloatArray) -> float:
+        """What the intercept and the centring add to X@w."""
+        return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
+
+    def _closed(self, g: FloatArray, total: float) -> FloatArray:
+        """Centre Xᵀβ, the first entries of g (d + 1,), and put Σβ in the last."""
         if self.mean is not None:
             g[: self.d] -= total * self.mean
         g[self.d] = self.unit * total
@@ -206,23 +243,52 @@ class SparseRows(Rows):
 
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Z_Jᵀ a: (d + 1,)."""
+        g = np.empty(self.d + 1)
         beta = self.y * a if index is None else self.y[index] * a
-        transposed = self._transposed if index is None else self.X[index].T
-        return np.append(transposed @ beta, self.unit * float(beta.sum()))
+        if index is None:
+            g[: self.d] = self._transposed @ beta
+        elif len(index) * self.row_numbers > SCATTERED_NUMBERS:
+            g[: self.d] = self.X[index].T @ beta
+        else:
+            row, at = self._entries(index)
+            weights = self.X.data[at] * beta[row]
+            g[: self.d] = np.bincount(self.X.indices[at], weights=weights, minlength=self.d)
+        g[self.d] = self.unit * float(beta.sum())
+        return g
+
+    def _entries(self, index: IntArray) -> tuple[IntArray, IntArray]:
+        """Of the numbers stored for rows J = index (k,): which of the k rows they are in, and where they are stored."""
+        first = self.X.indptr[index].astype(np.intp)
+        lengths = self.X.indptr[index + 1] - first
+        ends = np.cumsum(lengths)
+        row = np.repeat(np.arange(len(index)), lengths)
+        return row, np.arange(len(row)) + np.repeat(first - ends + lengths, lengths)
+
+    def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
+        """All rows are one block: (d + 1,)."""
+        a = visit(slice(0, self.n), self.margins(W))
+        return np.zeros(self.d + 1) if a is None else self.gradient(a)
 
     def gram(self, index: IntArray) -> FloatArray:
-        """Z_JᵀZ_J: (d + 1, d + 1), by sparse products where the rows are short."""
+        """Z_JᵀZ_J: (d + 1, d + 1), by sparse products where the rows are many and short."""
         d = self.d
-        S = np.zeros((d + 1, d + 1))
-        A = self.X[index]
-        if SPARSE_PRODUCT_COST * self._mean_square_length < d * d:
-            S[:d, :d] = (A.T @ A).toarray()
-        else:
-            step = max(64, GATHERED_NUMBERS // d)
-            for i in range(0, len(index), step):
-                B = A[i : i + step].toarray()
-                S[:d, :d] += B.T @ B
-        S[:d, d] = S[d, :d] = self.unit * np.asarray(A.sum(axis=0)).ravel()
+        excess = d * d - SPARSE_PRODUCT_COST * self._mean_square_length
+        if len(index) * excess > SPARSE_START + SPARSE_RESULT * d * d:
+            return self._sparse_gram(index)
+        S, step = np.zeros((d + 1, d + 1)), max(64, GATHERED_NUMBERS // d)
+        for i in range(0, len(index), step):
+            row, at = self._entries(index[i : i + step])
+            B = np.zeros((min(step, len(index) - i), d + 1))
+            B[row, self.X.indices[at]] = self.X.data[at]
+            B[:, d] = self.unit
+            S += B.T @ B
+        return S
+
+    def _sparse_gram(self, index: IntArray) -> FloatArray:
+        d, A = self.d, self.X[index]
+        S = np.empty((d + 1, d + 1))
+        S[:d, :d] = (A.T @ A).toarray()
+        S[:d, d] = S[d, :d] = self.unit * np.bincount(A.indices, weights=A.data, minlength=d)
         S[d, d] = self.unit**2 * len(index)
         return S
 

@@ -1,0 +1,70 @@
+"""Which backend `auto` takes: by structure, and by what it will cost.
+
+| kernel | backend              | applies to               | seconds, on one core of an AVX-512 machine             |
+|--------|----------------------|--------------------------|--------------------------------------------------------|
+| linear | augmented_lagrangian | C-SVM, hinge             | 3e-3 + 8e-9 z + 4e-10 min(n, 20 000) d z/n: passes     |
+| linear | interior_point       | every variant            | 1.5e-3 + 20 n d (2e-9 + 3e-11 d): factorisations       |
+| linear | kernel_newton        | free intercept, n ≤ 8000 | 1e-3 + 2e-8 n² + 2.5e-11 n z: one Gram matrix          |
+| other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
+| other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
+| other  | osqp                 | n > 4000                 | one factorisation, cheap iterations                    |
+
+n rows, d features, z entries that are not zero (in sparse products each counts as `SPARSE_FACTOR`). The cheapest comes
+first; the others follow in the order of their cost and take over where one cannot take the variant or the limits asked
+for, or where the certificate says no. The constants are medians of what `benchmarks.linear` and
+`benchmarks.interior_point` measure; only their ratios matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import scipy.sparse as sp
+
+from qpsvm.problems import Problem
+from qpsvm.problems.base import Form
+
+#: Rows up to which a Gram matrix is made for a linear machine, and to which exact methods take the dense dual.
+GRAM_ROWS, DENSE_ROWS = 8000, 4000
+#: Non-zeros a second of a sparse product, beside the entries of a dense one.
+SPARSE_FACTOR = 20.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backend, the form it is wanted in (None: the one it prefers), and the estimate, where there is one."""
+
+    backend: str
+    form: Form | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        form = "" if self.form is None else f" on the {self.form} form"
+        cost = "" if self.seconds is None else f" (about {self.seconds:.2g} s)"
+        return f"{self.backend}{form}{cost}"
+
+
+def choices(problem: Problem) -> list[Choice]:
+    """The backends for a problem, the first choice first."""
+    n = len(problem.labels)
+    if problem.space.is_linear:
+        X = problem.X
+        d, entries = X.shape[1], X.nnz if sp.issparse(X) else X.size
+        estimates = _linear(n, d, entries, SPARSE_FACTOR if sp.issparse(X) else 1.0)
+        ranked = sorted(estimates, key=lambda choice: choice.seconds or 0.0)
+        return [*ranked, Choice("cvxpy")]
+    if n <= DENSE_ROWS:
+        exact = [Choice("cvxopt", "dual"), Choice("cvxopt", "primal"), Choice("interior_point"), Choice("cvxpy")]
+        return [Choice("kernel_newton"), *exact]
+    return [Choice("kernel_newton"), Choice("osqp")]
+
+
+def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
+    """The table's estimates for a linear machine."""
+    found = [
+        Choice("augmented_lagrangian", None, 3e-3 + 8e-9 * factor * entries + 4e-10 * min(n, 20_000) * d * entries / n),
+        Choice("interior_point", None, 1.5e-3 + 20.0 * n * d * (2e-9 + 3e-11 * d)),
+    ]
+    if n <= GRAM_ROWS:
+        found.append(Choice("kernel_newton", None, 1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries))
+    return found

@@ -1,0 +1,71 @@
+"""The steps of the C-SVM, (CSVM.1) to (CSVM.15)."""
+
+from __future__ import annotations
+
+from qpsvm.certificate import hinge_intercepts, objective_terms
+from qpsvm.derivation import measures, shared, soft
+from qpsvm.derivation.step import Step
+from qpsvm.problems import CSVM
+
+#: The upper bound of α_i.
+UPPER = "C_i"
+
+
+def steps(problem: CSVM) -> tuple[Step, ...]:
+    """All steps, in order."""
+    return (
+        shared.margin("CSVM.1"),
+        Step(
+            "CSVM.2", "Primal",
+            "A wide margin against slack: ξ_i is how far sample i stays behind its margin, C_i what a unit of that "
+            "costs.",
+            r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i\quad\text{subject to}\quad y_i f(x_i)\ge 1-\xi_i,\ "
+            r"\xi_i\ge 0",
+            CSVM._primal, soft.primal,
+        ),
+        Step(
+            "CSVM.3", "Lagrangian",
+            "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0: the price of a unit of it. At "
+            "the solution nothing is to be paid: L is the primal value.",
+            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
+            r"-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            soft.lagrangian, soft.lagrangian,
+        ),
+        shared.stationarity_in_w("CSVM.4", problem),
+        shared.stationarity_in_b("CSVM.5"),
+        shared.stationarity_in_xi("CSVM.6", r"\eta_i=C_i-\alpha_i"),
+        shared.dual_feasibility("CSVM.7", UPPER),
+        shared.complementary_slackness("CSVM.8", UPPER),
+        Step(
+            "CSVM.9", "Substitution",
+            "Put w(α), yᵀα = 0 and η = C − α into L: b and ξ drop out, half of the quadratic term cancels, and only "
+            "kernel values are left.",
+            r"L=\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            soft.substitution, soft.substitution,
+        ),
+        Step(
+            "CSVM.10", "Dual",
+            "The best lower bound, as a minimisation: n variables in a box, one equality. Its solution is where a "
+            "projected gradient step goes nowhere.",
+            r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\quad\text{subject to}\quad y^{\top}\alpha=0,\ "
+            r"0\le\alpha_i\le C_i",
+            CSVM._dual, measures.dual_optimum,
+        ),
+        shared.weights_recovered("CSVM.11"),
+        Step(
+            "CSVM.12", "Recovering b",
+            "On the margin f(x_i) = y_i, and the mean over all margin vectors is less sensitive to rounding than one "
+            "of them. Where there are none, every b that minimises the slack is as good: a weighted quantile.",
+            r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr),\qquad M=\{i:0<\alpha_i<C_i\}",
+            hinge_intercepts, measures.intercept_recovered,
+        ),
+        shared.kinds_of_samples("CSVM.13", UPPER),
+        Step(
+            "CSVM.14", "Strong duality",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
+            "certifies is their distance, as a sum over the samples.",
+            r"\tfrac12\|w\|^2+\sum_i C_i\xi_i=\sum_i\alpha_i-\tfrac12\alpha^{\top}Q\alpha",
+            objective_terms, soft.strong_duality,
+        ),
+        shared.linear_weights("CSVM.15", problem),
+    )  # fmt: skip

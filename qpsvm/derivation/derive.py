@@ -1,0 +1,209 @@
+"""`derive`: from a problem, and a result if there is one, to its derivation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.statements import statements
+from qpsvm.derivation.step import Measurement, Step
+from qpsvm.derivation.text import describe
+from qpsvm.errors import (
+    DataError,
+    FileFormatError,
+    MissingExtraError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.result import Status, SVMResult
+
+#: A relative gap below this is rounding, and how to get there.
+ROUNDING, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"
+#: Who lists the steps of a variant: a function from the problem to its steps in order. A new variant is a line here.
+STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
+    HardMargin: hard_margin.steps,
+    CSVM: c_svm.steps,
+    NuSVM: nu_svm.steps,
+    PrimalHinge: primal_hinge.steps,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The steps from margin to dual and back, each with its residual at a solution.
+
+    `derivation["CSVM.4"]` is one step, iteration gives all in order, `print` shows them in a terminal, a notebook shows
+    them as a page, and `to_html` writes that page.
+
+    Attributes
+    ----------
+    problem : Problem
+    steps : tuple of Step
+    result : SVMResult or None
+        What the residuals are measured at.
+    """
+
+    problem: Problem
+    steps: tuple[Step, ...]
+    result: SVMResult | None = None
+
+    @property
+    def title(self) -> str:
+        """The problem with its parameters."""
+        return self.problem.title
+
+    @property
+    def variant(self) -> str:
+        """The name of the problem's class."""
+        return type(self.problem).__name__
+
+    @property
+    def headline(self) -> str:
+        """What the residuals are worth: not there, at an optimum, or at a point that is none."""
+        if self.result is None:
+            return "not solved: derive(problem, solve(problem)) measures every step on this data"
+        if self.result.status is Status.OPTIMAL:
+            said = (
+                f"optimal, certified relative gap {self.result.gap:.1e}; a residual is an equation's violation at this "
+                "solution, relative"
+            )
+            if self.result.gap > ROUNDING:
+                said += f". This gap is above rounding, and a residual may be its square root; {SHARPER} goes on"
+            return said
+        message = " ".join(self.result.message.split())
+        return (
+            f"NOT OPTIMAL: status {self.result.status}, certified relative gap {self.result.gap:.1e}; the residuals "
+            f"are those of the best point so far. {self.result.status.sentence} {message}".strip()
+        )
+
+    @cached_property
+    def measurements(self) -> dict[str, Measurement]:
+        """Residual, and reason where there is none, by tag; empty without a result."""
+        if self.result is None:
+            return {}
+        at = Letters(self.problem, self.result)
+        return {step.tag: step.measured(at) for step in self.steps}
+
+    def residuals(self) -> dict[str, float]:
+        """The violation of each equation at the result, relative, by tag; empty without a result.
+
+        NaN where a step does not exist for this problem or cannot be measured on this data: see `reasons`.
+        """
+        return {tag: measurement.residual for tag, measurement in self.measurements.items()}
+
+    def reasons(self) -> dict[str, str]:
+        """Why a step has no residual, by tag, for those that have none."""
+        if self.result is None:
+            return {step.tag: f"does not exist here: {step.absent}" for step in self.steps if step.absent}
+        return {tag: measurement.reason for tag, measurement in self.measurements.items() if measurement.reason}
+
+    def __getitem__(self, tag: str) -> Step:
+        """The step with this tag.
+
+        Raises
+        ------
+        UnknownOptionError
+            No such step; names the nearest.
+        """
+        found = {step.tag: step for step in self.steps}
+        wanted = str(tag).strip("()")
+        if wanted not in found:
+            where = f"in the derivation of {self.variant}"
+            raise UnknownOptionError(f"no step {wanted!r} {where}; {nearest(wanted, found)}")
+        return found[wanted]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return f"<Derivation of {self.title}: {len(self)} steps, {'not solved' if self.result is None else 'measured'}>"
+
+    def _repr_html_(self) -> str:
+        from qpsvm.derivation.page import fragment, preformatted
+
+        try:
+            return fragment(self)
+        except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
+            return preformatted(f"{self}\n\n{error}")
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the page to one file that needs no network.
+
+        Raises
+        ------
+        MissingExtraError
+            The packages of the extra `teach` are not installed.
+        FileFormatError
+            The file cannot be written.
+        """
+        from qpsvm.derivation.page import document
+
+        page = document(self)
+        try:
+            Path(path).write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise FileFormatError(f"cannot write {path}: {error.strerror}") from None
+
+
+def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
+    """The derivation of a problem's dual, step by step, each measured at a solution.
+
+    Parameters
+    ----------
+    problem : Problem
+        `HardMargin`, `CSVM`, `NuSVM` or `PrimalHinge`.
+    result : SVMResult, optional
+        Of this problem, optimal or not; without one the steps have no residuals.
+
+    Returns
+    -------
+    Derivation
+
+    Raises
+    ------
+    UnsupportedError
+        Nobody has listed the steps of this variant.
+    DataError
+        The result is over other rows or features than the problem.
+    ParameterTypeError
+        Not a problem, or not a result.
+    """
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if result is not None:
+        _check_result(problem, result)
+    kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
+    if kind is None:
+        known = ", ".join(each.__name__ for each in STEPS)
+        raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
+    module = inspect.getmodule(kind)
+    assert module is not None  # a class of this library
+    says = statements(module)
+    steps = tuple(replace(step, statement=says[step.tag]) for step in STEPS[kind](problem))
+    return Derivation(problem, steps, result)
+
+
+def _check_result(problem: Problem, result: SVMResult) -> None:
+    if not isinstance(result, SVMResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    rows, features = len(result.alpha), result.model.n_features
+    if (rows, features) != problem.X.shape:
+        raise DataError(
+            f"the result is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
+            f"{problem.X.shape[1]}: give the result of solve(problem)"
+        )

@@ -1,0 +1,208 @@
+"""The letters of the equations with their values at a solution: what a residual is written in.
+
+Everything is measured again, from α, ξ, ρ and the decision function of the result; a result that was tampered with
+does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.kernels import Precomputed
+from qpsvm.problems import NuSVM, Problem
+from qpsvm.qp import QP
+from qpsvm.result import SVMResult
+
+#: A sum that is this share of its terms, or less, is 0 but for rounding: no equation can be checked relative to it.
+VANISHING = 1e-8
+#: New samples on which a decision function is compared: enough to tell two functions apart.
+NEW_SAMPLES = 200
+
+P = TypeVar("P", bound=Problem)
+
+
+class Letters(Generic[P]):
+    """α, w, b, ξ, … of a result, over the m rows of positive weight.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : SVMResult
+        Of this problem, or of one over the same rows.
+    """
+
+    def __init__(self, problem: P, result: SVMResult) -> None:
+        self.problem = problem
+        self.result = result
+
+    @property
+    def y(self) -> FloatArray:
+        """Labels −1/+1: (m,)."""
+        return self.problem.labels
+
+    @cached_property
+    def alpha(self) -> FloatArray:
+        """Dual variables α: (m,)."""
+        return self.problem.taking_part(self.result.alpha)
+
+    @cached_property
+    def alpha_without_weight(self) -> float:
+        """The largest |α_i| of a row of weight 0, whose upper bound is 0 too."""
+        return float(np.abs(np.where(self.problem.sample_weight > 0, 0.0, self.result.alpha)).max())
+
+    @property
+    def C(self) -> FloatArray:
+        """Upper bounds of α: C_i, of the ν-SVM a_i, infinite for a hard margin: (m,)."""
+        return self.problem.upper
+
+    @cached_property
+    def eta(self) -> FloatArray:
+        """Multipliers of ξ ≥ 0 as the result has them: (m,), in the units of α."""
+        eta: FloatArray = self.problem.taking_part(self.result.kkt["eta"])
+        return eta
+
+    @cached_property
+    def xi(self) -> FloatArray:
+        """Slacks ξ: (m,)."""
+        return self.problem.taking_part(self.result.xi)
+
+    @property
+    def b(self) -> float:
+        """Intercept."""
+        return self.result.b
+
+    @property
+    def rho(self) -> float:
+        """Margin level ρ: 1 except in the ν-SVM."""
+        return self.result.rho
+
+    @property
+    def unit(self) -> float:
+        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1."""
+        return self.result.unit
+
+    @cached_property
+    def X(self) -> Matrix:
+        """The rows that take part: (m, d)."""
+        return self.problem.X if self.problem.takes_all else self.problem.X[self.problem.rows]
+
+    @cached_property
+    def f(self) -> FloatArray:
+        """f(x_i) by the result's decision function, plus σ α_i y_i where the kernel is K + σI: (m,)."""
+        return self.result.decision_function(self.X) + self.problem.space.shift * self.alpha * self.y
+
+    @cached_property
+    def u(self) -> FloatArray:
+        """K(α∘y), that is Σ_j α_j y_j K(x_j, x_i), from α alone: (m,)."""
+        if self.is_linear:
+            u: FloatArray = self.X @ self.w_of_alpha
+            return u
+        u = self.problem.space.gram @ (self.alpha * self.y)
+        return u - self.b if self.intercept_in_kernel else u
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return self.problem.space.is_linear
+
+    @property
+    def intercept_in_kernel(self) -> bool:
+        """Whether K + 1 stands for K because only that is positive semidefinite (a penalised intercept)."""
+        return self.problem.space.computed_intercept != self.problem.intercept
+
+    @property
+    def w(self) -> FloatArray:
+        """Weight vector of a linear machine: (d,)."""
+        return self.result.w
+
+    @cached_property
+    def w_of_alpha(self) -> FloatArray:
+        """Σ α_i y_i x_i of a linear machine: (d,)."""
+        return self.problem.space.weights(self.alpha * self.y)
+
+    @cached_property
+    def half_norm(self) -> float:
+        """½‖w‖² of the result's decision function; with ½b² where the intercept is penalised, a weight like others."""
+        model = self.result.model
+        if model.w is not None:
+            norm2 = float(model.w @ model.w)
+        else:
+            samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
+            values = model.decision_function(samples) - model.b if len(model.coef) else np.zeros(0)
+            norm2 = float(model.coef @ values) + self.problem.space.shift * float(self.alpha @ self.alpha)
+        return 0.5 * (norm2 + self.penalised_b**2)
+
+    @property
+    def penalised_b(self) -> float:
+        """b where it is part of the norm, else 0."""
+        return self.b if self.problem.intercept == "penalised" else 0.0
+
+    @cached_property
+    def half_norm_of_alpha(self) -> float:
+        """½‖w(α)‖² with w(α) = Σ α_i y_i φ(x_i), and ½b² as above."""
+        if self.intercept_in_kernel:
+            return 0.5 * float((self.alpha * self.y) @ (self.u + self.b))
+        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else (self.alpha * self.y) @ self.u
+        return 0.5 * (float(own) + self.penalised_b**2)
+
+    @cached_property
+    def dual(self) -> QP:
+        """The textbook's dual, to minimise over α."""
+        return self.problem.qp("dual")
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """0 peripheral, 1 on the margin, 2 at the bound: (m,)."""
+        return self.problem.taking_part(self.result.kind)
+
+    @property
+    def on_margin(self) -> NDArray[np.bool_]:
+        """Which rows are margin vectors: (m,)."""
+        on_margin: NDArray[np.bool_] = self.kind == 1
+        return on_margin
+
+    @cached_property
+    def new_samples(self) -> Matrix | None:
+        """Samples that nobody trained on, half way between neighbouring rows: (k, d).
+
+        None where f has no form out of sample, or not with α∘y (a precomputed kernel, psd="clip").
+        """
+        if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip":
+            return None
+        rows = self.X[: NEW_SAMPLES + 1]
+        return (rows[:-1] + rows[1:]) / 2
+
+    @cached_property
+    def terms(self) -> float:
+        """The size of what f sums up, Σ α_i · max K_ii: rounding leaves so many digits of f."""
+        return float(np.abs(self.alpha).sum() * self.problem.space.centred.diagonal().max())
+
+    @cached_property
+    def terms_of_w(self) -> float:
+        """The size of what w sums up, Σ α_i · max ‖φ(x_i)‖."""
+        return float(np.abs(self.alpha).sum() * np.sqrt(self.problem.space.centred.diagonal().max()))
+
+    @cached_property
+    def level(self) -> float:
+        """What violations of the margin are relative to: ρ, or the terms where the hulls of a ν-SVM meet and ρ is 0."""
+        vanishes = isinstance(self.problem, NuSVM) and self.rho <= VANISHING * self.terms
+        return (self.terms or 1.0) if vanishes else self.rho
+
+    @cached_property
+    def size(self) -> float:
+        """What differences of objectives are relative to, as in the certificate: the larger value that is finite."""
+        values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
+        floor = self.problem._floor if isinstance(self.problem, NuSVM) else 0.0
+        return max(*values, floor) or 1.0 if values else 1.0
+
+
+def relative(difference: FloatArray, whole: FloatArray, terms: float = 0.0) -> float:
+    """max |difference_i| / max |whole_i|, or over the terms of a whole that vanishes beside them; 0/0 is 0."""
+    error, size = float(np.abs(difference).max()), float(np.abs(whole).max())
+    size = size if size > VANISHING * terms else terms
+    return error / size if size > 0 else error

@@ -1,0 +1,156 @@
+"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.18)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.certificate import objective_terms, quantile_interval
+from qpsvm.derivation import measures, shared
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.step import Step
+from qpsvm.problems import NuSVM
+
+#: The upper bound of α_i, and the level of the margin.
+UPPER, LEVEL = "a_i", r"\rho"
+#: Share of ρ by which y f may be below it and still be on the margin: rounding.
+ROUNDING = 1e-9
+
+At = Letters[NuSVM]
+
+
+def steps(problem: NuSVM) -> tuple[Step, ...]:
+    """All steps, in order."""
+    return (
+        shared.margin("NUSVM.1", LEVEL),
+        Step(
+            "NUSVM.2", "Primal",
+            "The level ρ of the margin is a variable: −νρ rewards a high one, the mean slack pays for it, and ν "
+            "balances the two in shares of samples instead of in prices.",
+            r"\begin{align*}\min_{w,b,\rho,\xi}\ &\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ \text{subject to}\ &y_i "
+            r"f(x_i)\ge \rho-\xi_i,\ \xi_i\ge 0\end{align*}",
+            NuSVM._primal, primal,
+        ),
+        Step(
+            "NUSVM.3", "Lagrangian",
+            "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0. At the solution nothing is to "
+            "be paid: L is the primal value.",
+            r"\begin{align*}L={}&\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i"
+            r"\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            lagrangian, lagrangian,
+        ),
+        shared.stationarity_in_w("NUSVM.4", problem),
+        shared.stationarity_in_b("NUSVM.5"),
+        Step(
+            "NUSVM.6", "Stationarity in ρ",
+            "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero: "
+            "ν is the total of the multipliers.",
+            r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu",
+            stationarity_in_rho, stationarity_in_rho,
+        ),
+        shared.stationarity_in_xi("NUSVM.7", r"\eta_i=a_i-\alpha_i"),
+        shared.dual_feasibility("NUSVM.8", UPPER),
+        shared.complementary_slackness("NUSVM.9", UPPER, LEVEL),
+        Step(
+            "NUSVM.10", "Substitution",
+            "Put w(α), yᵀα = 0, 1ᵀα = ν and η = a − α into L: b, ρ and ξ drop out, and with them the linear term.",
+            r"L=-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            substitution, substitution,
+        ),
+        Step(
+            "NUSVM.11", "Dual",
+            "The shortest way between two reduced convex hulls, one for each class. Its solution is where a projected "
+            "gradient step goes nowhere.",
+            r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha\quad\text{subject to}\quad y^{\top}\alpha=0,\ "
+            r"1^{\top}\alpha=\nu,\ 0\le\alpha_i\le a_i",
+            NuSVM._dual, measures.dual_optimum,
+        ),
+        shared.weights_recovered("NUSVM.12"),
+        Step(
+            "NUSVM.13", "Recovering b and ρ",
+            "With s = ρ − b and t = ρ + b the primal splits into one problem a class, and each is solved by a weighted "
+            "quantile of u = K(α∘y).",
+            r"\begin{align*}s&=\operatorname{quantile}_{\nu/2}(u_i:y_i=+1),& \rho&=\tfrac12(s+t)\\ "
+            r"t&=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1),& b&=\tfrac12(t-s)\end{align*}",
+            NuSVM._best_levels, levels_recovered,
+        ),
+        shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
+        Step(
+            "NUSVM.15", "Strong duality",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
+            "certifies is their distance, as a sum over the samples.",
+            r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i=-\tfrac12\alpha^{\top}Q\alpha",
+            objective_terms, strong_duality,
+        ),
+        Step(
+            "NUSVM.16", "How large ν may be",
+            "Both sums together give each class half of ν, and no class can hold more than its weights.",
+            r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2},\qquad \nu\le\nu_{\max}="
+            r"\frac{2\min(S_+,S_-)}{S}",
+            NuSVM._feasible, half_in_each_class,
+        ),
+        Step(
+            "NUSVM.17", "What ν bounds",
+            "A sample behind the margin has α_i = a_i, so such samples weigh at most ν; no sample has more than a_i, "
+            "so it takes at least ν of weight to support. The residual is by how much a bound fails.",
+            r"\sum_{y_i f(x_i)<\rho}a_i\ \le\ \nu\ \le\ \sum_{\alpha_i>0}a_i",
+            what_nu_bounds, what_nu_bounds,
+        ),
+        shared.linear_weights("NUSVM.18", problem),
+    )  # fmt: skip
+
+
+def primal(at: At) -> float:
+    """½‖w‖² − νρ + Σ a_i ξ_i has the value claimed, and (w, b, ρ, ξ) satisfies y_i f(x_i) ≥ ρ − ξ_i, ξ_i ≥ 0."""
+    value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
+    return max(abs(value - at.result.primal) / at.size, measures.primal_violation(at))
+
+
+def lagrangian(at: At) -> float:
+    """At the solution all penalties vanish: L(w, b, ρ, ξ, α, η) = P(w, ρ, ξ)."""
+    value = at.half_norm - at.problem.nu * at.rho + at.C @ at.xi
+    L = value - at.alpha @ (at.y * at.f - at.rho + at.xi) - at.eta @ at.xi
+    return float(abs(L - value) / at.size)
+
+
+def stationarity_in_rho(at: At) -> float:
+    """1ᵀα = ν."""
+    return float(abs(at.alpha.sum() - at.problem.nu) / at.problem.nu)
+
+
+def substitution(at: At) -> float:
+    """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b, ρ and ξ are."""
+    f = at.u + at.b
+    value = at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi
+    L = value - at.alpha @ (at.y * f - at.rho + at.xi) - at.eta @ at.xi
+    return float(abs(L + at.dual.objective(at.alpha)) / at.size)
+
+
+def levels_recovered(at: At) -> float:
+    """ρ − b is the quantile of u over the positive class at level ν/2, ρ + b that of −u over the negative one."""
+    positive, level = at.y > 0, at.problem.nu / 2
+    s_low, s_high = quantile_interval(at.u[positive], at.C[positive], level)
+    t_low, t_high = quantile_interval(-at.u[~positive], at.C[~positive], level)
+    s, t = at.rho - at.b, at.rho + at.b
+    return float(max(s_low - s, s - s_high, t_low - t, t - t_high, 0) / at.level)
+
+
+def strong_duality(at: At) -> float:
+    """½‖w‖² − νρ + Σ a_i ξ_i = −½αᵀQα."""
+    value = at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0)
+    return float(abs(value + at.dual.objective(at.alpha)) / at.size)
+
+
+def half_in_each_class(at: At) -> float:
+    """Each class holds ν/2, at most its weights."""
+    nu, classes = at.problem.nu, (at.y > 0, at.y < 0)
+    held = [at.alpha[members].sum() for members in classes]
+    room = [at.C[members].sum() for members in classes]
+    return float(max(*(abs(h - nu / 2) for h in held), *(nu / 2 - r for r in room)) / nu)
+
+
+def what_nu_bounds(at: At) -> float:
+    """The weight with y f < ρ is at most ν, the weight that supports at least ν."""
+    nu = at.problem.nu
+    behind = at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum()
+    supporting = at.C[at.alpha > 0].sum()
+    return float(max(behind - nu, nu - supporting, 0) / nu)

@@ -1,0 +1,104 @@
+"""A derivation as a page: equation | code | residual on this data, and below them the sentence.
+
+Equations become MathML, which browsers draw themselves, and styles are written into the page: no network is needed.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.derivation.source import location, source
+from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
+from qpsvm.derivation.text import shown
+from qpsvm.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from qpsvm.derivation.derive import Derivation
+    from qpsvm.derivation.step import Step
+
+#: What an equation's residual is at a polished optimum; the page marks what is above it.
+HOLDS = 1e-8
+#: Class of the page's outermost element, so that its styles reach nothing else in a notebook.
+SCOPE = "qpsvm-derivation"
+
+
+def fragment(derivation: Derivation) -> str:
+    """The page as one HTML element with its style, for a notebook.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `teach` are not installed.
+    """
+    template = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(BODY)
+    colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
+    content: str = template.render(
+        scope=SCOPE,
+        style=STYLE.replace("SCOPE", SCOPE) + colours,
+        title=derivation.title,
+        headline=derivation.headline,
+        trusted=derivation.headline.startswith("optimal"),
+        steps=[_cells(step, derivation) for step in derivation],
+    )
+    return content
+
+
+def document(derivation: Derivation) -> str:
+    """The page as a file of its own; errors as `fragment`."""
+    return DOCUMENT.format(title=html.escape(f"Derivation: {derivation.title}"), body=fragment(derivation))
+
+
+def preformatted(text: str) -> str:
+    """Plain text for a notebook."""
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def _cells(step: Step, derivation: Derivation) -> dict[str, Any]:
+    """What the template shows of a step."""
+    measurement = derivation.measurements.get(step.tag)
+    residual, reason = shown(step, measurement)
+    number = measurement.residual if measurement is not None else np.nan
+    state = "" if np.isnan(number) else "holds" if number <= HOLDS else "fails"
+    other = (
+        None
+        if step.measure is step.function
+        else {"where": location(step.measure), "code": _coloured(source(step.measure), step.tag)}
+    )
+    return {
+        "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement,
+        "equation": _mathml(step.latex), "where": step.where, "code": _coloured(step.code, step.tag),
+        "measured_by": other, "residual": residual, "reason": reason, "state": state,
+    }  # fmt: skip
+
+
+@cache
+def _mathml(latex: str) -> str:
+    equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
+    return equation
+
+
+@cache
+def _coloured(code: str, tag: str) -> str:
+    """Python in colours, with the lines that carry the tag marked."""
+    marked = [number for number, line in enumerate(code.splitlines(), 1) if f"({tag})" in line]
+    formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=marked)
+    coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
+    return coloured
+
+
+def _extra(name: str) -> ModuleType:
+    """A module of the extra `teach`."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.split(".")[0]
+        raise MissingExtraError(
+            f"the page of a derivation needs the package {package!r}, which is not installed; run: "
+            'pip install "qpsvm[teach]" (print(derivation) works without)'
+        ) from None

@@ -1,0 +1,186 @@
+"""The steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.18)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from qpsvm import kkt
+from qpsvm.certificate import hinge_intercepts, objective_terms
+from qpsvm.derivation import measures, shared, soft
+from qpsvm.derivation.letters import Letters, relative
+from qpsvm.derivation.step import NotMeasurable, Step
+from qpsvm.problems import PrimalHinge
+from qpsvm.problems.space import FeatureSpace
+
+#: The upper bound of α_i.
+UPPER = r"\tfrac{p_i}{\lambda}"
+#: Why steps about b do not exist without one.
+NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
+
+At = Letters[PrimalHinge]
+
+
+def steps(problem: PrimalHinge) -> tuple[Step, ...]:
+    """All steps, in order."""
+    return (
+        Step(
+            "PHINGE.1", "Primal",
+            "Empirical risk: the mean hinge loss, which is zero only for samples beyond their margin, and a norm that "
+            "keeps w short.",
+            r"\min_{w,b}\ \tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\max\bigl(0,\,1-y_i f(x_i)\bigr)",
+            regularised_loss, regularised_loss,
+        ),
+        Step(
+            "PHINGE.2", "Primal as a QP",
+            "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
+            "constraints.",
+            r"\begin{align*}\min_{w,b,\xi}\ &\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ \text{subject to}\ &y_i "
+            r"f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0\end{align*}",
+            PrimalHinge._primal, soft.primal,
+        ),
+        Step(
+            "PHINGE.3", "Lagrangian",
+            "The multipliers of the margin are written λα_i, so that α means the same as in the C-SVM. At the solution "
+            "nothing is to be paid: L is the primal value.",
+            r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
+            r"+\xi_i\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            soft.lagrangian, soft.lagrangian,
+        ),
+        shared.stationarity_in_w("PHINGE.4", problem),
+        _stationarity_in_b(problem),
+        shared.stationarity_in_xi("PHINGE.6", r"\eta_i=p_i-\lambda\alpha_i"),
+        shared.dual_feasibility("PHINGE.7", UPPER),
+        shared.complementary_slackness("PHINGE.8", UPPER),
+        Step(
+            "PHINGE.9", "Substitution",
+            "Put w(α), the equation for b and η into L: b and ξ drop out, and only kernel values are left.",
+            r"L=\lambda\Bigl(\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\Bigr)",
+            soft.substitution, soft.substitution,
+        ),
+        Step(
+            "PHINGE.10", "Dual",
+            "The best lower bound, as a minimisation; the equality is there only for a free intercept. Its solution is "
+            "where a projected gradient step goes nowhere.",
+            r"\begin{align*}\min_{\alpha}\ &\lambda\bigl(\tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\bigr)\\ "
+            r"\text{subject to}\ &0\le\alpha_i\le \tfrac{p_i}{\lambda}"
+            + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else "") + r"\end{align*}",
+            PrimalHinge._dual, measures.dual_optimum,
+        ),
+        shared.weights_recovered("PHINGE.11"),
+        _intercept_recovered(problem),
+        shared.kinds_of_samples("PHINGE.13", UPPER),
+        Step(
+            "PHINGE.14", "Strong duality",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
+            "certifies is their distance, as a sum over the samples.",
+            r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{\top}Q"
+            r"\alpha\bigr)",
+            objective_terms, soft.strong_duality,
+        ),
+        Step(
+            "PHINGE.15", "The same as a C-SVM",
+            "Dividing by λ moves the weight from the norm to the loss. The α found here is certified as it stands for "
+            "the C-SVM: same α, same f, values divided by λ.",
+            r"\tfrac{1}{\lambda}\Bigl(\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\Bigr)=\tfrac12\|w\|^2+\sum_i C_i\xi_i,"
+            r"\qquad C_i=\frac{p_i}{\lambda}",
+            PrimalHinge.equivalent_c_svm, equivalent_c_svm,
+            "" if problem.intercept == "free" else f"a C-SVM has a free intercept, this problem has intercept="
+            f"{problem.intercept!r}",
+        ),
+        Step(
+            "PHINGE.16", "Multipliers of the QP",
+            "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
+            "holds, block by block.",
+            r"Px+q+G^{\top}z+z_{\mathrm{box}}=0\quad\text{with}\quad z_i=\lambda\alpha_i,\ z_{\mathrm{box},\xi_i}="
+            r"-\eta_i",
+            PrimalHinge._alpha_from_margin, multipliers_of_the_qp,
+        ),
+        Step(
+            "PHINGE.17", "A feature of ones",
+            "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
+            "stands for K, and no equality is left.",
+            r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle=\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)",
+            FeatureSpace.with_penalised_intercept, feature_of_ones,
+            "" if problem.intercept == "penalised" else f"intercept={problem.intercept!r}: only a penalised b is a "
+            "weight like the others",
+        ),
+        shared.linear_weights("PHINGE.18", problem),
+    )  # fmt: skip
+
+
+def _stationarity_in_b(problem: PrimalHinge) -> Step:
+    if problem.intercept == "penalised":
+        return Step(
+            "PHINGE.5", "Stationarity in b",
+            "With (λ/2)b² in the objective b has a price of its own, and the derivative gives b itself instead of a "
+            "balance between the classes.",
+            r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
+            penalised_intercept, penalised_intercept,
+        )  # fmt: skip
+    step = shared.stationarity_in_b("PHINGE.5")
+    return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
+
+
+def _intercept_recovered(problem: PrimalHinge) -> Step:
+    if problem.intercept == "penalised":
+        return Step(
+            "PHINGE.12", "Recovering b",
+            "A penalised intercept is a weight like the others, and read off α in the same way.",
+            r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
+            penalised_intercept, penalised_intercept,
+        )  # fmt: skip
+    return Step(
+        "PHINGE.12", "Recovering b",
+        "At the kink f(x_i) = y_i, and the mean over all samples there is less sensitive to rounding than one of them. "
+        "Where there are none, every b that minimises the loss is as good: a weighted quantile.",
+        r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr),\qquad "
+        r"M=\{i:0<\alpha_i<\tfrac{p_i}{\lambda}\}",
+        hinge_intercepts, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
+    )  # fmt: skip
+
+
+def regularised_loss(at: At) -> float:
+    """(λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)) has the value claimed."""
+    p = at.problem.shares
+    value = at.problem.lam * at.half_norm + p @ np.maximum(0, 1 - at.y * at.f)
+    return float(abs(value - at.result.primal) / at.size)
+
+
+def penalised_intercept(at: At) -> float:
+    """b = yᵀα."""
+    if at.intercept_in_kernel and at.problem.psd == "clip":
+        raise NotMeasurable("psd='clip' projected K + 1, and b with it: it is not yᵀα any more")
+    b = at.y @ at.alpha
+    return float(abs(at.b - b) / (1 + abs(b)))
+
+
+def equivalent_c_svm(at: At) -> float:
+    """λ times the optimum of (CSVM.2) with C_i = p_i/λ is the optimum here, at the same α."""
+    c_svm = at.problem.equivalent_c_svm()
+    certificate = c_svm.certify(at.result.alpha)
+    value = abs(at.problem.lam * certificate.primal - at.result.primal) / at.size
+    return float(max(value, certificate.gap, relative(c_svm.upper - at.problem.shares / at.problem.lam, c_svm.upper)))
+
+
+def multipliers_of_the_qp(at: At) -> float:
+    """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
+    qp = at.problem.qp("primal")
+    w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
+    b = [] if at.problem.space.computed_intercept is None else [at.b]
+    x = np.concatenate([w, b, at.xi])
+    left = qp.split(kkt.gradient(qp, x, np.zeros(0), at.unit * at.alpha))
+    residuals = [
+        relative(left["w"], at.unit * w, at.unit * at.terms_of_w),
+        relative(left["xi"] - at.unit * at.eta, at.problem.shares),
+    ]
+    if b:
+        residuals.append(float(abs(left["b"][0]) / (at.unit * at.alpha.sum())))
+    return max(residuals)
+
+
+def feature_of_ones(at: At) -> float:
+    """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
+    Q_alpha = (at.dual.P @ at.alpha) / at.unit
+    return relative(at.y * at.f - Q_alpha, Q_alpha, at.terms)

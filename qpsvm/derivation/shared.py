@@ -1,0 +1,129 @@
+"""Steps that several variants share, by the symbols in which these differ.
+
+`upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), `level` that of the margin (1, ρ).
+"""
+
+from __future__ import annotations
+
+from qpsvm.certificate import gap_terms
+from qpsvm.derivation import measures
+from qpsvm.derivation.step import Step
+from qpsvm.model import Model
+from qpsvm.problems import Problem, reading
+from qpsvm.problems.space import FeatureSpace
+
+# --- from the margin to the optimality conditions ---------------------------------------------------------------------
+
+
+def margin(tag: str, level: str = "1") -> Step:
+    """How far the two hyperplanes of the margin are apart."""
+    return Step(
+        tag, "Margin",
+        "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
+        "difference of their levels over ‖w‖. Measured between the margin vectors of the two classes.",
+        rf"\operatorname{{dist}}\bigl(\{{f=-{level}\}},\{{f=+{level}\}}\bigr)=\frac{{2{level if level != '1' else ''}}}"
+        r"{\|w\|}",
+        measures.margin_width, measures.margin_width,
+    )  # fmt: skip
+
+
+def stationarity_in_w(tag: str, problem: Problem) -> Step:
+    """The Lagrangian is flat in w."""
+    seen = (
+        "The kernel is linear, so both sides are vectors with one entry a feature."
+        if problem.space.is_linear
+        else f"In the feature space of {problem.kernel} w has no entries to compare, so the equation is looked at "
+        "through the products of both sides with every φ(x_i)."
+    )
+    return Step(
+        tag, "Stationarity in w",
+        f"At a minimum over w the Lagrangian is flat: the normal vector is a combination of the samples. {seen}",
+        r"\frac{\partial L}{\partial w}=0\quad\Longrightarrow\quad w=\sum_i\alpha_i y_i\varphi(x_i)",
+        measures.stationarity_in_w, measures.stationarity_in_w,
+    )  # fmt: skip
+
+
+def stationarity_in_b(tag: str) -> Step:
+    """The Lagrangian is flat in a free b."""
+    return Step(
+        tag, "Stationarity in b",
+        "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is zero: the "
+        "two classes pull with the same total force.",
+        r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad y^{\top}\alpha=\sum_i\alpha_i y_i=0",
+        measures.stationarity_in_b, measures.stationarity_in_b,
+    )  # fmt: skip
+
+
+def stationarity_in_xi(tag: str, equation: str) -> Step:
+    """The Lagrangian is flat in ξ: the equation is η_i = …."""
+    return Step(
+        tag, "Stationarity in ξ",
+        "The price of a unit of slack is split between the two constraints that ξ_i stands in; this gives η, and η is "
+        "not needed any more.",
+        r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
+        measures.stationarity_in_xi, measures.stationarity_in_xi,
+    )  # fmt: skip
+
+
+def dual_feasibility(tag: str, upper: str) -> Step:
+    """The box."""
+    return Step(
+        tag, "Dual feasibility",
+        "Multipliers of inequalities are not negative. With η expressed by α, its sign becomes the upper bound of α: "
+        "the box of the dual.",
+        rf"\alpha_i\ge 0,\quad \eta_i\ge 0\quad\Longrightarrow\quad 0\le\alpha_i\le {upper}",
+        measures.dual_feasibility, measures.dual_feasibility,
+    )  # fmt: skip
+
+
+def complementary_slackness(tag: str, upper: str, level: str = "1") -> Step:
+    """Where a constraint has room its multiplier is zero."""
+    return Step(
+        tag, "Complementary slackness",
+        "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, sample "
+        "by sample: their sum is the duality gap.",
+        rf"\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)=0,\qquad \bigl({upper}-\alpha_i\bigr)\,\xi_i=0",
+        gap_terms, measures.complementary_slackness,
+    )  # fmt: skip
+
+
+# --- back from the dual -----------------------------------------------------------------------------------------------
+
+
+def weights_recovered(tag: str) -> Step:
+    """f from α."""
+    return Step(
+        tag, "Recovering w",
+        "Put the stationarity in w into f: products of features are kernel values, so α is all that a prediction "
+        "needs. Measured at samples half way between those trained on.",
+        r"f(x)=\langle w,\varphi(x)\rangle+b=\sum_i\alpha_i y_i K(x_i,x)+b",
+        Model.decision_function, measures.decision_function_recovered,
+    )  # fmt: skip
+
+
+def linear_weights(tag: str, problem: Problem) -> Step:
+    """w as a vector, where the kernel is linear."""
+    absent = (
+        f"w = Σ α_i y_i φ(x_i) is a vector in the feature space of {problem.kernel}, not in the space of the samples; "
+        "use decision_function(X), or Linear() as kernel"
+    )
+    return Step(
+        tag, "w of a linear kernel",
+        "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
+        "predicting needs neither α nor the samples.",
+        r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y),\qquad f(x)=w^{\top}x+b",
+        FeatureSpace.weights, measures.linear_weights, "" if problem.space.is_linear else absent,
+    )  # fmt: skip
+
+
+def kinds_of_samples(tag: str, upper: str, level: str = "1") -> Step:
+    """What α says about where a sample lies."""
+    return Step(
+        tag, "Three kinds of samples",
+        "Complementary slackness leaves three cases. The library tells them apart by comparing the slack with its "
+        "multiplier, not by a cut like 1e-5.",
+        rf"\begin{{align*}}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge {level}\\"
+        rf" 0<\alpha_i<{upper} &\;\Rightarrow\; y_i f(x_i)={level}\\"
+        rf" \alpha_i={upper} &\;\Rightarrow\; y_i f(x_i)\le {level}\end{{align*}}",
+        reading.kinds, measures.kinds_of_samples,
+    )  # fmt: skip

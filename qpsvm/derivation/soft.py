@@ -1,0 +1,40 @@
+"""What C-SVM and primal hinge share: residuals of the problems with slacks and margin level 1, and recovering b.
+
+In the units of the objective: λ(½‖w‖² + Σ C_i ξ_i), with λ = 1 for the C-SVM.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.measures import primal_violation
+
+
+def primal(at: Letters[Any]) -> float:
+    """½‖w‖² + Σ C_i ξ_i has the value claimed, and (w, b, ξ) satisfies y_i f(x_i) ≥ 1 − ξ_i, ξ_i ≥ 0."""
+    value = float(at.unit * (at.half_norm + at.C @ at.xi))
+    return max(abs(value - at.result.primal) / at.size, primal_violation(at))
+
+
+def lagrangian(at: Letters[Any]) -> float:
+    """At the solution all penalties vanish: L(w, b, ξ, α, η) = P(w, ξ)."""
+    value = at.unit * (at.half_norm + at.C @ at.xi)
+    penalty = at.alpha @ (at.y * at.f - 1 + at.xi) + at.eta @ at.xi
+    L = value - at.unit * penalty
+    return float(abs(L - value) / at.size)
+
+
+def substitution(at: Letters[Any]) -> float:
+    """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b and ξ are."""
+    f = at.u + at.b
+    L = at.half_norm_of_alpha + at.C @ at.xi - at.alpha @ (at.y * f - 1 + at.xi) - at.eta @ at.xi
+    return float(abs(at.unit * L + at.dual.objective(at.alpha)) / at.size)
+
+
+def strong_duality(at: Letters[Any]) -> float:
+    """½‖w‖² + Σ C_i ξ_i = Σ α_i − ½αᵀQα."""
+    value = at.unit * (at.half_norm + at.C @ np.maximum(1 - at.y * at.f, 0))
+    return float(abs(value + at.dual.objective(at.alpha)) / at.size)

@@ -1,0 +1,98 @@
+"""One step of a derivation: an equation, the function that states it, and how far a solution is from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.source import location, source
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+
+Measure = Callable[[Letters[Any]], float]
+
+
+class NotMeasurable(Exception):
+    """Raised by a measure: this solution has nothing to measure the equation on; the message says what is missing."""
+
+
+class Measurement(NamedTuple):
+    """A residual, and why there is none where it is NaN."""
+
+    residual: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a derivation, for the problem that it was made for.
+
+    Attributes
+    ----------
+    tag : str
+        Of the equation, such as "CSVM.4".
+    title : str
+    text : str
+        One or two sentences: what happens here, and why.
+    latex : str
+        The equation.
+    function : callable
+        The function of the library that states it.
+    measure : callable
+        From the letters at a solution to the residual: the equation itself, in NumPy.
+    absent : str
+        Why this step does not exist for this problem, or "".
+    statement : str
+        The equation as the docstring of the variant defines it, in plain text.
+    """
+
+    tag: str
+    title: str
+    text: str
+    latex: str
+    function: Callable[..., Any]
+    measure: Measure = field(repr=False)
+    absent: str = ""
+    statement: str = ""
+
+    def residual(self, problem: Problem, result: SVMResult) -> float:
+        """The equation's violation at a solution, relative; NaN where `measured` has a reason.
+
+        Parameters
+        ----------
+        problem : Problem
+        result : SVMResult
+        """
+        return self.measured(Letters(problem, result)).residual
+
+    def measured(self, at: Letters[Any]) -> Measurement:
+        """The residual at a solution, with the reason where there is none."""
+        if self.absent:
+            return Measurement(float("nan"), f"does not exist here: {self.absent}")
+        try:
+            with np.errstate(all="ignore"):  # an infinite objective, of a problem without solution, is shown as such
+                residual = float(self.measure(at))
+        except NotMeasurable as reason:
+            return Measurement(float("nan"), f"not measurable: {reason}")
+        if np.isnan(residual):
+            return Measurement(residual, "not measurable: the point has infinite values")
+        return Measurement(residual)
+
+    @property
+    def code(self) -> str:
+        """The source of `function`, as it is now, its docstring cut to the first line."""
+        return source(self.function)
+
+    @property
+    def where(self) -> str:
+        """Name, file and line of `function`."""
+        return location(self.function)
+
+    def __str__(self) -> str:
+        from qpsvm.derivation.text import describe_with_code
+
+        return describe_with_code(self)

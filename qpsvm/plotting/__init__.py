@@ -1,0 +1,18 @@
+"""Pictures of problems and their results, on Matplotlib (extra `plot`).
+
+Every function takes `ax=` and returns it, never shows or saves, and changes no global setting. Kinds of samples differ
+in fill as well as colour, classes in shape, lines in style: the pictures read in grey and without colour vision.
+Legends stand below the axes, for which `layout="constrained"` makes room in figures of your own.
+
+    >>> ax = qpsvm.plotting.boundary(problem, result)    # doctest: +SKIP
+    >>> ax.figure.savefig("boundary.png")                # doctest: +SKIP
+"""
+
+from qpsvm.plotting.boundary import boundary
+from qpsvm.plotting.complementarity import complementarity
+from qpsvm.plotting.gap import gap
+from qpsvm.plotting.hulls import hulls
+from qpsvm.plotting.multipliers import multipliers
+from qpsvm.plotting.path import path, solve_path
+
+__all__ = ["boundary", "complementarity", "gap", "hulls", "multipliers", "path", "solve_path"]

@@ -1,0 +1,124 @@
+"""The decision boundary, both margins, and the samples by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray
+from qpsvm.plotting.style import (
+    AREAS,
+    BLACK,
+    BLUE,
+    check_pair,
+    draw_rings,
+    draw_samples,
+    legend_below,
+    line_proxy,
+    new_axes,
+    say_what,
+)
+from qpsvm.plotting.view import View, view_of
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Points of the curve f(x) where there is one feature.
+CURVE_POINTS = 400
+#: How dark the side of a class is painted.
+SHADE = 0.07
+
+
+def boundary(
+    problem: Problem,
+    result: SVMResult,
+    *,
+    features: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    resolution: int = 200,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw where f = 0 and f = ±ρ, the samples by kind, and rings around the support vectors.
+
+    Parameters
+    ----------
+    problem : Problem
+    result : SVMResult
+        Of that problem.
+    features : (int, int), optional
+        The columns of X to show. Needed where there are more than two; the others are held at their medians, so that
+        the lines are those of one slice while all samples are projected on it.
+    names : sequence of str, optional
+        Names of all d features.
+    resolution : int, default=200
+        Points of the grid in each direction.
+    legend : bool, default=True
+        Below the axes.
+    ax : Axes, optional
+        A new figure's where absent.
+
+    Returns
+    -------
+    Axes
+        With two features, f over their plane; with one, the curve f(x) over x.
+
+    Raises
+    ------
+    MissingExtraError
+        Matplotlib is not installed.
+    ParameterError
+        More than two features and no choice among them.
+    UnsupportedError
+        The kernel is precomputed.
+    """
+    check_pair(problem, result)
+    view = view_of(problem, features, names)
+    ax = new_axes(ax)
+    lines = _curve(ax, result, view) if len(view.columns) == 1 else _plane(ax, result, view, resolution)
+    points = view.points
+    if points.shape[1] == 1:
+        points = np.column_stack([points, (problem.y * result.yf)[problem.rows]])
+    handles = draw_samples(ax, problem, result, points, problem.rows)
+    ringed = result.kind[problem.rows] > 0
+    rings = draw_rings(ax, points[ringed], f"support vectors ({ringed.sum()})")
+    say_what(ax, problem, result, view.note)
+    if legend:
+        legend_below(ax, [*handles, rings, *lines])
+    return ax
+
+
+def _plane(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
+    across, up = view.ticks(0, resolution), view.ticks(1, resolution)
+    grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
+    f = view.values(result, grid).reshape(len(up), len(across))
+    ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=AREAS, alpha=SHADE, zorder=0)
+    levels = [level for level in _levels(result.rho) if f.min() < level < f.max()]
+    if levels:
+        styles = ["-" if level == 0 else "--" for level in levels]
+        widths = [1.8 if level == 0 else 1.1 for level in levels]
+        ax.contour(across, up, f, levels=levels, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
+    ax.set_xlabel(view.names[0])
+    ax.set_ylabel(view.names[1])
+    names = {True: ("-", "boundary, f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
+    return [line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in levels}, reverse=True)]
+
+
+def _levels(rho: float) -> FloatArray:
+    """−ρ, 0, ρ; only 0 where the margin is closed."""
+    return np.unique([-rho, 0.0, rho])
+
+
+def _curve(ax: Axes, result: SVMResult, view: View) -> list[Any]:
+    x = view.ticks(0, CURVE_POINTS)
+    curve = ax.plot(x, view.values(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
+    for level in _levels(result.rho):
+        ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)
+    ax.set_xlabel(view.names[0])
+    ax.set_ylabel("decision function f(x)")
+    levels = [line_proxy(BLACK, "-", "f = 0"), line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")]
+    return [*curve, *levels]

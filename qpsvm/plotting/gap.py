@@ -1,0 +1,88 @@
+"""Certified gap against iterations: how solvers approach the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray
+from qpsvm.errors import DataError
+from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Smaller gaps are rounding and are drawn at this value: a logarithmic axis has no 0.
+SMALLEST = float(np.finfo(float).eps)
+#: Markers along a curve.
+MARKERS = 12
+
+
+def gap(
+    history: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    tol: float | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the relative gap against iterations, for one or several named runs.
+
+    Parameters
+    ----------
+    history : array_like, shape (k, 2), or mapping of name to such
+        Rows (iteration, gap). Infinite gaps, from before a feasible point is known, are left out; those below 2e-16
+        are drawn there.
+    tol : float, optional
+        Draws the tolerance that was asked for.
+    legend : bool, default=True
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With a logarithmic vertical axis.
+
+    Raises
+    ------
+    DataError
+        Another shape, a NaN or a negative gap.
+    MissingExtraError
+        Matplotlib is not installed.
+    """
+    runs = history if isinstance(history, Mapping) else {"gap": history}
+    rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
+    ax = new_axes(ax, (6.4, 4.4))
+    for k, (name, pairs) in enumerate(rows.items()):
+        color, style, marker = CURVES[k % len(CURVES)]
+        pairs = pairs[np.isfinite(pairs[:, 1])]
+        ax.plot(
+            pairs[:, 0],
+            np.maximum(pairs[:, 1], SMALLEST),
+            color=color,
+            linestyle=style,
+            marker=marker,
+            markersize=5,
+            markevery=max(1, len(pairs) // MARKERS),
+            linewidth=1.5,
+            label=name,
+        )
+    if tol is not None:
+        ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
+    ax.set_yscale("log")
+    ax.set_xlabel("iterations")
+    ax.set_ylabel("certified relative gap")
+    if legend and (len(rows) > 1 or tol is not None):
+        legend_below(ax)
+    return ax
+
+
+def _rows(run: ArrayLike, name: str) -> FloatArray:
+    pairs = np.asarray(run, dtype=np.float64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise DataError(f"{name}: a history has rows (iteration, gap), shape (k, 2); got shape {pairs.shape}")
+    if np.isnan(pairs).any() or (pairs[:, 1] < 0).any():
+        raise DataError(f"{name}: a gap is NaN or negative")
+    return pairs

@@ -1,0 +1,256 @@
+"""The dual as geometry: the closest points of two reduced convex hulls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.arrays import FloatArray
+from qpsvm.errors import NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.plotting.reduced_hull import reduced_hull
+from qpsvm.plotting.style import (
+    AREAS,
+    BLACK,
+    GREY,
+    PURPLE,
+    SAMPLE,
+    SHAPES,
+    check_pair,
+    legend_below,
+    marker_proxy,
+    new_axes,
+    set_title,
+)
+from qpsvm.plotting.view import View, view_of
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: A boundary that passes the middle of the segment closer than this share of its length is its bisector.
+BISECTS = 1e-6
+#: Size of the mark of the point where hulls meet, in points²; it is open, for a sample may lie there.
+STAR = 300
+#: Closest points nearer than this share of the samples' range are one.
+ONE_POINT = 1e-7
+
+
+def hulls(
+    problem: Problem,
+    result: SVMResult | NotSeparableError,
+    *,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the reduced convex hulls of both classes, their closest points, and the boundary between them.
+
+    Parameters
+    ----------
+    problem : Problem
+        With two features, a linear kernel and a free intercept.
+    result : SVMResult or NotSeparableError
+        Of that problem, or what `solve` raised because the hulls meet: then the point where they do is drawn.
+    names : (str, str), optional
+        Names of the features.
+    legend : bool, default=True
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With equal units in both directions, so that what is perpendicular looks it.
+
+    Raises
+    ------
+    UnsupportedError
+        Another kernel or number of features, or an intercept that is not free: no such picture exists.
+    ParameterError
+        Every α is 0.
+    MissingExtraError
+        Matplotlib is not installed.
+
+    Notes
+    -----
+    No sample may have more than the share μ_i = C_i/Σ₊α in the point of its class, (HULL.1): 1 for a hard margin,
+    2/(νn) for a ν-SVM, and for a C-SVM the same with the ν that belongs to its C. (HULL.3) and (HULL.4) tie the two
+    points to the boundary.
+    """
+    error = result if isinstance(result, NotSeparableError) else getattr(result, "error", None)
+    meeting = error if isinstance(error, NotSeparableError) else None
+    _check(problem, result)
+    view = view_of(problem, None, names)
+    shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
+    ax = new_axes(ax, (6.4, 5.8))
+    handles = _draw_hulls(ax, problem, view, shares)
+    if meeting is None and isinstance(result, SVMResult):
+        handles += _draw_lines(ax, result, view, shares)
+    handles.append(_draw_points(ax, view, shares))
+    _frame(ax, view)
+    reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
+    set_title(ax, problem.title, "convex hulls" if shares.full else reduced)
+    if legend:
+        used = marker_proxy("o", "0.6", "part of a closest point" if meeting is None else "part of the common point")
+        legend_below(ax, [*handles, used])
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """a_i and μ_i of (HULL.3) over the samples that take part (n,), and the two points (2,)."""
+
+    weights: FloatArray
+    caps: FloatArray
+    plus: FloatArray
+    minus: FloatArray
+
+    @property
+    def full(self) -> bool:
+        """Whether the hulls are not reduced."""
+        return bool((self.caps >= 1.0).all())
+
+
+def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
+    if isinstance(result, NotSeparableError):
+        if not isinstance(problem, Problem):
+            raise ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
+    else:
+        check_pair(problem, result)
+    if not problem.space.is_linear or problem.X.shape[1] != 2:
+        raise UnsupportedError(
+            f"hulls draws two features and a linear kernel; here the kernel is {problem.kernel} on "
+            f"{problem.X.shape[1]} features, and its hulls lie in another space; boundary(problem, result) draws f"
+        )
+    if problem.intercept != "free":
+        raise UnsupportedError(
+            f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ and the dual is no "
+            'distance between hulls; use intercept="free"'
+        )
+
+
+def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
+    assert isinstance(result, SVMResult)  # the other case has its own shares
+    y, alpha = problem.labels, result.alpha[problem.rows]
+    total = float(alpha.sum()) / 2
+    if not total > 0:
+        raise ParameterError("every α is 0, so there are no closest points to draw")
+    a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
+    return _with_points(problem, a, np.minimum(problem.upper / total, 1.0))
+
+
+def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
+    a = (error.u + error.v)[problem.rows]
+    return _with_points(problem, a, np.ones(len(a)))
+
+
+def _with_points(problem: Problem, a: FloatArray, caps: FloatArray) -> Shares:
+    y, X = problem.labels, problem.X[problem.rows]
+    return Shares(a, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
+
+
+def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
+    """Samples, hulls and, where it is another one, reduced hulls of both classes."""
+    handles = []
+    for side, (shape, color, label) in enumerate(zip(SHAPES, AREAS, problem.classes, strict=True)):
+        members = (problem.labels > 0) == bool(side)
+        points, name = view.points[members], "convex hull" if shares.full else "reduced hull"
+        vertices = reduced_hull(points, shares.caps[members])
+        handles += ax.fill(
+            *vertices.T,
+            facecolor=(color, 0.18),
+            edgecolor=color,
+            linestyle=("--", "-")[side],
+            linewidth=1.4,
+            zorder=1,
+            label=f"{name}, class {label}",
+        )
+        if not shares.full:
+            whole = reduced_hull(points, np.ones(len(points)))
+            ax.fill(*whole.T, fill=False, edgecolor=color, linestyle=":", linewidth=0.9, zorder=1)
+        used = shares.weights[members] > 0
+        for chosen, fill in ((~used, "white"), (used, color)):
+            ax.scatter(
+                points[chosen, 0],
+                points[chosen, 1],
+                s=SAMPLE,
+                c=fill,
+                marker=shape,
+                edgecolors=BLACK,
+                linewidths=0.7,
+                zorder=3,
+            )
+    return handles
+
+
+def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
+    """The closest points with the segment between them, or the one point where the hulls meet."""
+    apart = float(np.hypot(*(shares.plus - shares.minus)))
+    if apart <= ONE_POINT * float(np.ptp(view.points, axis=0).max()):
+        x, y = shares.plus
+        return ax.scatter(
+            x,
+            y,
+            s=STAR,
+            marker="*",
+            facecolors="none",
+            edgecolors=PURPLE,
+            linewidths=2.0,
+            zorder=6,
+            label="the hulls meet",
+        )
+    ends = np.array([shares.plus, shares.minus]).T
+    return ax.plot(
+        *ends,
+        color=PURPLE,
+        linewidth=2.2,
+        marker="D",
+        markeredgecolor=BLACK,
+        zorder=6,
+        label=f"closest points, {apart:.4g} apart",
+    )[0]
+
+
+def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
+    """f = 0, f = ±ρ, and the bisector of the segment where that is another line."""
+    w, gap = result.w, shares.plus - shares.minus
+    reach = float(np.hypot(*np.ptp(view.points, axis=0)))
+    apart = float(np.hypot(*gap))
+    if apart <= ONE_POINT * reach:
+        return []
+    middle = (shares.plus + shares.minus) / 2
+    along = 2 * reach * np.array([-w[1], w[0]]) / float(np.hypot(*w))
+    handles = []
+    for level in (0.0, -result.rho, result.rho):
+        foot = middle - w * (float(w @ middle) + result.b - level) / float(w @ w)
+        line = ax.plot(
+            *np.array([foot - along, foot + along]).T,
+            color=BLACK,
+            linestyle="--" if level else "-",
+            linewidth=1.0 if level else 1.7,
+            zorder=2,
+            label="margins" if level else "boundary, f = 0",
+        )
+        handles += line if level <= 0 else []
+    shift = abs(float(w @ middle) + result.b) / float(np.hypot(*w))
+    if shift > BISECTS * apart:
+        handles += ax.plot(
+            *np.array([middle - along, middle + along]).T,
+            color=GREY,
+            linestyle=":",
+            linewidth=1.5,
+            zorder=2,
+            label="perpendicular bisector",
+        )
+    return handles
+
+
+def _frame(ax: Axes, view: View) -> None:
+    ax.set_xlim(*view.ticks(0, 2))
+    ax.set_ylim(*view.ticks(1, 2))
+    ax.set_aspect("equal")
+    ax.set_xlabel(view.names[0])
+    ax.set_ylabel(view.names[1])

@@ -1,0 +1,198 @@
+"""What changes with C (or λ, or ν): one solve each, every one begun at the solution before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays import FloatArray, as_real_vector, shown
+from qpsvm.errors import DataError, NoWeightVectorError, ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.plotting.style import CURVES, check_pair, legend_below, new_axes, set_title
+from qpsvm.problems import CSVM, NuSVM, PrimalHinge, Problem
+from qpsvm.result import SVMResult
+from qpsvm.solve import solve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
+#: Quantities that change by orders of magnitude along a path.
+OVER_DECADES = ("margin", "norm", "objective")
+#: Coefficients that a legend names one by one.
+NAMED_CURVES = len(CURVES)
+
+
+def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMResult]:
+    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`), each from the solution before it.
+
+    Parameters
+    ----------
+    problem : CSVM, PrimalHinge or NuSVM
+        Its own C is not used; where C differs between samples, the values are the means and the ratios stay.
+    values : array_like, shape (k,)
+        Solved in this order.
+    **options
+        For `qpsvm.solve`.
+
+    Returns
+    -------
+    list of SVMResult
+        One for each value.
+
+    Raises
+    ------
+    UnsupportedError
+        A hard margin, which has nothing to vary.
+    """
+    _, make = _family(problem)
+    results: list[SVMResult] = []
+    for value in _values(values):
+        start = {"start": results[-1]} if results and "start" not in options else {}
+        results.append(solve(make(float(value)), **{**start, **options}))
+    return results
+
+
+def path(
+    problem: Problem,
+    values: ArrayLike,
+    *,
+    show: Shown = "margin",
+    results: Sequence[SVMResult] | None = None,
+    names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw a quantity of the solution against C, λ or ν.
+
+    Parameters
+    ----------
+    problem : CSVM, PrimalHinge or NuSVM
+    values : array_like, shape (k,)
+        Of C, λ or ν.
+    show : "margin", "norm", "objective", "vectors" or "coefficients"
+        The width 2ρ/‖w‖; ‖w‖; the certified primal value; the numbers of support vectors, of those on the margin and
+        of those at the bound; or the entries of w, for a linear kernel.
+    results : sequence of SVMResult, optional
+        What `solve_path(problem, values)` returned, so that several pictures need one path.
+    names : sequence of str, optional
+        Names of the features, for "coefficients".
+    legend : bool, default=True
+    ax : Axes, optional
+    **options
+        For `qpsvm.solve`.
+
+    Returns
+    -------
+    Axes
+        C and λ on a logarithmic axis, and so are positive margins, norms and objectives.
+
+    Raises
+    ------
+    UnsupportedError
+        A hard margin, which has nothing to vary.
+    NoWeightVectorError
+        Coefficients of a kernel that is not linear.
+    MissingExtraError
+        Matplotlib is not installed.
+    """
+    if show not in get_args(Shown):
+        raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
+    letter, _ = _family(problem)
+    at = _values(values)
+    if show == "coefficients" and not problem.space.is_linear:
+        raise NoWeightVectorError(
+            f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
+            "Linear() as kernel"
+        )
+    ax = new_axes(ax, (6.4, 4.8))
+    results = solve_path(problem, at, **options) if results is None else results
+    if len(results) != len(at):
+        raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
+    for result in results:
+        check_pair(problem, result)
+    curves = _quantities(problem, results, show, names)
+    for k, (name, heights) in enumerate(curves.items()):
+        color, style, marker = CURVES[k % len(CURVES)]
+        ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
+    if letter != "ν":
+        ax.set_xscale("log")
+    if show in OVER_DECADES and all((heights > 0).all() for heights in curves.values()):
+        ax.set_yscale("log")
+    ax.set_xlabel(letter)
+    ax.set_ylabel(AXES[show])
+    set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
+    if legend and 1 < len(curves) <= NAMED_CURVES:
+        legend_below(ax)
+    return ax
+
+
+#: What the vertical axis says.
+AXES = {
+    "margin": "margin, 2ρ/‖w‖",
+    "norm": "‖w‖",
+    "objective": "objective (primal)",
+    "vectors": "number of samples",
+    "coefficients": "coefficient of w",
+}
+
+
+def norm(problem: Problem, result: SVMResult) -> float:
+    """‖w‖, in feature space by ‖w‖² = Σ α_i y_i (f(x_i) − b)."""
+    if result.model.w is not None:
+        return float(np.linalg.norm(result.model.w))
+    square = float(result.alpha @ (result.yf - result.b * problem.y))
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def _quantities(
+    problem: Problem, results: Sequence[SVMResult], show: Shown, names: Sequence[str] | None
+) -> dict[str, FloatArray]:
+    """The curves by name, (k,) each."""
+    norms = np.array([norm(problem, result) for result in results])
+    if show == "norm":
+        return {"norm": norms}
+    if show == "margin":
+        rho = np.array([result.rho for result in results])
+        return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
+    if show == "objective":
+        return {"objective": np.array([result.primal for result in results])}
+    if show == "vectors":
+        counted = {
+            "support vectors": [len(result.support) for result in results],
+            "on the margin": [len(result.on_margin) for result in results],
+            "at the bound": [len(result.at_bound) for result in results],
+        }
+        return {name: np.array(counts, dtype=np.float64) for name, counts in counted.items()}
+    W = np.array([result.w for result in results])
+    if names is not None and len(names) != W.shape[1]:
+        raise DataError(f"names must have one entry for each of the {W.shape[1]} features, got {len(names)}")
+    return {str(names[j]) if names is not None else f"$w_{{{j + 1}}}$": W[:, j] for j in range(W.shape[1])}
+
+
+def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
+    """The letter of what varies, and the problem for a value of it."""
+    if not isinstance(problem, CSVM | PrimalHinge | NuSVM):
+        raise UnsupportedError(
+            f"a path varies the C of a CSVM, the lam of a PrimalHinge or the nu of a NuSVM; {type(problem).__name__} "
+            "has none of them"
+        )
+    X, kernel, psd = problem.X, problem.kernel, problem.psd
+    y, s = problem.classes[(problem.y > 0).astype(int)], problem.sample_weight
+    if isinstance(problem, CSVM):
+        ratios = problem.C / float(problem.C.mean())
+        return "C", lambda C: CSVM(X, y, C * ratios, kernel, s, psd)
+    if isinstance(problem, PrimalHinge):
+        intercept = problem.intercept
+        return "λ", lambda lam: PrimalHinge(X, y, lam, kernel, intercept, s, psd)
+    return "ν", lambda nu: NuSVM(X, y, nu, kernel, s, psd)
+
+
+def _values(values: ArrayLike) -> FloatArray:
+    at = as_real_vector(values, "values")
+    if not len(at) or not (np.isfinite(at) & (at > 0)).all():
+        raise ParameterError("values must be positive and finite, at least one")
+    return at

@@ -1,0 +1,105 @@
+"""The one or two features that a picture shows, and where the others are held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays import FloatArray, shown
+from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.kernels import Precomputed
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+
+#: Free space around the samples, as a share of their range.
+ROOM = 0.12
+#: Entries of X evaluated at a time.
+BLOCK_ENTRIES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A line or plane through the space of the samples.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The features shown, one or two.
+    base : ndarray, shape (d,)
+        Where the others are held: their medians.
+    points : ndarray, shape (m, len(columns))
+        The samples that take part, projected.
+    names : list of str
+        Of the features shown.
+    note : str
+        What is held, for the title.
+    """
+
+    columns: tuple[int, ...]
+    base: FloatArray
+    points: FloatArray
+    names: list[str]
+    note: str
+
+    def ticks(self, axis: int, count: int) -> FloatArray:
+        """Evenly spaced values of a feature over the range of the samples and some room: (count,)."""
+        low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
+        room = ROOM * (high - low) or ROOM * abs(high) or 1.0
+        return np.linspace(low - room, high + room, count)
+
+    def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        """f at points (m, len(columns)) of the view: (m,)."""
+        step = max(1, BLOCK_ENTRIES // len(self.base))
+        return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
+
+    def _values(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        X = np.tile(self.base, (len(at), 1))
+        X[:, list(self.columns)] = at
+        return result.decision_function(X)
+
+
+def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
+    """The view that `features` asks for.
+
+    Raises
+    ------
+    UnsupportedError
+        The kernel is precomputed, so that there are no features.
+    ParameterError
+        More than two features and no choice among them, or a choice that does not exist.
+    """
+    if isinstance(problem.kernel, Precomputed):
+        raise UnsupportedError(
+            "a precomputed kernel has no features to draw; multipliers(problem, result) and "
+            "complementarity(problem, result) need none"
+        )
+    d = int(problem.X.shape[1])
+    columns = _columns(d, features)
+    if names is not None and len(names) != d:
+        raise DataError(f"names must have one entry for each of the {d} features, got {len(names)}")
+    X = problem.X[problem.rows]
+    dense = X.toarray() if sp.issparse(X) else X
+    held = d - len(columns)
+    labels = [str(names[j]) if names is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
+    note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
+    return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+
+
+def _columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
+    if features is None:
+        if d > 2:
+            raise ParameterError(
+                f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
+                "the others are held at their medians"
+            )
+        return tuple(range(d))
+    chosen = np.atleast_1d(np.asarray(features))
+    wanted = min(d, 2)
+    whole = chosen.dtype.kind in "iu" and chosen.shape == (wanted,) and len(set(chosen.tolist())) == wanted
+    if not whole or chosen.min() < 0 or chosen.max() >= d:
+        what = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
+        raise ParameterError(f"features must be {what}, got {shown(features)}")
+    return tuple(int(j) for j in chosen)
