@@ -108,11 +108,15 @@ def prove(task: Task, result: qpsvm.SVMResult, K: Any = None) -> Proof:
     linear = isinstance(task.kernel, Linear) and K is None
     if linear:
         X = np.asarray(task.X.toarray() if sp.issparse(task.X) else task.X).astype(Long)
-        w, own = result.w.astype(Long), (X - X.mean(axis=0) if free else X).T @ beta  # yᵀα = 0: centring is free
+        Z = X - X.mean(axis=0) if free else X  # yᵀα = 0: centring is free
+        w, own = result.w.astype(Long), Z.T @ beta
+        own_noise = 4 * EPS * (abs(Z).T @ alpha)  # what rounding costs Σ α_i y_i z_i, computed in doubles
         f, square, own_square = X @ w + Long(result.b), w @ w, own @ own
         noise = 4 * EPS * (abs(X) @ abs(w) + abs(Long(result.b)))  # what rounding w and b to doubles costs f
-        floor = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max()) if free else 0.0
+        floor = float((Z**2).sum(axis=1).max()) if free else 0.0
+        own_rounding = abs(own) @ own_noise + own_noise @ own_noise / 2
     else:
+        own_rounding = Long(0)
         K = gram(task.kernel, task.X, task.X) if K is None else np.asarray(K).astype(Long)
         u, own_square = K @ beta, beta @ K @ beta
         noise = 16 * EPS * len(y) * (abs(K) @ abs(beta) + abs(Long(result.b)))
@@ -149,7 +153,7 @@ def prove(task: Task, result: qpsvm.SVMResult, K: Any = None) -> Proof:
     if not np.isfinite(primal):
         return Proof(float(primal), float(dual), np.inf, f, 0.0, np.inf)
     gap = (primal - dual) / size if size > 0 else Long(0)
-    rounding = float(allowance / size) if size > 0 else 0.0
+    rounding = float((allowance + own_rounding) / size) if size > 0 else 0.0
     return Proof(float(primal), float(dual), float(gap), f, rounding, float(size))
 
 

@@ -199,13 +199,13 @@ def test_a_step_measures_itself():
 # --- and fails where it should ----------------------------------------------------------------------------------------
 
 
-def shifted_b(problem: qpsvm.Problem, result: SVMResult) -> SVMResult:
+def shifted_b(_: qpsvm.Problem, result: SVMResult) -> SVMResult:
     """Another intercept, in the result and in its decision function."""
     b = result.b + 0.5 * result.rho
     return replace(result, b=b, model=replace(result.model, b=b))
 
 
-def another_w(problem: qpsvm.Problem, result: SVMResult) -> SVMResult:
+def another_w(_: qpsvm.Problem, result: SVMResult) -> SVMResult:
     """A decision function that α does not give."""
     model = result.model
     if model.w is not None:
@@ -233,17 +233,17 @@ def feasible_but_not_optimal(problem: qpsvm.Problem, result: SVMResult) -> SVMRe
     return replace(result, alpha=alpha)
 
 
-def another_rho(problem: qpsvm.Problem, result: SVMResult) -> SVMResult:
+def another_rho(_: qpsvm.Problem, result: SVMResult) -> SVMResult:
     """A higher level of the margin."""
     return replace(result, rho=1.5 * result.rho)
 
 
-def less_slack(problem: qpsvm.Problem, result: SVMResult) -> SVMResult:
+def less_slack(_: qpsvm.Problem, result: SVMResult) -> SVMResult:
     """ξ of another f."""
     return replace(result, yf=result.yf + 0.1 * result.rho)
 
 
-def another_bound(problem: qpsvm.Problem, result: SVMResult) -> SVMResult:
+def another_bound(_: qpsvm.Problem, result: SVMResult) -> SVMResult:
     """η of another C."""
     return replace(result, upper=1.01 * result.upper)
 
@@ -569,7 +569,7 @@ def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
     assert derivation._repr_html_() in page
 
 
-def test_the_page_says_what_fails(tmp_path):
+def test_the_page_says_what_fails():
     problem, result = solved("c", "linear")
     page = qpsvm.derive(problem, shifted_b(problem, result))._repr_html_()
     assert page.count('class="fails"') >= 3
@@ -610,7 +610,7 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     with pytest.raises(qpsvm.MissingExtraError, match=rf"'{package}'.*pip install \"qpsvm\[teach\]\""):
         derivation.to_html(tmp_path / "page.html")
     assert "(NUSVM.1)" in str(derivation)
-    assert 'pip install &quot;qpsvm[teach]&quot;' in derivation._repr_html_()
+    assert "pip install &quot;qpsvm[teach]&quot;" in derivation._repr_html_()
 
 
 def test_deriving_and_printing_load_nothing_of_the_extra():

@@ -19,8 +19,10 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.2", "Primal",
             "A wide margin against slack: ξ_i is how far sample i stays behind its margin, C_i what a unit of that "
             "costs.",
-            r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i\quad\text{subject to}\quad y_i f(x_i)\ge 1-\xi_i,\ "
-            r"\xi_i\ge 0",
+            shared.lines(
+                r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i",
+                r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
+            ),
             CSVM._primal, soft.primal,
         ),
         Step(
@@ -47,8 +49,10 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.10", "Dual",
             "The best lower bound, as a minimisation: n variables in a box, one equality. Its solution is where a "
             "projected gradient step goes nowhere.",
-            r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\quad\text{subject to}\quad y^{\top}\alpha=0,\ "
-            r"0\le\alpha_i\le C_i",
+            shared.lines(
+                r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
+                r"\text{subject to}\ y^{\top}\alpha=0,\ 0\le\alpha_i\le C_i",
+            ),
             CSVM._dual, measures.dual_optimum,
         ),
         shared.weights_recovered("CSVM.11"),
@@ -56,7 +60,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.12", "Recovering b",
             "On the margin f(x_i) = y_i, and the mean over all margin vectors is less sensitive to rounding than one "
             "of them. Where there are none, every b that minimises the slack is as good: a weighted quantile.",
-            r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr),\qquad M=\{i:0<\alpha_i<C_i\}",
+            shared.mean_over_margin(r"0<\alpha_i<C_i"),
             hinge_intercepts, measures.intercept_recovered,
         ),
         shared.kinds_of_samples("CSVM.13", UPPER),

@@ -20,14 +20,14 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "HARD.2", "Primal",
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w.",
-            r"\min_{w,b}\ \tfrac12\|w\|^2\quad\text{subject to}\quad y_i f(x_i)\ge 1",
+            shared.lines(r"\min_{w,b}\ \tfrac12\|w\|^2", r"\text{subject to}\ y_i f(x_i)\ge 1"),
             HardMargin._primal, primal,
         ),
         Step(
             "HARD.3", "Lagrangian",
             "Every constraint gets a multiplier, the price of a unit of it. At the solution nothing is to be paid: L "
             "is the primal value.",
-            r"L(w,b,\alpha)=\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr),\qquad \alpha\ge 0",
+            r"L=\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr),\qquad \alpha\ge 0",
             lagrangian, lagrangian,
         ),
         shared.stationarity_in_w("HARD.4", problem),
@@ -56,8 +56,10 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         Step(
             "HARD.9", "Dual",
             "The best lower bound, as a minimisation. Its solution is where a projected gradient step goes nowhere.",
-            r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\quad\text{subject to}\quad y^{\top}\alpha=0,\ "
-            r"\alpha\ge 0",
+            shared.lines(
+                r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
+                r"\text{subject to}\ y^{\top}\alpha=0,\ \alpha\ge 0",
+            ),
             HardMargin._dual, measures.dual_optimum,
         ),
         shared.weights_recovered("HARD.10"),
@@ -65,7 +67,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "HARD.11", "Recovering b",
             "On the margin y_i f(x_i) = 1, that is f(x_i) = y_i, and one such sample would give b; the mean over all "
             "of them is less sensitive to rounding.",
-            r"b=\frac{1}{|\{\alpha_i>0\}|}\sum_{\alpha_i>0}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)",
+            shared.mean_over_margin(r"\alpha_i>0"),
             intercept_recovered, intercept_recovered,
         ),
         Step(
@@ -79,16 +81,20 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         Step(
             "HARD.13", "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
-            r"\tfrac12\|w\|^2=\sum_i\alpha_i-\tfrac12\|w\|^2\quad\Longrightarrow\quad \frac{2}{\|w\|}="
-            r"\frac{2}{\sqrt{\sum_i\alpha_i}}",
+            shared.lines(
+                r"\tfrac12\|w\|^2=\sum_i\alpha_i-\tfrac12\|w\|^2",
+                r"\Longrightarrow\quad\frac{2}{\|w\|}=\frac{2}{\sqrt{\sum_i\alpha_i}}",
+            ),
             strong_duality, strong_duality,
         ),
         Step(
             "HARD.14", "Certificate",
             "Any direction w(α) that separates the classes is made feasible by dividing by δ, and any α is stretched "
             "by the best factor: the two values enclose the optimum.",
-            r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0,\qquad \frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le "
-            r"\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
+            shared.lines(
+                r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0",
+                r"\frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
+            ),
             HardMargin._at, certificate,
         ),
         shared.linear_weights("HARD.15", problem),

@@ -60,8 +60,10 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "NUSVM.11", "Dual",
             "The shortest way between two reduced convex hulls, one for each class. Its solution is where a projected "
             "gradient step goes nowhere.",
-            r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha\quad\text{subject to}\quad y^{\top}\alpha=0,\ "
-            r"1^{\top}\alpha=\nu,\ 0\le\alpha_i\le a_i",
+            shared.lines(
+                r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha",
+                r"\text{subject to}\ y^{\top}\alpha=0,\ 1^{\top}\alpha=\nu,\ 0\le\alpha_i\le a_i",
+            ),
             NuSVM._dual, measures.dual_optimum,
         ),
         shared.weights_recovered("NUSVM.12"),
@@ -69,8 +71,11 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "NUSVM.13", "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem a class, and each is solved by a weighted "
             "quantile of u = K(α∘y).",
-            r"\begin{align*}s&=\operatorname{quantile}_{\nu/2}(u_i:y_i=+1),& \rho&=\tfrac12(s+t)\\ "
-            r"t&=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1),& b&=\tfrac12(t-s)\end{align*}",
+            shared.lines(
+                r"s=\rho-b=\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)",
+                r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
+                r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
+            ),
             NuSVM._best_levels, levels_recovered,
         ),
         shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
@@ -84,8 +89,10 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         Step(
             "NUSVM.16", "How large ν may be",
             "Both sums together give each class half of ν, and no class can hold more than its weights.",
-            r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2},\qquad \nu\le\nu_{\max}="
-            r"\frac{2\min(S_+,S_-)}{S}",
+            shared.lines(
+                r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
+                r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
+            ),
             NuSVM._feasible, half_in_each_class,
         ),
         Step(

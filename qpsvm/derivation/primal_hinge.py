@@ -16,14 +16,38 @@ from qpsvm.problems.space import FeatureSpace
 
 #: The upper bound of α_i.
 UPPER = r"\tfrac{p_i}{\lambda}"
+#: Rows up to which K is factored for the primal QP of a kernel: seconds, and 100 MB.
+MOST_ROWS = 3000
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
+
+#: How the LaTeX for a free intercept reads for the others: b is part of the norm and of K + 1, or is not there.
+READS = {
+    "free": {},
+    "penalised": {
+        r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
+        "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
+    },
+    None: {r"\min_{w,b": r"\min_{w", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
+}
 
 At = Letters[PrimalHinge]
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
+    return tuple(_read_for(problem, step) for step in _for_a_free_intercept(problem))
+
+
+def _read_for(problem: PrimalHinge, step: Step) -> Step:
+    """The step with its LaTeX for the problem's intercept."""
+    latex = step.latex
+    for written, reads in READS[problem.intercept].items():
+        latex = latex.replace(written, reads)
+    return replace(step, latex=latex)
+
+
+def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
     return (
         Step(
             "PHINGE.1", "Primal",
@@ -83,8 +107,10 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.15", "The same as a C-SVM",
             "Dividing by λ moves the weight from the norm to the loss. The α found here is certified as it stands for "
             "the C-SVM: same α, same f, values divided by λ.",
-            r"\tfrac{1}{\lambda}\Bigl(\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\Bigr)=\tfrac12\|w\|^2+\sum_i C_i\xi_i,"
-            r"\qquad C_i=\frac{p_i}{\lambda}",
+            shared.lines(
+                r"\tfrac{1}{\lambda}\Bigl(\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\Bigr)",
+                r"=\tfrac12\|w\|^2+\sum_i C_i\xi_i,\qquad C_i=\frac{p_i}{\lambda}",
+            ),
             PrimalHinge.equivalent_c_svm, equivalent_c_svm,
             "" if problem.intercept == "free" else f"a C-SVM has a free intercept, this problem has intercept="
             f"{problem.intercept!r}",
@@ -93,15 +119,20 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.16", "Multipliers of the QP",
             "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
             "holds, block by block.",
-            r"Px+q+G^{\top}z+z_{\mathrm{box}}=0\quad\text{with}\quad z_i=\lambda\alpha_i,\ z_{\mathrm{box},\xi_i}="
-            r"-\eta_i",
+            shared.lines(
+                r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
+                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\eta_i",
+            ),
             PrimalHinge._alpha_from_margin, multipliers_of_the_qp,
         ),
         Step(
             "PHINGE.17", "A feature of ones",
             "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
             "stands for K, and no equality is left.",
-            r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle=\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)",
+            shared.lines(
+                r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
+                r"\phantom{f(x_i)}=\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)",
+            ),
             FeatureSpace.with_penalised_intercept, feature_of_ones,
             "" if problem.intercept == "penalised" else f"intercept={problem.intercept!r}: only a penalised b is a "
             "weight like the others",
@@ -135,8 +166,7 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
         "PHINGE.12", "Recovering b",
         "At the kink f(x_i) = y_i, and the mean over all samples there is less sensitive to rounding than one of them. "
         "Where there are none, every b that minimises the loss is as good: a weighted quantile.",
-        r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr),\qquad "
-        r"M=\{i:0<\alpha_i<\tfrac{p_i}{\lambda}\}",
+        shared.mean_over_margin(rf"0<\alpha_i<{UPPER}"),
         hinge_intercepts, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
     )  # fmt: skip
 
@@ -166,6 +196,8 @@ def equivalent_c_svm(at: At) -> float:
 
 def multipliers_of_the_qp(at: At) -> float:
     """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
+    if not at.is_linear and len(at.y) > MOST_ROWS:
+        raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]

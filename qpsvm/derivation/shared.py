@@ -12,6 +12,19 @@ from qpsvm.model import Model
 from qpsvm.problems import Problem, reading
 from qpsvm.problems.space import FeatureSpace
 
+
+def lines(*equations: str) -> str:
+    """LaTeX of equations below each other."""
+    return r"\begin{align*}" + r"\\ ".join(f"&{equation}" for equation in equations) + r"\end{align*}"
+
+
+def mean_over_margin(condition: str) -> str:
+    """LaTeX of b as the mean over the samples for which the condition holds."""
+    return lines(
+        r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)", rf"M=\{{i:{condition}\}}"
+    )
+
+
 # --- from the margin to the optimality conditions ---------------------------------------------------------------------
 
 
@@ -82,7 +95,7 @@ def complementary_slackness(tag: str, upper: str, level: str = "1") -> Step:
         tag, "Complementary slackness",
         "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, sample "
         "by sample: their sum is the duality gap.",
-        rf"\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)=0,\qquad \bigl({upper}-\alpha_i\bigr)\,\xi_i=0",
+        lines(rf"\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
         gap_terms, measures.complementary_slackness,
     )  # fmt: skip
 
@@ -96,7 +109,7 @@ def weights_recovered(tag: str) -> Step:
         tag, "Recovering w",
         "Put the stationarity in w into f: products of features are kernel values, so α is all that a prediction "
         "needs. Measured at samples half way between those trained on.",
-        r"f(x)=\langle w,\varphi(x)\rangle+b=\sum_i\alpha_i y_i K(x_i,x)+b",
+        r"\begin{align*}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i\alpha_i y_i K(x_i,x)+b\end{align*}",
         Model.decision_function, measures.decision_function_recovered,
     )  # fmt: skip
 
@@ -111,7 +124,7 @@ def linear_weights(tag: str, problem: Problem) -> Step:
         tag, "w of a linear kernel",
         "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
         "predicting needs neither α nor the samples.",
-        r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y),\qquad f(x)=w^{\top}x+b",
+        lines(r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y)", r"f(x)=w^{\top}x+b"),
         FeatureSpace.weights, measures.linear_weights, "" if problem.space.is_linear else absent,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ STYLE = """
 .SCOPE .headline { margin: 0 0 1em; }
 .SCOPE .headline.warning { border-left: 4px solid #b35900; background: #fff4e5; padding: 0.5em 0.8em; }
 .SCOPE .step { border-top: 1px solid #d0d7de; padding: 0.8em 0; display: grid; column-gap: 1.2em;
-  grid-template-columns: minmax(0, 2fr) minmax(0, 3fr) 8.5em; }
+  grid-template-columns: minmax(0, 4fr) minmax(0, 5fr) 9em; }
 .SCOPE .equation math { font-size: 1.1em; margin: 0.4em 0; }
 .SCOPE .equation { overflow-x: auto; }
 .SCOPE .statement { color: #57606a; font-size: 0.87em; margin: 0.6em 0 0; }

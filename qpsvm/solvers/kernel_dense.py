@@ -28,13 +28,13 @@ LARGEST_DENSE = 20_000
 #: Rows of K made at a time.
 STRIP = 64
 #: Conjugate gradient stops at this share of its first residual, or after so many products.
-REDUCTION, PRODUCTS = 0.05, 30
+REDUCTION, PRODUCTS = 0.2, 30
 #: Newton steps, and the gap at which u is made afresh in double precision.
 STEPS, REFRESH = 40, 1e-3
 #: ρ, and the least diagonal of the preconditioner, in units of the diagonal of K.
 RIDGE, LEAST_REST = 1e-7, 1e-3
 #: Entries that leave the box are held at their bound and the others solved for again, so often in a step.
-HOLDS = 6
+HOLDS = 8
 #: A change of β below this share of the step is rounding.
 ROUNDING = 1e-9
 #: So many steps in a row that leave more than this share of the gap are a stall.

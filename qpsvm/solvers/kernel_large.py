@@ -31,11 +31,10 @@ LargeEngine = Literal["auto", "gram", "band", "dense", "libsvm"]
 
 #: c_W, c_F, c_K and c_G, in seconds: measured on generated tables of 3000 to 20 000 rows.
 BAND_SECONDS, FACTOR_SECONDS, DENSE_SECONDS, GRAM_SECONDS = 40e-9, 1e-11, 34e-9, 18e-9
-#: Most rows of a Gram matrix in double precision (160 MB), and for a subsample to say that few rows support: of more
-#: rows it is a smaller part of the work to ask the low-rank model.
-LARGEST_GRAM = 4500
-#: Share of that subsample that supports at most, for it to be all that is asked.
-VERY_FEW = 0.12
+#: Most rows of a Gram matrix in double precision: 512 MB.
+LARGEST_GRAM = 8000
+#: A subsample of a fifth is asked first for at most so many rows, and believed where at most this share supports.
+FEW_ROWS, VERY_FEW = 9000, 0.06
 #: A start is taken for a guess where its relative gap is below this.
 USEFUL_START = 0.9
 #: Newton steps right away from a start where at most so many rows are not at rest.
@@ -72,7 +71,7 @@ def large_outcome(
         if outcome is not None and (outcome.gap <= target or effort.late()):
             return outcome, "start"
         guess = _guess_from(problem, outcome or measured)
-    if guess is None and engine == "auto" and problem.n <= LARGEST_GRAM and blocks.single:
+    if guess is None and engine == "auto" and problem.n <= FEW_ROWS and blocks.single:
         best = few_support_outcome(blocks, problem, target, effort, VERY_FEW)
         if best is not None and (best.gap <= target or effort.late()):
             return best, "few"

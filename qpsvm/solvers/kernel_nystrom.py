@@ -34,7 +34,7 @@ from qpsvm.solvers.line_search import Slope, find_step
 SingleArray: TypeAlias = NDArray[np.float32]
 
 #: Landmarks: a share of n between limits.
-LANDMARK_SHARE, FEWEST, MOST = 1 / 25, 100, 300
+LANDMARK_SHARE, FEWEST, MOST = 1 / 30, 100, 400
 #: Added to the unit diagonal of K_MM: the map is in single precision.
 RIDGE = 1e-6
 #: h of the stages; the first ones see so many rows for each landmark, where that saves something.
