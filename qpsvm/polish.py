@@ -38,8 +38,10 @@ HOLDS = 8
 FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A gap below this is good: of more than `TEACHING_ROWS` rows it is worth a few rounds with one step length.
-GOOD, TEACHING_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 200, 1500, 3
+#: A gap below this is good: of more than `FEW_ROWS` rows it is worth a few rounds with one step length.
+GOOD, FEW_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 700, 1500, 3
+#: A gap below this that the first step length does not bring down by this factor stays what it is.
+EXCELLENT, WORTHWHILE = 1e-9, 0.1
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
@@ -100,12 +102,14 @@ def polish(
     """
     best = start
     most = CHOLESKY_ROWS
-    good = start.gap <= GOOD and len(start.alpha) > TEACHING_ROWS
+    good = start.gap <= GOOD and len(start.alpha) > FEW_ROWS
     if good:
         rounds, most = min(rounds, FEW_ROUNDS), MODEST_ROWS
     for tau in _step_lengths(system, start):
         best = _active_set_rounds(system, start, best, certify, tau, rounds, most)
         if good or best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
+            break
+        if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
             break
     return best
 

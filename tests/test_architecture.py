@@ -45,7 +45,8 @@ BELOW_SOLVERS = {
     "errors", "interrupts", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
 }  # fmt: skip
 #: Packages that are imported when first used.
-LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib")
+LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
+        "latex2mathml")  # fmt: skip
 
 
 def area(path: Path) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import qpsvm
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.kernels import RBF, Polynomial
 from qpsvm.solvers import kernel_libsvm
-from qpsvm.solvers.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_box_step import box_step
 from qpsvm.solvers.kernel_dual import HingeDual, spread_residue
 from qpsvm.solvers.kernel_newton_step import newton_polish

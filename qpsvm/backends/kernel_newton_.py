@@ -35,7 +35,7 @@ class KernelNewtonBackend(Backend):
     takes = "dual of a C-SVM or primal hinge problem with a free intercept, kernel or wide linear; fast"
 
     def options(self) -> frozenset[str]:
-        """The engine: auto, gram, rough_gram, working_set, band or libsvm."""
+        """The engine: auto, gram, band, dense or libsvm."""
         return frozenset({"engine"})
 
     def refuse(self, form: str) -> str | None:

@@ -29,7 +29,7 @@ from qpsvm.certificate import Certificate
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
-from qpsvm.polish import FINISHED, GOOD, MANY_ROWS, DualSystem, polish
+from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, DualSystem, polish
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.scaled import ScaledQP
@@ -38,8 +38,8 @@ from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
-#: Polishing to rounding takes a factorisation of the free rows: cheap for so many rows, or so many free ones.
-FEW_ROWS, FEW_FREE = 500, 150
+#: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
+FEW_FREE = 150
 
 
 class Problem(ABC):

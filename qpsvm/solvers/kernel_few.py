@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, IntArray
-from qpsvm.solvers.kernel_blocks import KernelBlocks
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import HingeDual
 from qpsvm.solvers.kernel_newton_step import most_moving, newton_polish, product
 from qpsvm.solvers.kernel_working_set import Effort, Outcome, rough_margin

@@ -29,7 +29,7 @@ from qpsvm.solvers.kernel_working_set import LOOP_TOL, Effort, Outcome, WorkingS
 
 LargeEngine = Literal["auto", "gram", "band", "dense", "libsvm"]
 
-#: c_W, c_F, c_K and c_G, in seconds: measured on generated tables of 3000 to 20 000 rows.
+#: c_W, c_F, c_K and c_G, in seconds: measured on tables of 3000 to 20 000 rows, generated and real ones.
 BAND_SECONDS, FACTOR_SECONDS, DENSE_SECONDS, GRAM_SECONDS = 40e-9, 1e-11, 34e-9, 18e-9
 #: Most rows of a Gram matrix in double precision: 512 MB.
 LARGEST_GRAM = 8000

@@ -13,7 +13,7 @@ import numpy as np
 
 from qpsvm.arrays import FloatArray
 from qpsvm.gram import SMALL_ROWS
-from qpsvm.solvers.kernel_blocks import KernelBlocks
+from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel_few import few_support_outcome
 from qpsvm.solvers.kernel_newton_step import LARGEST_FREE_SET, most_moving, newton_polish
