@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -28,3 +29,14 @@ def test_the_example_prints_what_the_readme_says():
     assert stable(done.stdout.rstrip("\n")) == stable(block("text"))
     assert "it said 'solved'" in done.stdout
     assert "own point: 0.15)" in done.stdout
+
+
+def test_the_derivation_and_the_pictures_of_the_readme_work(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)\n```", README, flags=re.DOTALL)
+    code = "\n".join([blocks[0], *(text for text in blocks[1:] if "qpsvm.derive(" in text)])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+    )  # fmt: skip
+    assert "(CSVM.10)" in done.stdout
+    assert "<math" in (tmp_path / "derivation.html").read_text(encoding="utf-8")
