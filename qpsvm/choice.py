@@ -5,6 +5,7 @@
 | linear | augmented_lagrangian | C-SVM, hinge             | 3e-3 + 8e-9 z + 4e-10 min(n, 20 000) d z/n: passes     |
 | linear | interior_point       | every variant            | 1.5e-3 + 20 n d (2e-9 + 3e-11 d): factorisations       |
 | linear | kernel_newton        | free intercept, n ≤ 8000 | 1e-3 + 2e-8 n² + 2.5e-11 n z: one Gram matrix          |
+| linear | cvxopt, dual         | n ≤ 4000                 | 2e-3 + 6e-11 n³ + 2.5e-11 n z: the dense dual          |
 | other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
 | other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
 | other  | osqp                 | n > 4000                 | one factorisation, cheap iterations                    |
@@ -67,4 +68,6 @@ def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
     ]
     if n <= GRAM_ROWS:
         found.append(Choice("kernel_newton", None, 1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries))
+    if n <= DENSE_ROWS:
+        found.append(Choice("cvxopt", "dual", 2e-3 + 6e-11 * n**3 + n * 2.5e-11 * factor * entries))
     return found

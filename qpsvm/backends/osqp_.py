@@ -33,10 +33,12 @@ STATUS = {
     7: Status.ITERATION_LIMIT,  # maximum iterations reached
     8: Status.TIME_LIMIT,  # run time limit reached
     9: Status.NUMERICAL_ERROR,  # problem non convex
-    10: Status.NUMERICAL_ERROR,  # interrupted
+    10: Status.INTERRUPTED,  # OSQP looks for the interrupt key itself
     11: Status.NUMERICAL_ERROR,  # unsolved
 }
-WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
+WITH_POINT = frozenset(
+    {Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED}
+)
 
 
 class OsqpBackend(Backend):

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from qpsvm.arrays import shown
 from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.statements import statements
@@ -121,6 +122,10 @@ class Derivation:
             raise UnknownOptionError(f"no step {wanted!r} {where}; {nearest(wanted, found)}")
         return found[wanted]
 
+    def __contains__(self, tag: object) -> bool:
+        """Whether there is a step with this tag."""
+        return any(step.tag == str(tag).strip("()") for step in self.steps)
+
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
@@ -150,14 +155,18 @@ class Derivation:
             The packages of the extra `teach` are not installed.
         FileFormatError
             The file cannot be written.
+        ParameterTypeError
+            Not a path.
         """
         from qpsvm.derivation.page import document
 
+        if not isinstance(path, (str, Path)):
+            raise ParameterTypeError(f"path must be text or a Path, got {shown(path)}")
         page = document(self)
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError as error:
-            raise FileFormatError(f"cannot write {path}: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            raise FileFormatError(f"cannot write {path!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
@@ -179,7 +188,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     UnsupportedError
         Nobody has listed the steps of this variant.
     DataError
-        The result is over other rows or features than the problem.
+        The result is over other rows or features than the problem, or with another kernel.
     ParameterTypeError
         Not a problem, or not a result.
     """
@@ -206,4 +215,9 @@ def _check_result(problem: Problem, result: SVMResult) -> None:
         raise DataError(
             f"the result is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
             f"{problem.X.shape[1]}: give the result of solve(problem)"
+        )
+    if result.model.kernel != problem.kernel:
+        raise DataError(
+            f"the result has the kernel {result.model.kernel}, the problem {problem.kernel}: give the result of "
+            "solve(problem)"
         )

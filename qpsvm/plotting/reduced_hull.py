@@ -42,13 +42,16 @@ def reduced_hull(points: FloatArray, caps: FloatArray) -> FloatArray:
         μ_i, with Σμ_i ≥ 1 up to rounding.
     """
     tolerance = NOTICED * float(np.ptp(points, axis=0).max())
+    origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
+    points = points - origin
     corners = [furthest(points, caps, np.array(d)) for d in ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))]
     vertices: list[FloatArray] = []
     for start, stop in zip(corners, [*corners[1:], corners[0]], strict=True):
         vertices += [start, *_between(points, caps, start, stop, tolerance)]
     apart = [v for v, before in zip(vertices, [vertices[-1], *vertices[:-1]], strict=True)
              if np.abs(v - before).max() > tolerance]  # fmt: skip
-    return np.array(apart or vertices[:1])
+    hull: FloatArray = np.array(apart or vertices[:1]) + origin
+    return hull
 
 
 def _between(
@@ -63,7 +66,8 @@ def _between(
         length = float(np.hypot(*edge))
         outward = np.array([edge[1], -edge[0]])
         vertex = furthest(points, caps, outward) if length > tolerance else a
-        if outward @ (vertex - a) > tolerance * length:
+        beyond = outward @ (vertex - a) > tolerance * length
+        if beyond and (vertex != a).any() and (vertex != b).any():
             waiting += [(vertex, b), (a, vertex)]
         elif b is not stop:
             found.append(b)

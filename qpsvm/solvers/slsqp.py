@@ -192,8 +192,9 @@ def _minimise(
         value, _ = qp.value_and_gradient(xk)
         x = np.clip(xk, qp.lb, qp.ub)
         progress.record(iterations, value, qp.violation(xk))
-        if progress.limit(iterations) == "time_limit":
-            raise _Stopped("time_limit")
+        limit = progress.limit(iterations)
+        if limit in ("time_limit", "interrupted"):
+            raise _Stopped(limit)
 
     try:
         found = minimize(
