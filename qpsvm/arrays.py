@@ -5,6 +5,7 @@ Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -216,7 +217,7 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     if missing is not None:
         raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
     try:
-        classes = np.unique(labels)
+        classes = _classes(labels)
     except TypeError:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
     if len(classes) != 2:
@@ -225,6 +226,15 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
         raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
     signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
     return signs, classes
+
+
+def _classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The different labels in sort order; two numbers are found without sorting."""
+    if labels.dtype.kind in "if" and len(labels):
+        ends: NDArray[Any] = np.array([labels.min(), labels.max()])
+        if ends[0] != ends[1] and ((labels == ends[0]) | (labels == ends[1])).all():
+            return ends
+    return np.unique(labels)
 
 
 def _is_missing(label: Any) -> bool:
@@ -317,6 +327,8 @@ def as_real(value: Any, name: str) -> float:
     ParameterError
         NaN or infinite.
     """
+    if type(value) is float and math.isfinite(value):
+        return value
     truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # numbers to Python or to NumPy, but not to us
     if truth or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":

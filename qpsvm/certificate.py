@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, times, total
+from qpsvm.arrays import FloatArray, common_value, times, total
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -87,7 +87,7 @@ def relative_gap(difference: float, primal: float, dual: float, floor: float = 0
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
         return 0.0
-    if not np.isfinite(difference) or not np.isfinite(scale):
+    if not math.isfinite(difference) or not math.isfinite(scale):
         return float("inf")
     return difference / scale if scale > 0 else float("inf")
 
@@ -141,12 +141,13 @@ def gap_sums(
 def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
     clipped = boxed(alpha, upper)
-    positive = y > 0
-    plus: FloatArray = clipped * positive
+    surplus = float(clipped @ y)
+    heavier = 0.5 * (float(np.add.reduce(clipped)) + abs(surplus))
+    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * heavier:
+        return clipped  # the rounding of the sums
+    plus: FloatArray = clipped * (y > 0)
     minus: FloatArray = clipped - plus
     in_plus, in_minus = float(plus.sum()), float(minus.sum())
-    if abs(in_plus - in_minus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * max(in_plus, in_minus):
-        return clipped  # the rounding of the sums
     if in_plus > in_minus:
         plus *= in_minus / in_plus
     else:
@@ -212,6 +213,9 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
     low, high : float
         Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
     """
+    common = common_value(weights)
+    if common is not None and 0.0 < common < math.inf and len(points) < MANY_POINTS:
+        return _order_statistics(points, level / common)
     slack = 4 * len(points) * EPS * float(weights.sum())
     points, weights, level = _near_level(points, weights, level, slack)
     order = np.argsort(points, kind="stable")
@@ -222,6 +226,16 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
     low = float(sorted_points[min(first, len(points) - 1)])
     high = float(sorted_points[last]) if last < len(points) else float("inf")
     return low, high
+
+
+def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
+    """`quantile_interval` for weights that are all 1: two order statistics, and nothing has to be sorted."""
+    n = len(points)
+    slack = 4 * n * EPS * n
+    first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
+    last = math.floor(level + slack)
+    ordered = np.partition(points, (first, min(last, n - 1)))
+    return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 
 def _near_level(
@@ -268,9 +282,9 @@ def penalised_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> floa
 
 def middle(low: float, high: float) -> float:
     """The middle of an interval, or its finite end where the other is infinite."""
-    if np.isinf(high):
+    if math.isinf(high):
         return low
-    return high if np.isinf(low) else low + (high - low) / 2
+    return high if math.isinf(low) else low + (high - low) / 2
 
 
 def prefer_average(quantile: float, average: float, size: float) -> bool:

@@ -43,6 +43,10 @@ EXAMPLES = """examples:
 """
 
 
+#: What a shell reports of a process that Ctrl-C ended.
+INTERRUPTED = 130
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -54,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 where a result is not optimal; 2, with one line on standard error, for what the user got wrong.
+        0; 1 where a result is not optimal; 2, with one line on standard error, for what the user got wrong; 130 where
+        the user pressed Ctrl-C.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -66,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         sys.stderr.close()
         return 0
+    except KeyboardInterrupt:
+        print("qpsvm: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

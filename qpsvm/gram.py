@@ -10,7 +10,7 @@ import numpy as np
 from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError
 from qpsvm.kernel_blocks import KernelBlocks
-from qpsvm.kernels import Kernel, UserKernel
+from qpsvm.kernels import RBF, Kernel, UserKernel
 from qpsvm.operators import Operator, check_memory, rowwise, two_sided
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
@@ -115,6 +115,12 @@ class KernelGram(Operator):
         """(n,)."""
         diagonal = self.kernel.diagonal(self.X) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
+
+    def mean_diagonal(self) -> float:
+        """The mean of the diagonal, which is 1 for the RBF kernel."""
+        if isinstance(self.kernel, RBF) and self.scale is None and not self.offset:
+            return 1.0
+        return super().mean_diagonal()
 
     def dense(self) -> FloatArray:
         """(n, n)."""

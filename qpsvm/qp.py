@@ -21,6 +21,9 @@ from qpsvm.arrays import FloatArray, Matrix, common_value, repeated, times
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Dense, Diagonal, Operator
 
+#: Relative difference of P and Pᵀ that may be rounding.
+ASYMMETRY = 1e-10
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -89,11 +92,15 @@ class QP:
         if self.q.ndim != 1 or not np.isfinite(self.r):
             raise DataError(f"q must be one-dimensional and r finite, got shape {self.q.shape} and r = {self.r}")
         n = len(self.q)
+        if not n:
+            raise DataError("a QP needs at least one variable; q is empty")
         explicit = self.P.matrix if isinstance(self.P, Dense) else self.P.d if isinstance(self.P, Diagonal) else None
         if explicit is not None and not _finite(explicit):
             raise DataError("P holds a number that is not finite")
         if self.P.shape != (n, n):
             raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
+        if isinstance(self.P, Dense) and not np.array_equal(self.P.matrix, self.P.matrix.T):
+            _check_symmetric(self.P.matrix)
         for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):
             _check_rows(matrix, vector, n, names)
         _check_bounds(self.lb, self.ub, n)
@@ -212,7 +219,7 @@ class QP:
         ParameterError
             A factor that is not positive and finite.
         """
-        if not all(f > 0 and np.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
+        if not all(f > 0 and math.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
             raise ParameterError(f"scales must be positive and finite: {dict(variables)}, {dict(rows)}, {objective}")
         s, g, a = self.scales(variables, rows)
         common = common_value(s)
@@ -321,8 +328,19 @@ def _check_rows(matrix: Matrix | None, vector: FloatArray | None, n: int, names:
 
 def _finite(values: FloatArray) -> bool:
     """Whether all values are finite: a finite sum shows it in one pass, another one has to be looked into."""
+    common = common_value(values)
+    if common is not None:
+        return math.isfinite(common)
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
+
+
+def _check_symmetric(P: FloatArray) -> None:
+    """Of xᵀPx only the symmetric part counts, but solvers read one triangle."""
+    difference = np.abs(P - P.T)
+    i, j = np.unravel_index(int(difference.argmax()), P.shape)
+    if difference[i, j] > ASYMMETRY * np.abs(P).max():
+        raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
 
 
 def _check_bounds(lb: FloatArray | None, ub: FloatArray | None, n: int) -> None:
@@ -330,7 +348,7 @@ def _check_bounds(lb: FloatArray | None, ub: FloatArray | None, n: int) -> None:
     for name, bound in (("lb", lb), ("ub", ub)):
         if bound is not None and bound.shape != (n,):
             raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
-    low, high = -np.inf if lb is None else lb, np.inf if ub is None else ub
+    low, high = -np.inf if lb is None else _shared(lb), np.inf if ub is None else _shared(ub)
     if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
         return
     for name, bound in (("lb", lb), ("ub", ub)):
@@ -341,6 +359,12 @@ def _check_bounds(lb: FloatArray | None, ub: FloatArray | None, n: int) -> None:
     if lb is not None and ub is not None:
         i = int(np.flatnonzero(lb > ub)[0])
         raise DataError(f"lb > ub in entry {i}: {lb[i]:g} > {ub[i]:g}")
+
+
+def _shared(vector: FloatArray) -> float | FloatArray:
+    """The one number of a `repeated` vector, or the vector."""
+    value = common_value(vector)
+    return vector if value is None else value
 
 
 def _widen(matrix: Matrix, k: int) -> Matrix:

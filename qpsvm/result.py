@@ -99,6 +99,14 @@ class QPSolution:
     solve_time: float = 0.0
     v: FloatArray | None = None
 
+    def changed(self, **parts: Any) -> QPSolution:
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""
+        copy = object.__new__(QPSolution)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("z_box", None)  # measured on the parts
+        copy.__dict__.update(parts)
+        return copy
+
     @cached_property
     def z_box(self) -> FloatArray | None:
         """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm import backends
 from qpsvm.arrays import FloatArray, as_positive, shown
-from qpsvm.backends.base import Backend, Compiled, Limits
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits
 from qpsvm.choice import Choice, choices
 from qpsvm.errors import (
     InaccurateWarning,
@@ -23,8 +23,9 @@ from qpsvm.errors import (
     SolverError,
     UnknownOptionError,
     UnsupportedError,
+    nearest,
 )
-from qpsvm.interrupts import held
+from qpsvm.interrupts import held, noted
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
@@ -136,9 +137,10 @@ def solve(
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
-        if np.ndim(flag):
+        if not isinstance(flag, (bool, np.bool_)):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
-    begin = None if start is None else problem.start(start)
+    with np.errstate(all="ignore"):
+        begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin)
     best: SVMResult | None = None
     refused: UnsupportedError | None = None
@@ -208,11 +210,13 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
             point = None  # a solver that is asked again goes on from where it is
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
-            answer = replace(scaled.unscale(answer), solve_time=solve_time, iterations=iterations or None)
+            answer = scaled.unscale(answer).changed(solve_time=solve_time, iterations=iterations or None)
             result = problem.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
                 build_time=build_time,
             )
+            if noted() and result.status is not Status.INTERRUPTED:
+                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
         if request.verbose:
             print(f"qpsvm: {result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}")
         if best is not None and best.gap < result.gap:
@@ -268,8 +272,22 @@ def _choices(
         chosen.require()
         found = True
         yield chosen, wanted
-    if not found and refused is not None:
-        raise refused
+    if found or refused is None:
+        return
+    if not named and isinstance(refused, UnknownOptionError):
+        raise UnknownOptionError(_whose(request.options)) from None
+    raise refused
+
+
+def _whose(options: Mapping[str, Any]) -> str:
+    """What to say of options that no backend of the library's own choice has: whose they are."""
+    listed = {name: backends.get(name).options() for name in backends.REGISTRY if backends.get(name).version()}
+    option = next((name for name in options if not any(name in known for known in listed.values())), None)
+    if option is not None:
+        return f"no backend has an option {option!r}; {nearest(option, COMMON_OPTIONS)}, and each backend's own"
+    option = next(iter(options))
+    owners = [name for name, known in listed.items() if option in known]
+    return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"
 
 
 def _checked(result: SVMResult, tol: float) -> SVMResult:

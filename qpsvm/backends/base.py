@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -210,7 +210,7 @@ class Compiled(ABC):
             settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
-        return replace(solution, solve_time=time.perf_counter() - began)
+        return solution.changed(solve_time=time.perf_counter() - began)
 
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:

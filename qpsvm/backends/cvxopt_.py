@@ -18,6 +18,8 @@ from qpsvm.result import QPSolution, Solver, Status
 
 #: Rows from which a low-rank P stays a factor (`cvxopt_kkt`) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000
+#: A row missed by this share of its terms is not met.
+BROKEN = 1e-4
 #: Default of the solver's own iteration limit.
 MAX_ITERATIONS = 100
 #: What the solver raises when it breaks down; it has no status for that.
@@ -148,7 +150,19 @@ class CvxoptCompiled(Compiled):
         status = STATUS[answer["status"]]
         if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
             status = Status.ITERATION_LIMIT
-        return self._mapped(answer, status, Solver("cvxopt", version, answer["status"]))
+        solver = Solver("cvxopt", version, answer["status"])
+        solution = self._mapped(answer, status, solver)
+        if status is Status.OPTIMAL and self._breaks_rows(solution):
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=solution.iterations)
+        return solution
+
+    def _breaks_rows(self, solution: QPSolution) -> bool:
+        """Whether the equality rows are not met: of rows that contradict each other cvxopt may drop one."""
+        A, b, x = self.qp.A, self.qp.b, solution.x
+        if A is None or b is None or x is None:
+            return False
+        size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
+        return bool(len(b) and np.abs(A @ x - b).max() > BROKEN * size)
 
     def _mapped(self, answer: dict[str, Any], status: Status, solver: Solver) -> QPSolution:
         n = self.qp.n

@@ -41,6 +41,8 @@ class InteriorPointBackend(Backend):
         if qp.G is None:
             if qp.A is not None and qp.A.shape[0] > MOST_ROWS:
                 raise UnsupportedError(f"interior_point takes at most {MOST_ROWS} equality rows; use cvxopt or osqp")
+            if qp.A is None and not (np.isfinite(lb).any() or np.isfinite(ub).any() or qp.P.diagonal().any()):
+                raise UnsupportedError("interior_point needs a bound, an equality row or a P that is not 0; use cvxopt")
             return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
         from qpsvm.solvers.interior_point_rows import soft_rows
 

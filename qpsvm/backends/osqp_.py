@@ -36,9 +36,7 @@ STATUS = {
     10: Status.INTERRUPTED,  # OSQP looks for the interrupt key itself
     11: Status.NUMERICAL_ERROR,  # unsolved
 }
-WITH_POINT = frozenset(
-    {Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED}
-)
+WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
 
 
 class OsqpBackend(Backend):

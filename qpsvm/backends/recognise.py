@@ -71,8 +71,8 @@ def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
     signed = scale if scale is not None else row
     target = float(-qp.q[0])
     one_row = row is None or (qp.A is not None and qp.A.shape[0] == 1 and qp.b is not None and not qp.b.any())
-    boxed = not lb.any() and np.isfinite(ub).all() and (ub > 0).all() and qp.G is None
-    if signed is None or not (one_row and boxed and target > 0 and _same(-qp.q, target)):
+    boxed = qp.G is None and _same(lb, 0.0) and float(ub.min()) > 0 and float(ub.max()) < np.inf
+    if signed is None or not (one_row and boxed and target > 0 and _same(qp.q, -target)):
         raise UnsupportedError(
             f"{name} takes duals of C-SVM and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row yᵀα = 0); "
             "for hard margin and nu-SVM use interior_point, cvxopt or osqp"
@@ -95,4 +95,7 @@ def first_row(A: Any) -> FloatArray:
 def _same(values: FloatArray, value: float) -> bool:
     """Whether all values are one number: (n,)."""
     slack = UNIFORM * abs(value)
-    return common_value(values) == value or bool(values.min() >= value - slack and values.max() <= value + slack)
+    if common_value(values) == value:
+        return True
+    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
+    return bool(least >= value - slack and most <= value + slack)

@@ -166,7 +166,7 @@ class Derivation:
         try:
             Path(path).write_text(page, encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise FileFormatError(f"cannot write {path!r}: {getattr(error, 'strerror', None) or error}") from None
+            raise FileFormatError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:

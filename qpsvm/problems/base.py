@@ -205,8 +205,11 @@ class Problem(ABC):
 
     def _as_alpha(self, values: ArrayLike, name: str) -> FloatArray:
         a = as_real_vector(values, name)
-        if a.shape != (self.n,) or not np.isfinite(a).all():
+        if a.shape != (self.n,):
             raise DataError(f"{name} must be {self.n} finite numbers, got shape {a.shape}")
+        if not np.isfinite(a).all():
+            i = int(np.flatnonzero(~np.isfinite(a))[0])
+            raise DataError(f"{name} must be {self.n} finite numbers, got {name}[{i}] = {a[i]}")
         return a
 
     def interpret(
@@ -244,7 +247,8 @@ class Problem(ABC):
         alpha, w = self._read(solution, form)
         certificate = self._certify(alpha, w, 0.0 if len(self.labels) <= MANY_ROWS else min(GOOD, tol))
         solver_gap = certificate.gap
-        if polished:
+        stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
+        if polished and not stopped:
             certificate = self._polished(certificate, tol)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished)
         return svm_result(

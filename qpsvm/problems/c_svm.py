@@ -36,7 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties, repeated, times
+from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties, common_value, repeated, times
 from qpsvm.certificate import Certificate
 from qpsvm.errors import ParameterError
 from qpsvm.kernels import Linear
@@ -97,10 +97,11 @@ class CSVM(Problem):
         """C_i = C · s_i of the rows that take part."""
         return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The variant with its parameters."""
-        low, high = float(self.C.min()), float(self.C.max())
+        common = common_value(self.C)
+        low, high = (float(self.C.min()), float(self.C.max())) if common is None else (common, common)
         C = f"{low:g}" if low == high else f"{low:g} … {high:g}"
         return f"C-SVM, C = {C}, kernel {self.kernel}"
 

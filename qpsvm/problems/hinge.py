@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import FloatArray, Matrix, common_value
 from qpsvm.certificate import (
     Certificate,
     balanced,
@@ -35,7 +35,8 @@ ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
 
 def alpha_scale(space: FeatureSpace, upper: FloatArray) -> float:
     """The unit of α to hand a solver: 1/κ or C, whichever limits α, but at least C/1000."""
-    C = float(upper.mean())
+    common = common_value(upper)
+    C = float(upper.mean()) if common is None else common
     return max(min(1.0 / space.scale, C), C / LARGEST_BOX)
 
 
@@ -132,8 +133,10 @@ def hinge_certificate(
             gap = relative_gap(difference, primal, primal - difference)
             if at is None or gap < best[0]:
                 best, at = (gap, primal, difference), (point, growth, b, interval)
+            if best[0] <= enough or growth or not 0.0 < loss < ALL_BUT_SEPARATED * float(upper.sum()):
+                break  # the loss is at most the deepest slack times ΣC_i
             depth = deepest(y, point.u, b)
-            if best[0] <= enough or growth or not 0.0 < depth < ALL_BUT_SEPARATED:
+            if not 0.0 < depth < ALL_BUT_SEPARATED:
                 break
             growth = (depth + ROOM) / (1.0 - depth)
             b *= 1.0 + growth
@@ -189,12 +192,15 @@ def _best_intercept(
         """The part of the gap that depends on b."""
         return terms + (0.5 * (b - slope) * (b - slope) if penalised else 0.0)
 
-    b = middle(low, high)
-    terms, loss = at(b)
-    on_margin = np.flatnonzero((a > 0) & (a < upper))
-    if len(on_margin):
-        average = float((y[on_margin] - point.u[on_margin]).mean())
-        averaged, loss_there = at(average)
-        if prefer_average(moved(b, terms), moved(average, averaged), abs(float(a.sum()))):
-            return average, (min(low, average), max(high, average)), averaged, loss_there
-    return b, (low, high), terms, loss
+    def tried(b: float) -> tuple[float, tuple[float, float], float, float]:
+        return b, (min(low, b), max(high, b)), *at(b)
+
+    on_margin = ((a > 0) & (a < upper)).nonzero()[0]
+    if not len(on_margin):
+        return tried(middle(low, high))
+    average = tried(float(np.add.reduce(y[on_margin] - point.u[on_margin])) / len(on_margin))
+    cost, size = moved(average[0], average[2]), abs(float(np.add.reduce(a)))
+    if prefer_average(0.0, cost, size):  # no b has a gap below zero: there is nothing to compare with
+        return average
+    quantile = tried(middle(low, high))
+    return average if prefer_average(moved(quantile[0], quantile[2]), cost, size) else quantile

@@ -40,14 +40,15 @@ def kinds(problem: Problem, certificate: Certificate) -> NDArray[np.int8]:
     α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and α
     nothing beside C; and as C the other way round.
     """
-    kind = np.zeros(len(certificate.alpha), dtype=np.int8)
-    support = certificate.alpha > 0
-    kind[support & (certificate.alpha >= problem.upper)] = 2
-    inside = np.flatnonzero(support & (certificate.alpha < problem.upper))
+    support, bounded = certificate.alpha > 0, certificate.alpha >= problem.upper
+    kind: NDArray[np.int8] = 2 * (support & bounded).view(np.int8)
+    inside = (support & ~bounded).nonzero()[0]
+    if not len(inside):
+        return kind
     alpha, upper = certificate.alpha[inside], problem.upper[inside]
     curvature = np.maximum(problem.space.curvature(inside), 1e-12 * problem.space.scale)
     slack = certificate.yf[inside] - certificate.rho
-    nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & np.isfinite(upper), NOTHING * upper, 0.0)
+    nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & (upper < np.inf), NOTHING * upper, 0.0)
     slack *= np.maximum(1.0 / curvature, nothing)
     kind[inside] = np.where(alpha <= slack, 0, np.where(upper - alpha <= -slack, 2, 1))
     return kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,11 +42,10 @@ class ScaledQP:
         With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
         """
         if solution.x is None:
-            return replace(solution, qp=self.original)
+            return solution.changed(qp=self.original)
         s, g, a = self.original.scales(self.variables, self.rows)
         t = self.objective
-        return replace(
-            solution,
+        return solution.changed(
             qp=self.original,
             x=times(s, solution.x),
             y=a * solution.y / t,

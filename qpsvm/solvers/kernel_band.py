@@ -25,7 +25,7 @@ from qpsvm.arrays import FloatArray, IntArray
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import HingeDual
 from qpsvm.solvers.kernel_nystrom import Guess
-from qpsvm.solvers.kernel_working_set import LOOP_TOL, MANY_JOIN, Effort, Outcome, WorkingSet
+from qpsvm.solvers.kernel_working_set import LOOP_TOL, MANY_JOIN, Effort, Outcome, WorkingSet, unsettled_rows
 
 #: τ, in units of the margin; and how many rows W takes at most besides those foretold as free, a share of them.
 BAND, NEIGHBOURS = 0.1, 0.5
@@ -62,10 +62,11 @@ def band_outcome(
     effort : Effort
     """
     band, best = _Band(blocks, problem, guess, effort), None
-    if len(band.rows) > LARGEST_BAND or not band.begin():
+    if len(band.rows) > LARGEST_BAND or not effort.affords(len(band.rows), blocks.width, False) or not band.begin():
         return None
     while band.settle():
-        if effort.late() or len(near := band.near()) > LARGEST_BAND:
+        near = band.near()
+        if effort.late() or len(near) > LARGEST_BAND or not effort.affords(len(near), blocks.width):
             outcome = band.outcome()
         else:
             outcome = WorkingSet(blocks, problem, near, band.beta, effort, band.u).run(target, False)
@@ -111,7 +112,8 @@ class _Band:
             join = self.violators()
             if not len(join) or self.effort.late() or self.effort.exhausted():
                 break
-            if len(self.rows) + len(join) > LARGEST_BAND:
+            wider = len(self.rows) + len(join)
+            if wider > LARGEST_BAND or not self.effort.affords(wider, self.blocks.width, False):
                 break
             self.exchange(join)
         return self.solved
@@ -225,10 +227,7 @@ class _Band:
 
     def near(self) -> IntArray:
         """Rows for the Newton steps (KBAND.4): those that the loop may have left on the wrong side by its tolerance."""
-        alpha, upper = self.problem.y * self.beta, self.problem.upper
-        free = (alpha > 0) & (alpha < upper)
-        wrong = ((self.slack > 0) & (alpha < upper)) | ((self.slack < 0) & (alpha > 0))
-        return np.flatnonzero(free | wrong | (np.abs(self.slack) < self.last_tolerance))
+        return unsettled_rows(self.problem, self.beta, self.slack, self.last_tolerance)
 
     def outcome(self) -> Outcome:
         """The point as it is, its gap from rough values."""

@@ -39,10 +39,12 @@ HOLDS = 8
 ROUNDING = 1e-9
 #: So many steps in a row that leave more than this share of the gap are a stall.
 STALL, STALL_STEPS = 0.5, 4
+#: Where the gaps promise to end within it, this many times the seconds allowed.
+PATIENCE = 3.0
 
 
 def dense_outcome(
-    blocks: KernelBlocks, problem: HingeDual, guess: Guess, target: float, effort: Effort
+    blocks: KernelBlocks, problem: HingeDual, guess: Guess, target: float, effort: Effort, seconds: float
 ) -> Outcome | None:
     """Solve from what is foretold; None where time runs out before K is made.
 
@@ -55,21 +57,25 @@ def dense_outcome(
     target : float
         Relative gap.
     effort : Effort
+    seconds : float
+        To be given up after, or after `PATIENCE` times that where the gaps so far promise an end within it.
     """
-    K = _whole(blocks, effort)
+    allowed = min(PATIENCE * seconds, effort.clock.left)
+    hard = Effort(max(allowed, 0.0) if np.isfinite(allowed) else None)
+    K = _whole(blocks, hard)
     if K is None:
         return None
     beta, everything = problem.balanced(guess.beta.copy()), np.arange(problem.n)
     point = best = problem.point(beta, _product(K, beta))
     exact, gaps = False, [point.gap]
     for _ in range(STEPS):
-        if effort.late() or (exact and best.gap <= target):
+        if hard.late() or (exact and best.gap <= target) or not _promising(gaps, target, hard.clock.seconds / seconds):
             break
         if not exact and point.gap <= REFRESH:
             point = best = problem.point(point.beta, blocks.product(everything, point.beta, everything))
             exact, gaps = True, [point.gap]
             continue
-        moved = _step(K, problem, point, guess, target, effort)
+        moved = _step(K, problem, point, guess, target, hard)
         if moved is None:
             break
         point = moved
@@ -83,6 +89,17 @@ def dense_outcome(
             point = best = problem.point(point.beta, blocks.product(everything, point.beta, everything))
             exact, gaps = True, [point.gap]
     return Outcome(best.beta, best.u, np.full(problem.n, exact), best.b, best.gap)
+
+
+def _promising(gaps: list[float], target: float, spent: float) -> bool:
+    """Whether to go on: always while `spent`, a share, is below one; then where `PATIENCE` times that seems to do."""
+    if spent < 1.0:
+        return True
+    steps = len(gaps) - 1
+    if steps < 2 or not 0.0 < gaps[-1] < gaps[-3]:
+        return False
+    wanted = np.log(max(gaps[-1] / target, 1.0)) / np.log(gaps[-3] / gaps[-1]) * 2.0
+    return bool(wanted * spent <= steps * (PATIENCE - spent))
 
 
 def _whole(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:

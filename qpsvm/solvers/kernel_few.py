@@ -17,21 +17,27 @@ from numpy.typing import NDArray
 from qpsvm.arrays import FloatArray, IntArray
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import HingeDual
+from qpsvm.solvers.kernel_loop import short_loop
 from qpsvm.solvers.kernel_newton_step import most_moving, newton_polish, product
 from qpsvm.solvers.kernel_working_set import Effort, Outcome, rough_margin
 
 #: The subsample: every `STRIDE`-th row of each class, but at least so many in all.
-STRIDE, LEAST_SAMPLE = 5, 150
-#: Where more than this share of the subsample supports, or more than this share of all rows would be in W, this is not
-#: the way: the Gram matrix of W and n × support entries more would cost as much as the Gram matrix of all rows.
-MOST_SUPPORT, LARGEST_SHARE = 0.3, 0.5
+STRIDE, LEAST_SAMPLE = 8, 120
+#: Where more than this share of the subsample supports, or where the kernel values of W, and those of the support and
+#: all rows outside W (which are asked for twice), would be more than this share of n², this is not the way: what is
+#: saved on values is lost on repeated loops.
+MOST_SUPPORT, ASKED, LARGEST_SHARE = 0.3, 1.4, 0.35
 #: Rows that the subsample sees closer than this to the margin are in W at first; later, those closer than this join
 #: where some violate.
 REACH, LATER_REACH = 0.3, 0.05
 #: Tolerances of the loop for the subsample and for W, in units of the margin.
 SAMPLE_TOLERANCE, LOOP_TOLERANCE = 1e-2, 3e-3
+#: Where the loop on the subsample takes more iterations than this, a row, those on W would be long, too.
+LONG = 6
 #: The loop runs again where more rows than this share of W join, at most so often; fewer join by Newton steps.
 MANY_JOIN, LOOPS = 0.1, 3
+#: At most so many times as many rows as W has join it at once, and at least so many may: those that violate most.
+GROWTH, LEAST_GROWTH = 1.0, 100
 #: Rounds of Newton steps and joining.
 ROUNDS = 5
 #: F may always have so many rows: the factorisation costs less than the Gram matrix of all rows.
@@ -124,25 +130,31 @@ def _seen_near(
     rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
     sample = HingeDual(y[rows], problem.upper[rows] * (n / len(rows)))
     K = blocks.symmetric(rows)
+    before = effort.iterations
     beta = effort.loop(sample, K, SAMPLE_TOLERANCE)
     support = beta.nonzero()[0]
-    if len(support) > most_support * len(rows):
+    long = effort.iterations - before > LONG * len(rows)
+    if long or len(support) > most_support * len(rows):
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
     inside: NDArray[np.bool_] = 1.0 - y * (u + b) > -REACH
-    return inside if np.count_nonzero(inside) <= LARGEST_SHARE * n else None
+    near, supporting = np.count_nonzero(inside) / n, len(support) / len(rows)
+    return inside if near * near + ASKED * supporting * (1.0 - near) <= LARGEST_SHARE else None
 
 
 def _run_loop(near: _Near, effort: Effort) -> int:
     """LIBSVM's loop on W, from the start; the number of rows that joined because some violate."""
     part = near.part
-    near.beta = effort.loop(part, near.K, LOOP_TOLERANCE)
+    near.beta = short_loop(near.K, part, LOOP_TOLERANCE, effort)
     b = part.intercept(product(near.K, near.beta, near.beta.nonzero()[0]))
     reach, _ = near.reach(b, rough=True)
     margin = rough_margin(near.beta)
-    violated = bool((reach > -margin).any())
-    return near.join(reach > -max(margin, LATER_REACH)) if violated else 0
+    if not (reach > -margin).any():
+        return 0
+    most = max(int(GROWTH * len(near.rows)), LEAST_GROWTH)
+    last = np.partition(reach, len(reach) - most)[len(reach) - most] if most < len(reach) else -np.inf
+    return near.join(reach > max(-max(margin, LATER_REACH), last))
 
 
 def _newton_rounds(near: _Near, tol: float, effort: Effort) -> Outcome | None:

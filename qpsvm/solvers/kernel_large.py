@@ -1,14 +1,17 @@
 """More rows than a Gram matrix is made for without thought: a guess, then the engine that it makes look cheapest.
 
-    (KLARGE.1)  band:   c_W |W|² + c_F |F|³:  the loop on K_WW, about twice; factors of K_FF for the Newton steps
-    (KLARGE.2)  dense:  c_K n²:  K once in single precision, and some tens of products with it
-    (KLARGE.3)  gram:   c_G n²:  K once in double precision, the loop on it, Newton steps; where memory allows
+    (KLARGE.1)  plain:  (c_e + c_f d) S n + c_i I n + c_m max(0, I − I R/S) (10 + d) n + c_F F³
+    (KLARGE.2)  band:   c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
+    (KLARGE.3)  gram:   (g_n + g_f d) n² + g_i I n + g_F F³
+    (KLARGE.4)  dense:  c_K n²
+    (KLARGE.5)  I = S(1 + √(κC̄)),  R = 50 MB / n:  iterations of LIBSVM's loop, and the kernel rows that it can keep
 
-W is the band and F the free rows that the guess foretells (`kernel_nystrom`, or a start). The constants are seconds on
-one core; only their ratios matter. What an engine leaves above the tolerance is the guess of the next: band takes over
-from dense, and LIBSVM's loop over all rows is for bands that do not fit in memory. A band that was foretold too narrow
-costs another loop over the wider one, and that is less than a loop that evaluates the kernel itself. Where a small
-subsample says that few rows support, there is nothing to foretell at all (`kernel_few`).
+Over d features, S rows support and F of them are free as the guess foretells (`kernel_nystrom`, or a start), W is the
+band around them. The plain way is LIBSVM's own; it evaluates the kernel where it needs it, so S n values or, where they
+do not fit its cache, many twice. The constants are seconds on one core, fitted to generated tables of 3000 to 12 000
+rows; only their ratios matter. What an engine leaves above the tolerance is the guess of the next. No way but the plain
+one may cost more than a share of what the plain one would, unless it promises to end. Where a small subsample says that
+few rows support, there is nothing to foretell at all (`kernel_few`, or the plain way).
 """
 
 from __future__ import annotations
@@ -25,20 +28,34 @@ from qpsvm.solvers.kernel_dual import HingeDual
 from qpsvm.solvers.kernel_few import few_support_outcome
 from qpsvm.solvers.kernel_nystrom import Guess, nystrom_guess
 from qpsvm.solvers.kernel_small import gram_outcome
-from qpsvm.solvers.kernel_working_set import LOOP_TOL, Effort, Outcome, WorkingSet, rough_margin
+from qpsvm.solvers.kernel_working_set import LOOP_TOL, Effort, Outcome, WorkingSet, rough_margin, unsettled_rows
 
 LargeEngine = Literal["auto", "gram", "band", "dense", "libsvm"]
 
-#: c_W, c_F, c_K and c_G, in seconds: measured on tables of 3000 to 20 000 rows, generated and real ones.
-BAND_SECONDS, FACTOR_SECONDS, DENSE_SECONDS, GRAM_SECONDS = 40e-9, 1e-11, 34e-9, 18e-9
-#: Most rows of a Gram matrix in double precision: 512 MB.
-LARGEST_GRAM = 8000
+#: c_e, c_f, c_i, c_m and c_F of (KLARGE.1).
+PLAIN_SECONDS = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
+#: c_n, e_s, e_f, e_W, e_i and e_F of (KLARGE.2).
+BAND_SECONDS = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
+#: g_n, g_f, g_i and g_F of (KLARGE.3).
+GRAM_SECONDS = (9e-9, 0.05e-9, 3e-9, 4e-12)
+#: c_K of (KLARGE.4), and where the low-rank model leaves at least this share of the diagonal: else too many products.
+DENSE_SECONDS, LEAST_REST = 40e-9, 0.5
+#: R n of (KLARGE.5).
+CACHED_ENTRIES = 50e6
+#: The dense engine is given up after this share of the plain one's seconds, if it does not promise to end in time.
+WASTE = 0.3
+#: Most rows of a Gram matrix in double precision: 1.2 GB.
+LARGEST_GRAM = 12_000
 #: A subsample of a fifth is asked first for at most so many rows, and believed where at most this share supports.
 FEW_ROWS, VERY_FEW = 9000, 0.06
-#: A start is taken for a guess where its relative gap is below this.
-USEFUL_START = 0.9
-#: Newton steps right away from a start where at most so many rows are not at rest.
-START_ROWS = 1500
+#: With more rows, a subsample of so many says how many support; where it says that the plain way costs less than
+#: foretelling would, at so many seconds a row, that is the way.
+SAMPLE_ROWS, SAMPLE_TOLERANCE, GUESS_SECONDS = 600, 1e-2, 12e-6
+#: A start is taken for a guess where its relative gap is below the first; Newton steps go on from it below the second.
+FORETELLING_START, USEFUL_START = 0.05, 0.3
+#: They do where at most so many rows, and at most this share, are not at rest; and as long as every so many steps bring
+#: the gap to this share.
+START_ROWS, START_SHARE, START_STEPS, START_GAIN = 1500, 0.35, 3, 0.3
 
 
 def large_outcome(
@@ -66,44 +83,81 @@ def large_outcome(
     best: Outcome | None = None
     guess: Guess | None = None
     if start is not None:
-        measured = _measured(blocks, problem, start)
-        outcome = _newton_steps(blocks, problem, measured, target, effort)
-        if outcome is not None and (outcome.gap <= target or effort.late()):
-            return outcome, "start"
-        guess = _guess_from(problem, outcome or measured)
-    if guess is None and engine == "auto" and problem.n <= FEW_ROWS and blocks.single:
-        best = few_support_outcome(blocks, problem, target, effort, VERY_FEW)
-        if best is not None and (best.gap <= target or effort.late()):
-            return best, "few"
+        best = start_outcome(blocks, problem, start, target, effort)
+        if best.gap <= target or effort.late():
+            return best, "start"
+        guess = _guess_from(problem, best, FORETELLING_START)
+    if guess is None and engine == "auto" and blocks.single:
+        if problem.n > FEW_ROWS:
+            engine = "libsvm" if _hardly_any_support(blocks, problem, effort) else "auto"
+        else:
+            outcome = few_support_outcome(blocks, problem, target, effort, VERY_FEW)
+            if outcome is not None and (outcome.gap <= target or effort.late()):
+                return outcome, "few"
     if guess is None and engine not in ("libsvm", "gram"):
         guess = nystrom_guess(blocks, problem, stratified_order(problem.y), effort)
+    used: str = engine
     if guess is not None and engine == "auto":
-        engine = cheapest(guess)
-    if engine == "gram":
-        return gram_outcome(blocks, problem, target, effort), "gram"
-    if guess is not None and engine == "dense" and problem.n <= LARGEST_DENSE:
-        best = dense_outcome(blocks, problem, guess, target, effort)
+        used = cheapest(guess, problem, blocks)
+    if guess is not None and used == "dense" and problem.n <= LARGEST_DENSE:
+        allowed = WASTE * seconds(guess, problem, blocks)["libsvm"] if engine == "auto" else np.inf
+        best = _better(best, dense_outcome(blocks, problem, guess, target, effort, allowed))
         if best is not None and (best.gap <= target or effort.late()):
             return best, "dense"
-        guess = guess if best is None else _guess_from(problem, best) or guess
-    if guess is not None and engine != "libsvm":
-        outcome = band_outcome(blocks, problem, guess, target, effort)
-        if outcome is not None and (best is None or outcome.gap < best.gap):
-            return outcome, "band"
-    if best is not None:
-        return best, "dense"
-    return _plain(blocks, problem, target, effort), "libsvm"
+        guess = guess if best is None else _guess_from(problem, best, USEFUL_START) or guess
+        used = cheapest(guess, problem, blocks, False)
+    if used == "gram" and effort.affords(problem.n, blocks.width, False):
+        outcome = gram_outcome(blocks, problem, target, effort)
+    elif guess is not None and used not in ("gram", "libsvm"):
+        used, outcome = "band", band_outcome(blocks, problem, guess, target, effort)
+    else:
+        used, outcome = "libsvm", None
+    best = _better(best, outcome)
+    if best is None or (outcome is None and not effort.late()):
+        best, used = _better(best, _plain(blocks, problem, target, effort)), "libsvm"
+    assert best is not None  # the plain way always ends at a point
+    return best, used
 
 
-def cheapest(guess: Guess) -> Literal["gram", "band", "dense", "libsvm"]:
+def _better(a: Outcome | None, b: Outcome | None) -> Outcome | None:
+    return b if a is None or (b is not None and b.gap < a.gap) else a
+
+
+def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str, float]:
+    """What every engine would take, (KLARGE.1) to (KLARGE.4); infinite where it cannot be used."""
+    n, width, band = problem.n, blocks.width, float(np.count_nonzero(first_band(guess)))
+    free, support = float(np.count_nonzero(guess.free)), float(np.count_nonzero(guess.free | (guess.slack > 0))) + 1.0
+    iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KLARGE.5)
+    missed = iterations * max(0.0, 1.0 - CACHED_ENTRIES / n / support) * (10 + width)
+    plain = np.array([support * n, width * support * n, iterations * n, missed * n, free**3])
+    by_band = np.array([n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3])
+    gram = np.array([n**2, width * n**2, iterations * n, free**3])
+    narrow = free > 0 and float(guess.rest[guess.free].mean()) >= LEAST_REST
+    return {
+        "libsvm": float(plain @ PLAIN_SECONDS) if blocks.samples is not None else np.inf,
+        "band": float(by_band @ BAND_SECONDS) if band <= LARGEST_BAND else np.inf,
+        "gram": float(gram @ GRAM_SECONDS) if n <= LARGEST_GRAM else np.inf,
+        "dense": DENSE_SECONDS * n**2 if n <= LARGEST_DENSE and narrow else np.inf,
+    }
+
+
+def cheapest(guess: Guess, problem: HingeDual, blocks: KernelBlocks, dense: bool = True) -> str:
     """The rule."""
-    n, free, band = len(guess.slack), np.count_nonzero(guess.free), np.count_nonzero(first_band(guess))
-    by_band = BAND_SECONDS * band**2 + FACTOR_SECONDS * free**3  # (KLARGE.1)
-    if n <= LARGEST_GRAM and GRAM_SECONDS * n**2 < by_band:  # (KLARGE.3)
-        return "gram"
-    if n <= LARGEST_DENSE and (band > LARGEST_BAND or DENSE_SECONDS * n**2 < by_band):  # (KLARGE.2)
-        return "dense"
-    return "band" if band <= LARGEST_BAND else "libsvm"
+    costs = seconds(guess, problem, blocks)
+    if not dense:
+        del costs["dense"]
+    return min(costs, key=lambda name: costs[name])
+
+
+def _hardly_any_support(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> bool:
+    """Whether LIBSVM's loop over all rows would cost less than foretelling what it does."""
+    n, rows = problem.n, np.sort(stratified_order(problem.y)[:SAMPLE_ROWS])
+    sample = HingeDual(problem.y[rows], problem.upper[rows] * (n / len(rows)))
+    if not 0 < sample.positives < len(rows):
+        return False
+    share = np.count_nonzero(effort.loop(sample, blocks.symmetric(rows), SAMPLE_TOLERANCE)) / len(rows)
+    each = PLAIN_SECONDS[0] + PLAIN_SECONDS[1] * blocks.width
+    return bool(share * n * each < GUESS_SECONDS)
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
@@ -124,35 +178,42 @@ def _measured(blocks: KernelBlocks, problem: HingeDual, beta: FloatArray) -> Out
     return Outcome(beta, u, np.zeros(problem.n, dtype=bool), point.b, point.gap)
 
 
-def _newton_steps(
-    blocks: KernelBlocks, problem: HingeDual, start: Outcome, target: float, effort: Effort
-) -> Outcome | None:
-    """Newton steps on the rows of a start that are not at rest; None where those are many."""
-    alpha, slack = problem.y * start.beta, 1.0 - problem.y * (start.u + start.b)
-    margin = rough_margin(start.beta)
-    resting = ((alpha == 0) & (slack < -margin)) | ((alpha == problem.upper) & (slack > margin))
-    rows = np.flatnonzero(~resting)
-    if not 0 < len(rows) <= START_ROWS:
-        return None
-    return WorkingSet(blocks, problem, rows, start.beta, effort, start.u).run(target, False)
+def start_outcome(blocks: KernelBlocks, problem: HingeDual, beta: FloatArray, target: float, effort: Effort) -> Outcome:
+    """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
+    measured = _measured(blocks, problem, beta)
+    slack = 1.0 - problem.y * (measured.u + measured.b)
+    rows = unsettled_rows(problem, beta, slack, rough_margin(beta))
+    if not measured.gap < USEFUL_START or not 0 < len(rows) <= min(START_ROWS, START_SHARE * problem.n):
+        return measured
+    if not effort.affords(len(rows), blocks.width):
+        return measured
+    working_set = WorkingSet(blocks, problem, rows, beta, effort, measured.u)
+    outcome = working_set.run(target, False, START_STEPS, START_GAIN, measured.gap)
+    return outcome if outcome.gap < measured.gap else measured
 
 
-def _guess_from(problem: HingeDual, outcome: Outcome) -> Guess | None:
+def _guess_from(problem: HingeDual, outcome: Outcome, largest_gap: float) -> Guess | None:
     """A point taken for a guess; None where its gap says that it foretells nothing."""
-    if not outcome.gap < USEFUL_START:
+    if not outcome.gap < largest_gap:
         return None
     alpha, n = problem.y * outcome.beta, problem.n
     slack = 1.0 - problem.y * (outcome.u + outcome.b)
     free = (alpha > 0) & (alpha < problem.upper) & (np.abs(slack) <= BAND)  # C may have been another one
-    return Guess(slack, outcome.beta, free, np.ones((n, 1), dtype=np.float32), np.ones(n))
+    return Guess(slack, outcome.beta, free, np.ones((n, 1), dtype=np.float32), np.zeros(n))
 
 
 def _plain(blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> Outcome:
     """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
+    if effort.late() or (blocks.samples is None and not effort.affords(problem.n, blocks.width, False)):
+        nothing = np.zeros(problem.n)
+        point = problem.point(nothing, nothing)
+        return Outcome(nothing, nothing, nothing == 0.0, point.b, point.gap)
     if blocks.samples is None:
         everything = np.arange(problem.n)
         return WorkingSet(blocks, problem, everything, np.zeros(problem.n), effort).run(target, True)
     beta = effort.loop(problem, blocks.samples, LOOP_TOL, float(blocks.kernel.gamma))  # type: ignore[attr-defined]
     outcome = _measured(blocks, problem, beta)
-    near = (beta != 0) | (1.0 - problem.y * (outcome.u + outcome.b) > -rough_margin(beta))
-    return WorkingSet(blocks, problem, np.flatnonzero(near), beta, effort, outcome.u).run(target, False)
+    near = unsettled_rows(problem, beta, 1.0 - problem.y * (outcome.u + outcome.b), max(LOOP_TOL, rough_margin(beta)))
+    if effort.late() or not effort.affords(len(near), blocks.width):
+        return outcome
+    return WorkingSet(blocks, problem, near, beta, effort, outcome.u).run(target, False)

@@ -55,6 +55,8 @@ STALL, STALL_STEPS, PATIENT_STEPS = 0.3, 3, 12
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
 #: rows on the right side of their bound to so many, a row and besides.
 CROWD, CROWD_ROWS = 2, 60
+#: What stands for a mean K_ii that is zero.
+TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
 LARGEST_FREE_SET = 9000
 
@@ -104,7 +106,7 @@ def newton_polish(
     if u is None:
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
-    kappa = max(float(K.trace()) / len(K), np.finfo(float).tiny)
+    kappa = max(float(K.trace()) / len(K), TINY)
     sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     gaps = [point.gap]
     patience = STALL_STEPS if max_steps <= PATIENT_STEPS else PATIENT_STEPS

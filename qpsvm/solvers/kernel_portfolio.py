@@ -26,10 +26,10 @@ from qpsvm.kernels import Kernel
 from qpsvm.operators import Operator
 from qpsvm.solvers.clock import StopReason
 from qpsvm.solvers.kernel_dual import HingeDual
-from qpsvm.solvers.kernel_large import large_outcome
+from qpsvm.solvers.kernel_large import large_outcome, start_outcome
 from qpsvm.solvers.kernel_small import small_outcome
 from qpsvm.solvers.kernel_ties import Ties, find_ties
-from qpsvm.solvers.kernel_working_set import Effort, Outcome, WorkingSet, rough_margin
+from qpsvm.solvers.kernel_working_set import Effort, Outcome, WorkingSet
 
 Engine = Literal["auto", "gram", "band", "dense", "libsvm"]
 ENGINES = ("auto", "gram", "band", "dense", "libsvm")
@@ -157,8 +157,7 @@ def _solve(
     if start is not None:
         start = problem.balanced(start)
         if problem.n <= GRAM_ROWS:
-            best, used = _from_start(blocks, problem, start, tol, effort), "start"
-            start = best.beta
+            best, used = start_outcome(blocks, problem, start, tol, effort), "start"
     if best is None or best.gap > tol:
         outcome, used = _run(blocks, problem, engine, start, tol, effort)
         best = outcome if best is None or outcome.gap < best.gap else best
@@ -183,6 +182,8 @@ def _reason(converged: bool, effort: Effort) -> StopReason:
     stopped = effort.clock.stopped()
     if stopped:
         return stopped
+    if effort.shortened:
+        return "time_limit"
     return "iteration_limit" if effort.exhausted() else "numerical_error"
 
 
@@ -194,18 +195,10 @@ def _run(
     return large_outcome(blocks, problem, engine, start, tol, effort)
 
 
-def _from_start(blocks: KernelBlocks, problem: HingeDual, beta: FloatArray, tol: float, effort: Effort) -> Outcome:
-    """Newton steps on the support of a feasible β and the rows near the margin, watched from outside."""
-    support = np.flatnonzero(beta)
-    u = blocks.product(support, beta[support], np.arange(problem.n), rough=True)
-    inside = (beta != 0) | (1.0 - problem.y * (u + problem.intercept(u)) > -rough_margin(beta))
-    return WorkingSet(blocks, problem, np.flatnonzero(inside), beta, effort, u).run(tol, False)
-
-
 def _patient(blocks: KernelBlocks, problem: HingeDual, best: Outcome, tol: float, effort: Effort) -> Outcome:
     """The last resort: from the best point, as many Newton steps as it takes."""
     inside = (best.beta != 0) | (1.0 - problem.y * (best.u + best.b) > -LAST_REACH)
-    if inside.sum() > LAST_ROWS:
+    if inside.sum() > LAST_ROWS or not effort.affords(int(inside.sum()), blocks.width):
         return best
     effort.report("patient", int(inside.sum()), best.gap)
     working_set = WorkingSet(blocks, problem, np.flatnonzero(inside), best.beta, effort)

@@ -12,18 +12,18 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.arrays import FloatArray
-from qpsvm.gram import SMALL_ROWS
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.kernel_dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel_few import few_support_outcome
+from qpsvm.solvers.kernel_loop import short_loop
 from qpsvm.solvers.kernel_newton_step import LARGEST_FREE_SET, most_moving, newton_polish
 from qpsvm.solvers.kernel_working_set import Effort, Outcome
 
+#: From this many rows on the subsample of `kernel_few` costs less than it saves, on the average.
+FEW_FROM = 800
 #: The loop's tolerances, in units of the margin: first, and where Newton steps fell short of the target. It keeps its
 #: matrix in single precision: less than the last one has no meaning.
 LOOP_TOLERANCES = (3e-3, 1e-4, 2e-6, 2e-7)
-#: Iterations of the first run of the loop, a row and besides: where it needs more, Newton steps are cheaper.
-ITERATIONS_PER_ROW, ITERATIONS = 2, 50
 #: Where a run took more iterations than this, a row, another one would too: Newton steps with patience go on.
 WEARISOME = 30
 #: The gap that further Newton steps are made for where they cost little: rounding.
@@ -59,7 +59,7 @@ def small_outcome(blocks: KernelBlocks, problem: HingeDual, tol: float, effort: 
     -------
     Outcome
     """
-    if problem.n > SMALL_ROWS and blocks.whole is None and blocks.single:
+    if problem.n > FEW_FROM and blocks.whole is None and blocks.single:
         outcome = few_support_outcome(blocks, problem, tol, effort)
         if outcome is not None:
             return outcome
@@ -72,7 +72,7 @@ def gram_outcome(blocks: KernelBlocks, problem: HingeDual, tol: float, effort: E
     best = _direct(K, problem, tol, effort)
     for tolerance in () if best is not None and best.gap <= tol else LOOP_TOLERANCES:
         before = effort.iterations
-        beta = _short_loop(K, problem, tolerance, effort) if best is None else effort.loop(problem, K, tolerance)
+        beta = short_loop(K, problem, tolerance, effort) if best is None else effort.loop(problem, K, tolerance)
         most = LARGEST_FREE_SET if tolerance == LOOP_TOLERANCES[-1] else most_moving(problem, beta)
         point = _polished(K, problem, beta, tol, effort, most)
         effort.report("small", problem.n, point.gap)
@@ -118,17 +118,6 @@ def _direct(K: FloatArray, problem: HingeDual, tol: float, effort: Effort) -> Du
     if np.count_nonzero(inside) < NEARLY_ALL * n:
         return None
     return _polished(K, problem, problem.balanced(beta), tol, effort)
-
-
-def _short_loop(K: FloatArray, problem: HingeDual, tolerance: float, effort: Effort) -> FloatArray:
-    """The loop with few iterations, which count as the effort's: β (n,)."""
-    most = ITERATIONS_PER_ROW * problem.n + ITERATIONS
-    if effort.loop_iterations is not None:
-        most = min(most, effort.loop_iterations - effort.iterations)
-    short = Effort(None if effort.seconds is None else max(effort.clock.left, 0.0), most)
-    beta = short.loop(problem, K, tolerance)
-    effort.iterations += short.iterations
-    return beta
 
 
 def _polished(

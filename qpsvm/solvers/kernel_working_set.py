@@ -20,7 +20,7 @@ from qpsvm.arrays import FloatArray, IntArray
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.clock import Clock
 from qpsvm.solvers.kernel_dual import DualPoint, HingeDual
-from qpsvm.solvers.kernel_libsvm import libsvm_loop
+from qpsvm.solvers.kernel_libsvm import CACHE_MEGABYTES, libsvm_loop
 from qpsvm.solvers.kernel_newton_step import newton_polish
 
 #: Relative error of a kernel value in single precision; in u the errors add up like a random walk, ε is four of them.
@@ -41,6 +41,11 @@ LOOP_TOL, TIGHTER = 1e-3, 0.02
 LOOP_ITERATIONS_PER_ROW, LOOP_ITERATIONS = 100, 20_000
 #: Seconds that the loop needs a row and iteration, for turning a time limit into iterations: pessimistic.
 SECONDS_PER_ENTRY = 1e-8
+#: Seconds of a kernel value that the loop evaluates itself, and besides for each feature: as pessimistic.
+EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
+#: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m rows
+#: in units of m³: as pessimistic. They cannot be interrupted, so they are not begun where they would not end in time.
+GRAM_SECONDS, GRAM_FEATURE_SECONDS, NEWTON_SECONDS = 20e-9, 0.1e-9, 1.5e-11
 
 
 @dataclass(eq=False)
@@ -55,6 +60,8 @@ class Effort:
     iterations, newton_steps, free : int
         Loop iterations and Newton steps made; the largest set that a Newton step moved.
     verbose : bool
+    shortened : bool
+        Something was left out, or cut short, because it might not have ended in time.
     """
 
     seconds: float | None = None
@@ -63,6 +70,7 @@ class Effort:
     iterations: int = 0
     newton_steps: int = 0
     free: int = 0
+    shortened: bool = False
     clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,11 +90,20 @@ class Effort:
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         if self.seconds is not None:
-            left = self.clock.left
-            limit = min(limit, max(int(left / (SECONDS_PER_ENTRY * problem.n)), 1))
-        result = libsvm_loop(problem, data, gamma=gamma, tol=tol, max_iter=limit)
+            in_time = _iterations_within(self.clock.left, problem.n, None if gamma is None else data.shape[1])
+        else:
+            in_time = limit
+        result = libsvm_loop(problem, data, gamma=gamma, tol=tol, max_iter=min(limit, in_time))
+        self.shortened |= in_time < limit and not result.finished
         self.iterations += result.iterations
         return result.beta
+
+    def affords(self, m: int, width: int, newton: bool = True) -> bool:
+        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
+        each = GRAM_SECONDS + GRAM_FEATURE_SECONDS * width
+        affordable = self.seconds is None or each * m**2 + newton * NEWTON_SECONDS * m**3 < self.clock.left
+        self.shortened |= not affordable
+        return affordable
 
     def report(self, what: str, rows: int, gap: float) -> None:
         """Print one line, if verbose."""
@@ -96,6 +113,21 @@ class Effort:
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 flush=True,
             )
+
+
+def _iterations_within(seconds: float, n: int, width: int | None) -> int:
+    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples: at least one.
+
+    An iteration reads two rows of K. They are evaluated where they are not in the cache; none is evaluated twice where
+    all rows fit there. At the end the loop may evaluate as many again, for the rows that it had set aside.
+    """
+    reading, evaluating = SECONDS_PER_ENTRY * n, 0.0
+    if width is not None:
+        evaluating = (EVALUATION_SECONDS + FEATURE_SECONDS * width) * n
+    most = seconds / (reading + 4.0 * evaluating)
+    if 4e-6 * n * n <= CACHE_MEGABYTES:
+        most = max(most, (seconds - 2.0 * evaluating * n) / reading)
+    return max(int(most), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +152,14 @@ class Outcome:
 def rough_margin(beta: FloatArray) -> float:
     """ε of (KSET.3) for coefficients (n,)."""
     return float(np.clip(DEVIATIONS * ROUGH_VALUE * np.sqrt(beta @ beta), LEAST_MARGIN, LARGEST_MARGIN))
+
+
+def unsettled_rows(problem: HingeDual, beta: FloatArray, slack: FloatArray, reach: float) -> IntArray:
+    """The rows for Newton steps: free, on the wrong side for their bound, or closer than `reach` to the margin."""
+    alpha, upper = problem.y * beta, problem.upper
+    free = (alpha > 0) & (alpha < upper)
+    wrong = ((slack > 0) & (alpha < upper)) | ((slack < 0) & (alpha > 0))
+    return np.flatnonzero(free | wrong | (np.abs(slack) < reach))
 
 
 class WorkingSet:
@@ -186,10 +226,11 @@ class WorkingSet:
         self.beta[self.rows] = self.effort.loop(self.part(), self.K, tol)
         self.u = None
 
-    def run(self, target: float, loop: bool, max_steps: int = 10) -> Outcome:
+    def run(self, target: float, loop: bool, max_steps: int = 10, gain: float = np.inf, gap: float = np.inf) -> Outcome:
         """Polish, watch, let rows join, until the gap over all rows is at most `target` or nothing improves it.
 
         `loop` allows LIBSVM's loop on W, first of all and again whenever many rows join.
+        Given up after a round that leaves more than the share `gain` of the gap, which is at first `gap`.
         """
         tol = LOOP_TOL
         if loop:
@@ -197,12 +238,13 @@ class WorkingSet:
         best: Outcome | None = None
         for _ in range(ROUNDS):
             point = self._polish(target, max_steps)
+            before = gap
             gap, join, many = self._watch(point)
             self.effort.report("working set", len(self.rows), gap)
             if best is None or gap < best.gap:
                 best = self._outcome(point.b, gap)
             short = point.gap > target
-            if gap <= target or self.effort.late() or self.effort.exhausted():
+            if gap <= target or gap > gain * before or self.effort.late() or self.effort.exhausted():
                 break
             if not len(join) and not loop:
                 break
