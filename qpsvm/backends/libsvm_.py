@@ -17,6 +17,9 @@ from qpsvm.operators import LowRank
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
 
+#: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
+DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
+
 
 class LibsvmBackend(Backend):
     """`sklearn.svm.SVC`."""
@@ -78,6 +81,8 @@ class LibsvmCompiled(Compiled):
         from sklearn.svm import SVC
 
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
+        if limits.tol is not None:
+            settings.setdefault("tol", min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
         data, problem = self.data, self._problem
         largest = float(data.sample_weight.max())
         machine = SVC(C=largest, max_iter=limits.max_iter or -1, verbose=limits.verbose, **data.kernel, **settings)

@@ -114,7 +114,7 @@ def _upper_triangle(P: Operator) -> Matrix:
 
 
 class OsqpCompiled(Compiled):
-    """P, q, A, l, u, in the order of `OSQP.setup`; solving again starts from the last point."""
+    """P, q, A, l, u, in the order of `OSQP.setup`; solving again goes on from the last point: compile anew to time."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
         super().__init__(backend, qp, data)

@@ -259,7 +259,7 @@ class NuSVM(Problem):
         if not self._has_margin(result.rho):
             raise ParameterError(
                 f"rho is 0 (measured {result.rho:.1e}): the reduced convex hulls meet, w = 0, and no C-SVM is "
-                f"equivalent to nu = {self.nu:g}; choose a smaller nu"
+                f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
         labels = self.classes[(self.y > 0).astype(int)]
