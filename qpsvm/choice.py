@@ -45,6 +45,14 @@ class Choice:
         return f"{self.backend}{form}{cost}"
 
 
+#: For kernels, with as many rows as the dense dual takes, and more.
+DENSE = (
+    Choice("kernel_newton"), Choice("cvxopt", "dual"), Choice("cvxopt", "primal"), Choice("interior_point"),
+    Choice("cvxpy"),
+)  # fmt: skip
+LARGE = (Choice("kernel_newton"), Choice("osqp"))
+
+
 def choices(problem: Problem) -> list[Choice]:
     """The backends for a problem, the first choice first."""
     n = len(problem.labels)
@@ -54,10 +62,7 @@ def choices(problem: Problem) -> list[Choice]:
         estimates = _linear(n, d, entries, SPARSE_FACTOR if sp.issparse(X) else 1.0)
         ranked = sorted(estimates, key=lambda choice: choice.seconds or 0.0)
         return [*ranked, Choice("cvxpy")]
-    if n <= DENSE_ROWS:
-        exact = [Choice("cvxopt", "dual"), Choice("cvxopt", "primal"), Choice("interior_point"), Choice("cvxpy")]
-        return [Choice("kernel_newton"), *exact]
-    return [Choice("kernel_newton"), Choice("osqp")]
+    return list(DENSE if n <= DENSE_ROWS else LARGE)
 
 
 def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:

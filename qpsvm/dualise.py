@@ -36,7 +36,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, shown
 from qpsvm.errors import ParameterTypeError, UnsupportedError
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp import QP, Rows
@@ -74,6 +74,8 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
         P has a negative eigenvalue: the QP is not convex, and (DORN.4) is not the least value of L.
     TooLargeError
         P has no known factor and is too large to be made dense.
+    ParameterTypeError
+        Not a QP, or a `reduced` that is neither True nor False.
 
     Examples
     --------
@@ -82,6 +84,8 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"dualise takes a QP, such as problem.qp('primal'), got {type(qp).__name__}")
+    if not isinstance(reduced, (bool, np.bool_)):
+        raise ParameterTypeError(f"reduced must be True or False, got {shown(reduced)}")
     F, d = _factor(qp.P)
     dual = _dorn(qp, F, d)
     return _eliminated(dual, _determined(qp, F.shape[1], d, dual)) if reduced else dual
@@ -115,7 +119,7 @@ class _Block:
 
 
 def _blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_Block]:
-    """The variables of (DORN.6), in order; blocks without a variable are left out."""
+    """The variables of (DORN.6), in order; blocks without a variable are left out, unless none has any."""
     eye = sp.eye_array(qp.n, format="csc")
     curved = np.flatnonzero(d)
     v = sp.hstack([sp.csc_array(F), eye[:, curved] * np.sqrt(d[curved])], format="csc")
@@ -132,7 +136,9 @@ def _blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_Block]:
     ):
         finite = np.flatnonzero(np.isfinite(bound))
         blocks.append(_Block(_unused(name, qp), sign * eye[:, finite], sign * bound[finite], 0.0, term))
-    return [block for block in blocks if len(block.cost)] or blocks[:1]
+    some = [block for block in blocks if len(block.cost)]
+    nothing = sp.csc_array((qp.n, 1))  # a QP has a variable, and this one changes nothing
+    return some or [replace(blocks[0], columns=nothing, cost=np.zeros(1))]
 
 
 def _unused(name: str, qp: QP) -> str:
@@ -165,7 +171,10 @@ def _dorn(qp: QP, F: Matrix, d: FloatArray) -> QP:
 
 
 def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
-    """For each row of (DORN.6) a variable that stands in no other: v, else lower, else upper, else −1. (n,)."""
+    """For each row of (DORN.6) a variable that stands in no other: v, else lower, else upper, else −1. (n,).
+
+    At least one variable of the dual is left.
+    """
     pivots = np.full(qp.n, -1)
     lb, ub = qp.bounds
     for name, rows, skipped in (
@@ -176,6 +185,9 @@ def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
         if rows.any():
             first = dual.variables[_unused(name, qp)].start + skipped
             pivots[rows] = first + np.arange(np.count_nonzero(rows))
+    determined = np.flatnonzero(pivots >= 0)
+    if len(determined) == dual.n:
+        pivots[determined[-1]] = -1  # a QP has a variable
     return pivots
 
 

@@ -15,8 +15,8 @@ from qpsvm.operators import Operator, check_memory, rowwise, two_sided
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
-#: A product with this share of non-zeros, of more than so many rows, does not make the whole matrix.
-FEW_COLUMNS, SMALL_ROWS = 0.6, 600
+#: Of more rows than this, products do not make the whole matrix until they have evaluated as many entries.
+SMALL_ROWS = 600
 #: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
 GATHER_SHARE = 0.3
 #: Rows of a Gram matrix evaluated at a time where it is not kept.
@@ -89,12 +89,14 @@ class KernelGram(Operator):
         """K x, with as little of K as x has entries."""
         n = self.shape[0]
         support = np.flatnonzero(x) if x.ndim == 1 else np.arange(n)
-        few = len(support) <= FEW_COLUMNS * n and n > SMALL_ROWS
-        whole = self.blocks.whole if few else self._whole()
+        entries = n * len(support)
+        streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
+        whole = self.blocks.whole if streams else self._whole()
         if whole is not None:
             gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
             product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
             return product
+        self.blocks.streamed += entries
         if x.ndim == 1:
             return self.blocks.product(support, x[support], np.arange(n))
         columns = self.X[support]

@@ -25,7 +25,7 @@ def held() -> Iterator[None]:
     """Note the key while the block runs; nothing changes outside the main thread, or where somebody else handles it."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
+        yield  # also where it is held already: the handler is ours then
         return
     signal.signal(signal.SIGINT, _note)
     try:

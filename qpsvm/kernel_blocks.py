@@ -51,6 +51,7 @@ class KernelBlocks:
         self.n = int(X.shape[0])
         self.kernel, self.X = kernel, X
         self.whole: FloatArray | None = gram if isinstance(gram, np.ndarray) else None
+        self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
         self._operator = gram if isinstance(gram, Operator) else None
         self._left: FloatArray | None = None
         self._right: FloatArray | None = None

@@ -203,8 +203,11 @@ def _solve_free(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) 
 def _bordered_solve(
     Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
 ) -> FloatArray | None:
-    """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal of Q: Q (k, k), E (k, m), R, s (m,), r (k,)."""
-    diagonal = Q.diagonal()
+    """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal: Q (k, k), E (k, m), R, s (m,), r (k,).
+
+    Where R > 0, μ = (Eᵀδ − s)/R: the diagonal that counts is that of Q + ER⁻¹Eᵀ.
+    """
+    diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
     d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
     A = Q * d
     A *= d[:, None]

@@ -137,7 +137,7 @@ def solve(
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
-        if not isinstance(flag, (bool, np.bool_)):
+        if not isinstance(flag, (bool, np.bool_, int)) or flag not in (0, 1):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
     with np.errstate(all="ignore"):
         begin = None if start is None else problem.start(start)

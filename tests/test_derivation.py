@@ -83,6 +83,7 @@ def assert_all_hold(problem: qpsvm.Problem, result: SVMResult) -> qpsvm.Derivati
     derivation = qpsvm.derive(problem, result)
     residuals, reasons = derivation.residuals(), derivation.reasons()
     assert list(residuals) == [step.tag for step in derivation]
+    assert not derivation.headline.startswith("NOT OF")
     assert {tag for tag, residual in residuals.items() if np.isnan(residual)} == set(reasons)
     assert {tag: r for tag, r in residuals.items() if tag not in reasons and not 0 <= r <= HOLDS} == {}
     for tag, reason in reasons.items():
@@ -515,6 +516,28 @@ def test_what_derive_refuses():
         qpsvm.derive(problem)["CSVN.1"]
     with pytest.raises(qpsvm.UnknownOptionError, match="derivation of CSVM"):
         qpsvm.derive(problem)["NUSVM.2"]
+    with pytest.raises(qpsvm.DataError, match=r"has the kernel Linear\(\), the problem RBF"):
+        qpsvm.derive(qpsvm.CSVM(X, y, kernel="rbf"), result)
+
+
+@pytest.mark.parametrize("tag", [1, slice(1, 3), None, ("CSVM.1", "CSVM.2")])
+def test_a_step_is_chosen_by_text(tag):
+    with pytest.raises(qpsvm.ParameterTypeError, match=rf"derivation\['CSVM.1'\].* of type {type(tag).__name__}"):
+        qpsvm.derive(qpsvm.CSVM(*samples("moons")))[tag]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("variant", SOFT)
+def test_the_headline_says_where_a_result_is_of_another_problem(variant, kernel):
+    X, y = samples("moons")
+    problem = SOFT[variant](X, y, KERNELS[kernel].resolve(X), None)
+    moved, flipped = X.copy(), y.copy()
+    moved[3] += 0.5
+    flipped[0] = 1 - flipped[0]
+    for other in (SOFT[variant](moved, y, problem.kernel, None), SOFT[variant](X, flipped, problem.kernel, None)):
+        derivation = qpsvm.derive(problem, qpsvm.solve(other))
+        assert derivation.headline.startswith("NOT OF THIS PROBLEM")
+        assert max(r for r in derivation.residuals().values() if not np.isnan(r)) > HOLDS
 
 
 def test_a_variant_without_steps_is_named_and_a_subclass_has_those_of_its_parent():

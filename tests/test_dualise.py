@@ -274,9 +274,19 @@ def test_names_that_are_taken_are_not_taken_twice():
     assert list(dualise(qp, reduced=True).variables) == ["v", "lower"]
 
 
-def test_nothing_left_to_vary():
+@pytest.mark.parametrize("reduced", ["yes", 1, None, np.array([1, 2])])
+def test_reduced_is_a_truth_value(reduced):
+    with pytest.raises(qpsvm.ParameterTypeError, match="reduced must be True or False"):
+        dualise(INFEASIBLE, reduced=reduced)
+
+
+def test_one_variable_is_left():
     qp = QP(P=Diagonal(np.array([1.0, 2.0])), q=np.array([1.0, 2.0]), r=3.0)
     reduced = dualise(qp, reduced=True)
-    assert reduced.n == 0
-    assert -reduced.r == pytest.approx(1.5)
-    assert dualise(QP(P=Diagonal(np.zeros(1)), q=np.zeros(1))).n == 0
+    assert reduced.n == 1
+    assert -solved(reduced).objective == pytest.approx(1.5)
+    constant = dualise(QP(P=Diagonal(np.zeros(2)), q=np.zeros(2), r=3.0))
+    assert constant.n == 1
+    assert -solved(constant).objective == pytest.approx(3.0)
+    unbounded = QP(P=Diagonal(np.zeros(2)), q=np.ones(2))
+    assert solved(dualise(unbounded)).status is Status.INFEASIBLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -443,9 +444,9 @@ def test_gap_refuses_what_is_no_history(history):
 @pytest.mark.parametrize("draw", [plotting.boundary, plotting.multipliers, plotting.complementarity, plotting.hulls])
 def test_problem_and_result_are_checked(draw):
     problem, result = SOLVED["linear"]
-    with pytest.raises(qpsvm.ParameterTypeError, match="a problem and its result"):
+    with pytest.raises(qpsvm.ParameterTypeError, match=r"such as CSVM\(X, y\) comes first"):
         draw(result, problem)
-    with pytest.raises(qpsvm.DataError, match="45 samples and the problem 80"):
+    with pytest.raises(qpsvm.DataError, match="over 45 rows of 2 features, the problem has 80 rows"):
         draw(PROBLEMS["rbf"], result)
     with pytest.raises(qpsvm.ParameterTypeError, match="ax must be a Matplotlib Axes"):
         draw(problem, result, ax=pyplot.subplots(1, 2)[1])
@@ -468,3 +469,119 @@ def test_without_matplotlib_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(qpsvm.MissingExtraError, match=r"pip install 'qpsvm\[plot\]'"):
         plotting.boundary(*SOLVED["linear"])
+
+
+# --- what is wrong in an argument -------------------------------------------------------------------------------------
+
+OTHER = CSVM(*NEAR, kernel=RBF(0.5))
+WRONG = {
+    "names-5": (TypeError, "names must be a sequence", lambda p, r: plotting.boundary(p, r, names=5)),
+    "names-text": (TypeError, "one text for each", lambda p, r: plotting.hulls(p, r, names="ab")),
+    "names-length": (ValueError, "2 features, got 1", lambda p, r: plotting.hulls(p, r, names=["a"])),
+    "names-nested": (ValueError, "2 features, got shape", lambda p, r: plotting.hulls(p, r, names=[["a", "b"]])),
+    "path-names": (TypeError, "names must be", lambda p, _: plotting.path(p, [1.0], show="coefficients", names=5)),
+    "path-scalar": (ValueError, "values must be a vector", lambda p, _: plotting.path(p, 1.0)),
+    "path-matrix": (ValueError, r"got shape \(2, 2\)", lambda p, _: plotting.path(p, [[1.0, 2.0], [3.0, 4.0]])),
+    "path-text": (TypeError, "values must hold real", lambda p, _: plotting.path(p, ["a"])),
+    "path-show": (TypeError, "show cannot be", lambda p, _: plotting.path(p, [1.0], show=np.arange(2))),
+    "path-shows": (TypeError, "show cannot be", lambda p, _: plotting.path(p, [1.0], show=["margin"])),
+    "path-results": (TypeError, "results must be", lambda p, r: plotting.path(p, [1.0], results=r)),
+    "path-other": (ValueError, "kernel", lambda p, _: plotting.path(p, [1.0], results=[solve(OTHER)])),
+    "gap-text": (TypeError, "real numbers", lambda *_: plotting.gap("abc")),
+    "gap-texts": (TypeError, "real numbers", lambda *_: plotting.gap([["a", "b"]])),
+    "gap-complex": (TypeError, "real numbers", lambda *_: plotting.gap([[1j, 1.0]])),
+    "gap-result": (TypeError, "real numbers", lambda _, r: plotting.gap(r)),
+    "gap-ragged": (ValueError, "equally long", lambda *_: plotting.gap([[1, 0.1], [2]])),
+    "gap-empty": (ValueError, "shape", lambda *_: plotting.gap([])),
+    "gap-no-run": (ValueError, "no run", lambda *_: plotting.gap({})),
+    "gap-iteration": (ValueError, "row 1 is", lambda *_: plotting.gap([(0, 1.0), (np.inf, 1.0)])),
+    "tol-text": (TypeError, "tol must be", lambda *_: plotting.gap(HISTORY, tol="a")),
+    "tol-vector": (TypeError, "tol must be", lambda *_: plotting.gap(HISTORY, tol=[1, 2])),
+    "tol-negative": (ValueError, "tol must be positive", lambda *_: plotting.gap(HISTORY, tol=-1)),
+    "tol-zero": (ValueError, "tol must be positive", lambda *_: plotting.gap(HISTORY, tol=0)),
+    "tol-nan": (ValueError, "tol must be finite", lambda *_: plotting.gap(HISTORY, tol=np.nan)),
+    "resolution-0": (ValueError, "at least 2", lambda p, r: plotting.boundary(p, r, resolution=0)),
+    "resolution-1": (ValueError, "at least 2", lambda p, r: plotting.boundary(p, r, resolution=1)),
+    "resolution-2.5": (TypeError, "an integer", lambda p, r: plotting.boundary(p, r, resolution=2.5)),
+    "resolution-text": (TypeError, "an integer", lambda p, r: plotting.boundary(p, r, resolution="a")),
+    "kernel": (ValueError, "kernel", lambda p, _: plotting.multipliers(p, solve(OTHER))),
+    "features": (ValueError, "1 features", lambda p, _: plotting.hulls(p, solve(CSVM(NEAR[0][:, :1], NEAR[1])))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_argument_is_refused_in_words(case):
+    kind, message, call = WRONG[case]
+    with pytest.raises(qpsvm.QPSVMError, match=message) as caught:
+        call(*SOLVED["linear"])
+    assert isinstance(caught.value, kind)
+    assert not pyplot.get_fignums()
+
+
+def test_hulls_of_one_feature_are_not_drawn():
+    problem = CSVM(NEAR[0][:, :1], NEAR[1])
+    with pytest.raises(qpsvm.UnsupportedError, match=r"in the plane of two features.* on 1 feature;"):
+        plotting.hulls(problem, solve(problem))
+
+
+@pytest.mark.parametrize(("X", "y"), [FAR, clouds(0.9, seed=1), (NEAR[0][5:], NEAR[1][5:]), (NEAR[0], 1 - NEAR[1])])
+def test_hulls_refuse_the_error_of_another_problem(X, y):
+    problem = HardMargin(*NEAR)
+    with pytest.raises(qpsvm.NotSeparableError) as caught:
+        solve(problem)
+    with pytest.raises(qpsvm.DataError, match=r"the error .* give the error that solve\(problem\) raised"):
+        plotting.hulls(HardMargin(X, y), caught.value)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_hulls_take_the_error_of_their_own_problem(scale, offset):
+    for seed in range(5):
+        X, y = clouds(0.5, seed)
+        problem = HardMargin(scale * (X + offset), y)
+        plotting.hulls(problem, solve(problem, check=False))
+
+
+@pytest.mark.parametrize("names", [("$\\frac$", "_hidden"), ("$x$", "$$"), ("\\$a", "$x_{")])
+def test_text_of_the_user_is_no_formula(names):
+    X, y = NEAR[0], np.array(names)[NEAR[1].astype(int)]
+    problem = CSVM(X, y, kernel=named_kernel)
+    result, linear = solve(problem), CSVM(X, y)
+    drawn = [
+        plotting.boundary(problem, result, names=names),
+        plotting.multipliers(problem, result),
+        plotting.complementarity(problem, result),
+        plotting.hulls(linear, solve(linear), names=names),
+        plotting.path(linear, [0.1, 1.0], show="coefficients", names=names),
+        plotting.gap(dict.fromkeys(names, HISTORY)),
+    ]
+    for ax in drawn:
+        ax.figure.canvas.draw()
+        texts = [text.get_text().replace("\\$", "$") for text in ax.get_legend().get_texts()]
+        assert all(any(name in text for text in texts) for name in names)
+
+
+def named_kernel(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """A linear kernel whose name is in every title."""
+    return np.asarray(X @ Z.T)
+
+
+named_kernel.__name__ = "$\\frac$"
+
+
+def test_rows_without_weight_in_the_result_are_left_out():
+    problem, other = PROBLEMS["linear"], CSVM(*NEAR, 0.3, sample_weight=WEIGHTS)
+    ax = plotting.complementarity(problem, solve(other))
+    assert sum(len(points) for points in drawn_by_kind(ax)) == (WEIGHTS > 0).sum()
+    apart = CSVM(*NEAR, 0.3, sample_weight=1 - WEIGHTS)
+    with pytest.raises(qpsvm.DataError, match="no row of positive weight"):
+        plotting.complementarity(apart, solve(other))
+
+
+def test_an_interrupt_ends_the_path(monkeypatch):
+    module, calls = sys.modules["qpsvm.plotting.path"], []
+    stopped = replace(SOLVED["linear"][1], status=qpsvm.Status.INTERRUPTED)
+    monkeypatch.setattr(module, "solve", lambda problem, **_: calls.append(problem) or stopped)
+    with pytest.raises(KeyboardInterrupt):
+        plotting.solve_path(PROBLEMS["linear"], [0.1, 1.0, 10.0])
+    assert len(calls) == 1

@@ -17,6 +17,7 @@ from sklearn.metrics import pairwise
 
 import qpsvm
 from qpsvm import kkt
+from qpsvm.arrays import repeated
 from qpsvm.certificate import (
     balanced,
     capped_simplex,
@@ -743,3 +744,12 @@ def test_every_form_of_every_cell_is_a_valid_qp():
             named = [g.rows for g in qp.constraints.values() if g.matrix == letter]
             assert sum(rows.stop - rows.start for rows in named) == (0 if matrix is None else matrix.shape[0])
         assert qp.G is None or sp.issparse(qp.G)
+
+
+def test_a_quantile_of_equal_weights_needs_no_sorting() -> None:
+    rng = np.random.default_rng(3)
+    for m in (1, 2, 7, 200):
+        points = np.round(rng.normal(size=m), 1)  # with ties
+        for level in (0.0, 0.3 * (m // 2), 0.3 * (m // 2) + 0.1, 0.3 * m):
+            shared = quantile_interval(points, repeated(0.3, m), level)
+            assert shared == quantile_interval(points, np.full(m, 0.3), level)

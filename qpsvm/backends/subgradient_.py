@@ -31,7 +31,7 @@ class SubgradientBackend(Backend):
         return "primal"
 
     def options(self) -> frozenset[str]:
-        """The constant step of the published method, in the units of the QP compiled: `solve` hands over a scaled one."""
+        """The constant step of the published method, in the units of the QP compiled; `solve` compiles a scaled one."""
         return frozenset({"learning_rate"})
 
     def refuse(self, form: str) -> str | None:

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qpsvm.arrays import shown
 from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.derivation.letters import Letters
@@ -16,7 +18,6 @@ from qpsvm.derivation.statements import statements
 from qpsvm.derivation.step import Measurement, Step
 from qpsvm.derivation.text import describe
 from qpsvm.errors import (
-    DataError,
     FileFormatError,
     MissingExtraError,
     ParameterTypeError,
@@ -24,11 +25,15 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
+from qpsvm.pairing import check_pair
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
 from qpsvm.result import Status, SVMResult
 
 #: A relative gap below this is rounding, and how to get there.
 ROUNDING, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"
+#: f over the problem's samples is what the result has there but for this share of its size, and for so many times the
+#: rounding of what f sums up: solvers' tolerances have no part in it, for both are read from one result.
+SAME_F, ROUNDINGS = 1e-6, 1e3
 #: Who lists the steps of a variant: a function from the problem to its steps in order. A new variant is a line here.
 STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     HardMargin: hard_margin.steps,
@@ -69,9 +74,15 @@ class Derivation:
 
     @property
     def headline(self) -> str:
-        """What the residuals are worth: not there, at an optimum, or at a point that is none."""
+        """What the residuals are worth: not there, at an optimum, at a point that is none, or of another problem."""
         if self.result is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data"
+        if self._difference:
+            return (
+                "NOT OF THIS PROBLEM: on its samples the decision function differs from the margins that the result "
+                f"has by {self._difference:.1e}, relative, so the result is that of other samples or labels, or was "
+                "changed; the residuals show what it violates. derive(problem, solve(problem)) measures the right one"
+            )
         if self.result.status is Status.OPTIMAL:
             said = (
                 f"optimal, certified relative gap {self.result.gap:.1e}; a residual is an equation's violation at this "
@@ -94,6 +105,18 @@ class Derivation:
         at = Letters(self.problem, self.result)
         return {step.tag: step.measured(at) for step in self.steps}
 
+    @cached_property
+    def _difference(self) -> float:
+        """max |y_i f(x_i) − what the result has there| over max |y_i f(x_i)|; 0 where it is rounding, or unknown."""
+        if self.result is None:
+            return 0.0
+        at = Letters(self.problem, self.result)
+        known = self.problem.taking_part(self.result.yf)
+        size = max(float(np.abs(known).max()), abs(self.result.rho))
+        difference = float(np.abs(at.y * at.f - known).max())
+        rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(self.result.b))
+        return difference / (size or 1.0) if difference > SAME_F * size + rounding else 0.0
+
     def residuals(self) -> dict[str, float]:
         """The violation of each equation at the result, relative, by tag; empty without a result.
 
@@ -114,9 +137,16 @@ class Derivation:
         ------
         UnknownOptionError
             No such step; names the nearest.
+        ParameterTypeError
+            Not a tag.
         """
+        if not isinstance(tag, str):
+            raise ParameterTypeError(
+                f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {shown(tag)} of type "
+                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+            )
         found = {step.tag: step for step in self.steps}
-        wanted = str(tag).strip("()")
+        wanted = tag.strip("()")
         if wanted not in found:
             where = f"in the derivation of {self.variant}"
             raise UnknownOptionError(f"no step {wanted!r} {where}; {nearest(wanted, found)}")
@@ -195,7 +225,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if result is not None:
-        _check_result(problem, result)
+        check_pair(problem, result)
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:
         known = ", ".join(each.__name__ for each in STEPS)
@@ -206,18 +236,3 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     steps = tuple(replace(step, statement=says[step.tag]) for step in STEPS[kind](problem))
     return Derivation(problem, steps, result)
 
-
-def _check_result(problem: Problem, result: SVMResult) -> None:
-    if not isinstance(result, SVMResult):
-        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
-    rows, features = len(result.alpha), result.model.n_features
-    if (rows, features) != problem.X.shape:
-        raise DataError(
-            f"the result is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
-            f"{problem.X.shape[1]}: give the result of solve(problem)"
-        )
-    if result.model.kernel != problem.kernel:
-        raise DataError(
-            f"the result has the kernel {result.model.kernel}, the problem {problem.kernel}: give the result of "
-            "solve(problem)"
-        )

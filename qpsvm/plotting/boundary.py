@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, shown
+from qpsvm.errors import ParameterError, ParameterTypeError
+from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import (
     AREAS,
     BLACK,
     BLUE,
-    check_pair,
     draw_rings,
     draw_samples,
     legend_below,
@@ -56,7 +57,7 @@ def boundary(
     names : sequence of str, optional
         Names of all d features.
     resolution : int, default=200
-        Points of the grid in each direction.
+        Points of the grid in each direction, at least 2.
     legend : bool, default=True
         Below the axes.
     ax : Axes, optional
@@ -72,11 +73,15 @@ def boundary(
     MissingExtraError
         Matplotlib is not installed.
     ParameterError
-        More than two features and no choice among them.
+        More than two features and no choice among them, or a resolution below 2.
     UnsupportedError
         The kernel is precomputed.
     """
     check_pair(problem, result)
+    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
+        raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
+    if resolution < 2:
+        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
     view = view_of(problem, features, names)
     ax = new_axes(ax)
     lines = _curve(ax, result, view) if len(view.columns) == 1 else _plane(ax, result, view, resolution)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.plotting.style import BLACK, SKY, check_pair, draw_samples, legend_below, line_proxy, new_axes, say_what
+from qpsvm.errors import DataError
+from qpsvm.pairing import check_pair
+from qpsvm.plotting.style import BLACK, SKY, draw_samples, legend_below, line_proxy, new_axes, say_what
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
@@ -35,12 +37,16 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
 
     Raises
     ------
+    DataError
+        The result is not of this problem.
     MissingExtraError
         Matplotlib is not installed.
     """
     check_pair(problem, result)
     ax = new_axes(ax)
-    rows = problem.rows
+    rows = problem.rows[result.upper[problem.rows] > 0]  # of a result with other weights: rows that take part in both
+    if not len(rows):
+        raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
     alpha, upper, yf = result.alpha[rows], result.upper[rows], result.yf[rows]
     bounded = bool(np.isfinite(upper).all())
     share = alpha / upper if bounded else alpha / (alpha.max() or 1.0)

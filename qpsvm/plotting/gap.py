@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, as_positive, as_real_vector
 from qpsvm.errors import DataError
-from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes
+from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,11 +48,17 @@ def gap(
     Raises
     ------
     DataError
-        Another shape, a NaN or a negative gap.
+        Another shape or type, no run at all, an iteration that is not finite, a gap that is NaN or negative.
+    ParameterError
+        A tolerance that is not positive and finite.
     MissingExtraError
         Matplotlib is not installed.
     """
     runs = history if isinstance(history, Mapping) else {"gap": history}
+    if not runs:
+        raise DataError("there is no run to draw: history is an empty mapping")
+    if tol is not None:
+        tol = as_positive(tol, "tol")
     rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
     ax = new_axes(ax, (6.4, 4.4))
     for k, (name, pairs) in enumerate(rows.items()):
@@ -67,7 +73,7 @@ def gap(
             markersize=5,
             markevery=max(1, len(pairs) // MARKERS),
             linewidth=1.5,
-            label=name,
+            label=plain(name),
         )
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
@@ -80,9 +86,14 @@ def gap(
 
 
 def _rows(run: ArrayLike, name: str) -> FloatArray:
-    pairs = np.asarray(run, dtype=np.float64)
+    pairs = as_real_vector(run, f"history {name!r}")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise DataError(f"{name}: a history has rows (iteration, gap), shape (k, 2); got shape {pairs.shape}")
-    if np.isnan(pairs).any() or (pairs[:, 1] < 0).any():
-        raise DataError(f"{name}: a gap is NaN or negative")
+    wrong = ~np.isfinite(pairs[:, 0]) | ~(pairs[:, 1] >= 0)
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise DataError(
+            f"{name}: row {k} is ({pairs[k, 0]:g}, {pairs[k, 1]:g}); iterations must be finite, gaps neither NaN nor "
+            "negative"
+        )
     return pairs

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray
-from qpsvm.errors import NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.pairing import check_pair
 from qpsvm.plotting.reduced_hull import reduced_hull
 from qpsvm.plotting.style import (
     AREAS,
@@ -18,10 +20,10 @@ from qpsvm.plotting.style import (
     PURPLE,
     SAMPLE,
     SHAPES,
-    check_pair,
     legend_below,
     marker_proxy,
     new_axes,
+    plain,
     set_title,
 )
 from qpsvm.plotting.view import View, view_of
@@ -71,6 +73,8 @@ def hulls(
         Another kernel or number of features, or an intercept that is not free: no such picture exists.
     ParameterError
         Every α is 0.
+    DataError
+        The result or error is not of this problem.
     MissingExtraError
         Matplotlib is not installed.
 
@@ -120,10 +124,11 @@ def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
             raise ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
     else:
         check_pair(problem, result)
-    if not problem.space.is_linear or problem.X.shape[1] != 2:
+    d = problem.X.shape[1]
+    if not problem.space.is_linear or d != 2:
         raise UnsupportedError(
-            f"hulls draws two features and a linear kernel; here the kernel is {problem.kernel} on "
-            f"{problem.X.shape[1]} features, and its hulls lie in another space; boundary(problem, result) draws f"
+            f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
+            f"on {d} feature{'s' if d > 1 else ''}; boundary(problem, result) draws f"
         )
     if problem.intercept != "free":
         raise UnsupportedError(
@@ -143,7 +148,22 @@ def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
 
 
 def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
-    a = (error.u + error.v)[problem.rows]
+    """The common point, after a look whether it is one of this problem's hulls."""
+    advice = "give the error that solve(problem) raised"
+    if len(error.u) != problem.n:
+        raise DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
+    u, v = error.u[problem.rows], error.v[problem.rows]
+    own = [np.where(problem.labels > 0, u, 0.0), np.where(problem.labels < 0, v, 0.0)]
+    X = problem.X[problem.rows]
+    X = (X.toarray() if sp.issparse(X) else X) - X.mean(axis=0)  # an offset would take the digits
+    apart = float(np.hypot(*((own[0] - own[1]) @ X)))
+    short = max(abs(float(side.sum()) - 1.0) for side in own)
+    if short > ONE_POINT or apart > ONE_POINT * float(np.hypot(*X.T).max()):
+        raise DataError(
+            f"the error is of another problem: its weights u and v give no point of both classes' hulls, but two, "
+            f"{apart:.3g} apart: {advice}"
+        )
+    a = u + v
     return _with_points(problem, a, np.ones(len(a)))
 
 
@@ -166,7 +186,7 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
             linestyle=("--", "-")[side],
             linewidth=1.4,
             zorder=1,
-            label=f"{name}, class {label}",
+            label=f"{name}, class {plain(label)}",
         )
         if not shares.full:
             whole = reduced_hull(points, np.ones(len(points)))

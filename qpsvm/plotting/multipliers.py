@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import (
     BLACK,
     GREY,
     VERMILION,
-    check_pair,
     draw_samples,
     legend_below,
     line_proxy,

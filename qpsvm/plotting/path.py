@@ -9,10 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays import FloatArray, as_real_vector, shown
-from qpsvm.errors import DataError, NoWeightVectorError, ParameterError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.plotting.style import CURVES, check_pair, legend_below, new_axes, set_title
+from qpsvm.errors import (
+    DataError,
+    NoWeightVectorError,
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+    nearest,
+)
+from qpsvm.pairing import check_pair
+from qpsvm.plotting.style import CURVES, legend_below, new_axes, set_title
+from qpsvm.plotting.view import feature_names
 from qpsvm.problems import CSVM, NuSVM, PrimalHinge, Problem
-from qpsvm.result import SVMResult
+from qpsvm.result import Status, SVMResult
 from qpsvm.solve import solve
 
 if TYPE_CHECKING:
@@ -46,12 +56,18 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
     ------
     UnsupportedError
         A hard margin, which has nothing to vary.
+    ParameterError
+        A value that is not positive and finite, or no vector of them.
+    KeyboardInterrupt
+        Ctrl-C ends the path, also where `solve` would return the best point so far.
     """
     _, make = _family(problem)
     results: list[SVMResult] = []
     for value in _values(values):
         start = {"start": results[-1]} if results and "start" not in options else {}
         results.append(solve(make(float(value)), **{**start, **options}))
+        if results[-1].status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # meant for the path, not for one of its points
     return results
 
 
@@ -96,10 +112,14 @@ def path(
         A hard margin, which has nothing to vary.
     NoWeightVectorError
         Coefficients of a kernel that is not linear.
+    ParameterError
+        A value that is not positive and finite, or no vector of them.
+    DataError
+        Results that are not of this problem, or not one for each value; names that are not one for each feature.
     MissingExtraError
         Matplotlib is not installed.
     """
-    if show not in get_args(Shown):
+    if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
     letter, _ = _family(problem)
     at = _values(values)
@@ -108,13 +128,12 @@ def path(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
             "Linear() as kernel"
         )
+    labels = feature_names(names, problem.X.shape[1])
+    if results is not None:
+        _check_results(problem, results, at, letter)
     ax = new_axes(ax, (6.4, 4.8))
     results = solve_path(problem, at, **options) if results is None else results
-    if len(results) != len(at):
-        raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
-    for result in results:
-        check_pair(problem, result)
-    curves = _quantities(problem, results, show, names)
+    curves = _quantities(problem, results, show, labels)
     for k, (name, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
@@ -128,6 +147,15 @@ def path(
     if legend and 1 < len(curves) <= NAMED_CURVES:
         legend_below(ax)
     return ax
+
+
+def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
+    if not isinstance(results, Sequence):
+        raise ParameterTypeError(f"results must be what solve_path(problem, values) returned, got {shown(results)}")
+    if len(results) != len(at):
+        raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
+    for result in results:
+        check_pair(problem, result)
 
 
 #: What the vertical axis says.
@@ -149,7 +177,7 @@ def norm(problem: Problem, result: SVMResult) -> float:
 
 
 def _quantities(
-    problem: Problem, results: Sequence[SVMResult], show: Shown, names: Sequence[str] | None
+    problem: Problem, results: Sequence[SVMResult], show: Shown, labels: list[str] | None
 ) -> dict[str, FloatArray]:
     """The curves by name, (k,) each."""
     norms = np.array([norm(problem, result) for result in results])
@@ -168,9 +196,8 @@ def _quantities(
         }
         return {name: np.array(counts, dtype=np.float64) for name, counts in counted.items()}
     W = np.array([result.w for result in results])
-    if names is not None and len(names) != W.shape[1]:
-        raise DataError(f"names must have one entry for each of the {W.shape[1]} features, got {len(names)}")
-    return {str(names[j]) if names is not None else f"$w_{{{j + 1}}}$": W[:, j] for j in range(W.shape[1])}
+    labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
+    return {label: W[:, j] for j, label in enumerate(labels)}
 
 
 def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
@@ -193,6 +220,8 @@ def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
 
 def _values(values: ArrayLike) -> FloatArray:
     at = as_real_vector(values, "values")
+    if at.ndim != 1:
+        raise ParameterError(f"values must be a vector, one number for each point of the path, got shape {at.shape}")
     if not len(at) or not (np.isfinite(at) & (at > 0)).all():
         raise ParameterError("values must be positive and finite, at least one")
     return at

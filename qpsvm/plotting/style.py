@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qpsvm.arrays import FloatArray, IntArray
-from qpsvm.errors import DataError, MissingExtraError, ParameterTypeError
+from qpsvm.errors import MissingExtraError, ParameterTypeError
 from qpsvm.problems import Problem
 from qpsvm.result import Status, SVMResult
 
@@ -60,24 +60,15 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
     return ax
 
 
-def check_pair(problem: Problem, result: SVMResult) -> None:
-    """That a result can belong to a problem.
-
-    Raises
-    ------
-    ParameterTypeError, DataError
-        They are something else, or have different numbers of samples.
-    """
-    if not isinstance(problem, Problem) or not isinstance(result, SVMResult):
-        names = f"{type(problem).__name__} and {type(result).__name__}"
-        raise ParameterTypeError(f"a picture takes a problem and its result, solve(problem); got {names}")
-    if len(result.alpha) != problem.n:
-        raise DataError(f"the result has {len(result.alpha)} samples and the problem {problem.n}: it is of another one")
+def plain(text: object) -> str:
+    """Somebody else's text as a label that shows it as it is: no formula between dollars, nothing hidden by an _."""
+    escaped = str(text).replace("$", "\\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def set_title(ax: Axes, *lines: str) -> None:
-    """The lines that are not empty above the axes, long numbers cut to four digits."""
-    text = "\n".join(line for line in lines if line)
+    """The lines that are not empty above the axes, without formulas, long numbers cut to four digits."""
+    text = plain("\n".join(line for line in lines if line))
     ax.set_title(LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", text), fontsize="medium")
 
 
@@ -125,11 +116,12 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
                     zorder=3 + k,
                 )
     counts = np.bincount(kind, minlength=len(KINDS))
+    classes = [f"class {plain(label)}" for label in problem.classes]
     names = [f"{name} ({count})" for (name, _), count in zip(KINDS, counts, strict=True)]
     fills = [fill for _, fill in KINDS]
     return [
         *(marker_proxy("s", fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),
-        *(marker_proxy(shape, "0.8", f"class {label}") for shape, label in zip(SHAPES, problem.classes, strict=True)),
+        *(marker_proxy(shape, "0.8", label) for shape, label in zip(SHAPES, classes, strict=True)),
     ]
 
 

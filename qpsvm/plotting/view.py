@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, shown
-from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.kernels import Precomputed
+from qpsvm.plotting.style import plain
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
@@ -69,7 +70,9 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
     UnsupportedError
         The kernel is precomputed, so that there are no features.
     ParameterError
-        More than two features and no choice among them, or a choice that does not exist.
+        More than two features and no choice among them, a choice that does not exist, or names that are no sequence.
+    DataError
+        Another number of names than features.
     """
     if isinstance(problem.kernel, Precomputed):
         raise UnsupportedError(
@@ -78,14 +81,33 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
         )
     d = int(problem.X.shape[1])
     columns = _columns(d, features)
-    if names is not None and len(names) != d:
-        raise DataError(f"names must have one entry for each of the {d} features, got {len(names)}")
+    texts = feature_names(names, d)
     X = problem.X[problem.rows]
     dense = X.toarray() if sp.issparse(X) else X
     held = d - len(columns)
-    labels = [str(names[j]) if names is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
+    labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
     note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
     return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
+    """The names of d features as labels, None where there are none.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a sequence, or one text.
+    DataError
+        Another number of them.
+    """
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):
+        raise ParameterTypeError(f"names must be a sequence with one text for each feature, got {shown(names)}")
+    if np.ndim(names) != 1 or len(names) != d:
+        count = len(names) if np.ndim(names) == 1 else f"shape {np.shape(names)}"
+        raise DataError(f"names must have one entry for each of the {d} features, got {count}")
+    return [plain(name) for name in names]
 
 
 def _columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:

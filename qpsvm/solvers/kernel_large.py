@@ -36,8 +36,8 @@ LargeEngine = Literal["auto", "gram", "band", "dense", "libsvm"]
 PLAIN_SECONDS = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
 #: c_n, e_s, e_f, e_W, e_i and e_F of (KLARGE.2).
 BAND_SECONDS = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
-#: g_n, g_f, g_i and g_F of (KLARGE.3).
-GRAM_SECONDS = (9e-9, 0.05e-9, 3e-9, 4e-12)
+#: g_n, g_f, g_i and g_F of (KLARGE.3); most of g_n is memory that is touched for the first time.
+GRAM_SECONDS = (14e-9, 0.05e-9, 3e-9, 4e-12)
 #: c_K of (KLARGE.4), and where the low-rank model leaves at least this share of the diagonal: else too many products.
 DENSE_SECONDS, LEAST_REST = 40e-9, 0.5
 #: R n of (KLARGE.5).
@@ -46,7 +46,7 @@ CACHED_ENTRIES = 50e6
 WASTE = 0.3
 #: Most rows of a Gram matrix in double precision: 1.2 GB.
 LARGEST_GRAM = 12_000
-#: A subsample of a fifth is asked first for at most so many rows, and believed where at most this share supports.
+#: A subsample of an eighth is asked first for at most so many rows, and believed where at most this share supports.
 FEW_ROWS, VERY_FEW = 9000, 0.06
 #: With more rows, a subsample of so many says how many support; where it says that the plain way costs less than
 #: foretelling would, at so many seconds a row, that is the way.
