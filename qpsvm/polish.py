@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,9 @@ FINISHED = 1e-13
 POLISHED = 1e-10
 #: A gap below this is good: of more than `FEW_ROWS` rows it is worth a few rounds with one step length.
 GOOD, FEW_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 700, 1500, 3
-#: A gap below this that the first step length does not bring down by this factor stays what it is.
-EXCELLENT, WORTHWHILE = 1e-9, 0.1
+#: A gap below this that the first step length does not bring down by this factor stays what it is; and of more than
+#: `TEACHING_ROWS` rows, a good one that neither of the first two brings down within so many rounds.
+EXCELLENT, WORTHWHILE, TEACHING_ROWS, TRIES, ROUNDS_EACH = 1e-9, 0.1, 200, 2, 4
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
@@ -105,7 +107,11 @@ def polish(
     good = start.gap <= GOOD and len(start.alpha) > FEW_ROWS
     if good:
         rounds, most = min(rounds, FEW_ROUNDS), MODEST_ROWS
-    for tau in _step_lengths(system, start):
+    brief = start.gap <= GOOD and len(start.alpha) > TEACHING_ROWS
+    lengths = _step_lengths(system, start)
+    if brief:
+        rounds, lengths = min(rounds, ROUNDS_EACH), islice(lengths, TRIES)
+    for tau in lengths:
         best = _active_set_rounds(system, start, best, certify, tau, rounds, most)
         if good or best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
             break

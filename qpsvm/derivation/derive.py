@@ -235,4 +235,3 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     says = statements(module)
     steps = tuple(replace(step, statement=says[step.tag]) for step in STEPS[kind](problem))
     return Derivation(problem, steps, result)
-
