@@ -7,6 +7,7 @@ says what is wrong, where it is (row, column, parameter), and what to do about i
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -158,7 +159,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
     str
         `did you mean 'tol'? known: ...`, or only the known names when none is near.
     """
-    names = sorted(known)
+    names = sorted(known, key=_natural)
     wanted = str(name).lower()
     lowered = [k.lower() for k in names]
     close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
@@ -169,3 +170,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
         return listing
     match = next(k for k in names if k.lower() == close[0])
     return f"did you mean {match!r}? {listing}"
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """CSVM.2 before CSVM.10: numbers in a name count as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
