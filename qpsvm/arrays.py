@@ -88,6 +88,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
+        matrix = _short_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
     if matrix.ndim != 2:
@@ -99,6 +100,17 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
     return matrix
+
+
+def _short_indices(matrix: Matrix) -> Matrix:
+    """The same CSR array with 32-bit indices where they fit: half the memory, and what many libraries insist on."""
+    fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
+        return matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    short = sp.csr_array(parts, shape=matrix.shape)
+    short.has_canonical_format = True
+    return short
 
 
 def _column_names(X: Any) -> Sequence[Any] | None:

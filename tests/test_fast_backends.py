@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.operators import LowRank
@@ -141,3 +142,12 @@ def test_verbose_prints_a_line_an_iteration(capsys):
     assert "augmented_lagrangian" in out
     assert len(out.splitlines()) > 4
     assert sys.stdout is not None
+
+
+@pytest.mark.parametrize("backend", ["libsvm", "augmented_lagrangian", "interior_point", "kernel_newton", "osqp"])
+def test_sparse_samples_with_long_indices(backend):
+    Z = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    Z.indices, Z.indptr = Z.indices.astype(np.int64), Z.indptr.astype(np.int64)
+    result = qpsvm.solve(qpsvm.CSVM(Z, Y), backend)
+    assert result.status == "optimal"
+    assert Z.indices.dtype == np.int64
