@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 _pressed = threading.Event()
@@ -20,19 +18,29 @@ def noted() -> bool:
     return _pressed.is_set()
 
 
-@contextmanager
-def held() -> Iterator[None]:
-    """Note the key while the block runs; nothing changes outside the main thread, or where somebody else handles it."""
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # also where it is held already: the handler is ours then
-        return
-    signal.signal(signal.SIGINT, _note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        _pressed.clear()
+class held:
+    """Note the key while the block runs; nothing changes outside the main thread, or where somebody else handles it.
+
+    A block within a block changes nothing either: the outer one holds the key.
+    """
+
+    _holding = False
+
+    def __enter__(self) -> None:
+        self._ours = (
+            not held._holding
+            and threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._ours:
+            signal.signal(signal.SIGINT, _note)
+            held._holding = True
+
+    def __exit__(self, *error: object) -> None:
+        if self._ours:
+            held._holding = False
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _pressed.clear()
 
 
 def _note(number: int, frame: Any) -> None:
