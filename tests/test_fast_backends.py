@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.operators import LowRank
