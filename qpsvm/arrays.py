@@ -313,6 +313,31 @@ def as_real_vector(values: Any, name: str) -> FloatArray:
         return raw.astype(np.float64)
 
 
+def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
+    """Check n finite numbers and return them as float64, (n,).
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or objects.
+    DataError
+        Another shape, or not finite (the entry is named).
+    """
+    vector = as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} finite numbers, got shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        i = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise DataError(f"{name} must be {n} finite numbers, got {name}[{i}] = {vector[i]}")
+    return vector
+
+
+def as_dense(matrix: Matrix) -> FloatArray:
+    """The matrix itself where it is dense, else a dense copy."""
+    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
+    return dense
+
+
 def as_positive(value: Any, name: str) -> float:
     """Check a finite number above zero.
 

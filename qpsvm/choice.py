@@ -22,11 +22,12 @@ from dataclasses import dataclass
 
 import scipy.sparse as sp
 
+from qpsvm.backends.kernel_newton_ import LARGEST_GRAM
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form
 
-#: Rows up to which a Gram matrix is made for a linear machine, and to which exact methods take the dense dual.
-GRAM_ROWS, DENSE_ROWS = 8000, 4000
+#: Rows up to which exact methods take the dense dual.
+DENSE_ROWS = 4000
 #: Non-zeros a second of a sparse product, beside the entries of a dense one.
 SPARSE_FACTOR = 20.0
 
@@ -71,7 +72,7 @@ def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
         Choice("augmented_lagrangian", None, 3e-3 + 8e-9 * factor * entries + 4e-10 * min(n, 20_000) * d * entries / n),
         Choice("interior_point", None, 1.5e-3 + 20.0 * n * d * (2e-9 + 3e-11 * d)),
     ]
-    if n <= GRAM_ROWS:
+    if n <= LARGEST_GRAM:
         found.append(Choice("kernel_newton", None, 1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries))
     if n <= DENSE_ROWS:
         found.append(Choice("cvxopt", "dual", 2e-3 + 6e-11 * n**3 + n * 2.5e-11 * factor * entries))

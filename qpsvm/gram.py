@@ -11,7 +11,7 @@ from qpsvm.arrays import LARGEST_VALUE, FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.kernels import RBF, Kernel, UserKernel
-from qpsvm.operators import Operator, check_memory, rowwise, two_sided
+from qpsvm.operators import Operator, check_memory, largest_asymmetry, rowwise, two_sided
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
@@ -19,6 +19,8 @@ CACHE_ROWS = 10_000
 SMALL_ROWS = 600
 #: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
 GATHER_SHARE = 0.3
+#: Relative difference of K and Kᵀ that may be rounding.
+ASYMMETRY = 1e-8
 #: Rows of a Gram matrix evaluated at a time where it is not kept.
 BLOCK_ROWS = 512
 
@@ -157,9 +159,8 @@ def check_symmetric(K: FloatArray, what: str) -> None:
     DataError
         With the entry that differs most.
     """
-    difference = np.abs(K - K.T)
-    i, j = np.unravel_index(int(difference.argmax()), K.shape)
-    if difference[i, j] > 1e-8 * np.abs(K).max():
+    i, j, difference = largest_asymmetry(K)
+    if difference > ASYMMETRY:
         raise DataError(
             f"{what} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
             "a kernel has K(x, z) = K(z, x)"

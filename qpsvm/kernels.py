@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real, shown
+from qpsvm.arrays import FloatArray, Matrix, as_dense, as_positive, as_real, shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
 from qpsvm.products import inner, squared_distances, squared_norms
 
@@ -210,8 +210,7 @@ class Precomputed(Kernel):
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (the second argument is in X already)
         """Return X, densified: (m, n)."""
-        dense: FloatArray = X.toarray() if sp.issparse(X) else X
-        return dense
+        return as_dense(X)
 
     def diagonal(self, X: Matrix) -> FloatArray:
         """Return the diagonal of X: (n,)."""

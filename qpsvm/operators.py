@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, times
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, times
 from qpsvm.errors import TooLargeError
 
 #: Share of the machine's memory that one dense matrix may take.
@@ -227,8 +227,7 @@ class LowRank(Operator):
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """P[rows][:, columns]: (r, c)."""
-        product = self.Z[rows] @ self.Z[columns].T
-        out: FloatArray = product.toarray() if sp.issparse(product) else product
+        out = as_dense(self.Z[rows] @ self.Z[columns].T)
         if self.scale is not None:
             out *= self.scale[rows][:, None]
             out *= self.scale[columns]
@@ -255,8 +254,7 @@ class LowRank(Operator):
         """(n, n)."""
         check_memory(*self.shape, "a low-rank operator made dense")
         Z, d = self.factor()
-        product = Z @ Z.T
-        out: FloatArray = product.toarray() if sp.issparse(product) else product
+        out = as_dense(Z @ Z.T)
         out[np.diag_indices_from(out)] += d
         return out
 
@@ -285,6 +283,15 @@ class LowRank(Operator):
         if self.scale is not None:
             Z = sp.csr_array(sp.diags_array(self.scale) @ Z) if sp.issparse(Z) else self.scale[:, None] * Z
         return Z, np.zeros(self.shape[0]) if self.d is None else self.d
+
+
+def largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
+    """Where M (n, n) and Mᵀ differ most, row and column, and by what share of max |M|; 0 where they are equal."""
+    if np.array_equal(M, M.T):
+        return 0, 0, 0.0
+    difference = np.abs(M - M.T)
+    i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), M.shape))
+    return i, j, float(difference[i, j] / np.abs(M).max())
 
 
 def rowwise(s: FloatArray, x: FloatArray) -> FloatArray:

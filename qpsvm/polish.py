@@ -39,11 +39,12 @@ HOLDS = 8
 FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A gap below this is good: of more than `FEW_ROWS` rows it is worth a few rounds with one step length.
-GOOD, FEW_ROWS, MANY_ROWS, FEW_ROUNDS = 1e-6, 700, 1500, 3
-#: A gap below this that the first step length does not bring down by this factor stays what it is; and of more than
-#: `TEACHING_ROWS` rows, a good one that neither of the first two brings down within so many rounds.
-EXCELLENT, WORTHWHILE, TEACHING_ROWS, TRIES, ROUNDS_EACH = 1e-9, 0.1, 200, 2, 4
+#: A gap below this is good: of more rows than this it is worth so many rounds with each of so many step lengths.
+GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
+#: Of more than `FEW_ROWS` rows, it is worth so many with one; of more than `MANY_ROWS`, reaching it is enough.
+FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
+#: A gap below this that a step length does not bring down by this factor stays what it is.
+EXCELLENT, WORTHWHILE = 1e-9, 0.1
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
@@ -102,22 +103,22 @@ def polish(
     Certificate
         The best point seen, `start` included.
     """
-    best = start
-    most = CHOLESKY_ROWS
-    good = start.gap <= GOOD and len(start.alpha) > FEW_ROWS
-    if good:
-        rounds, most = min(rounds, FEW_ROUNDS), MODEST_ROWS
-    brief = start.gap <= GOOD and len(start.alpha) > TEACHING_ROWS
-    lengths = _step_lengths(system, start)
-    if brief:
-        rounds, lengths = min(rounds, ROUNDS_EACH), islice(lengths, TRIES)
-    for tau in lengths:
-        best = _active_set_rounds(system, start, best, certify, tau, rounds, most)
-        if good or best.gap <= POLISHED or (best.gap <= GOOD and len(best.alpha) > MANY_ROWS):
+    best, n = start, len(start.alpha)
+    each, lengths, most = _patience(n, start.gap)
+    for tau in islice(_step_lengths(system, start), lengths):
+        best = _active_set_rounds(system, start, best, certify, tau, min(rounds, each), most)
+        if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
             break
         if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
             break
     return best
+
+
+def _patience(n: int, gap: float) -> tuple[int, int | None, int]:
+    """Rounds for each step length, step lengths (None: all), and most free rows: a good point of many rows gets few."""
+    if gap > GOOD or n <= TEACHING_ROWS:
+        return ROUNDS, None, CHOLESKY_ROWS
+    return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
 
 
 def _step_lengths(system: DualSystem, start: Certificate) -> Iterator[FloatArray]:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import FloatArray, Matrix, as_dense
 
 
 def inner(X: Matrix, Z: Matrix) -> FloatArray:
     """Inner products x_iᵀz_j, as a dense array: (n, m)."""
-    products = X @ Z.T
-    dense: FloatArray = products.toarray() if sp.issparse(products) else products
-    return dense
+    return as_dense(X @ Z.T)
 
 
 def squared_norms(X: Matrix) -> FloatArray:
@@ -63,11 +61,7 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
 def _replace_far(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns: Any) -> None:
     from scipy.spatial.distance import cdist
 
-    def dense(A: Matrix) -> FloatArray:
-        block: FloatArray = A.toarray() if sp.issparse(A) else A
-        return block
-
-    targets = dense(Z[columns])
+    targets = as_dense(Z[columns])
     for start in range(0, len(rows), 1024):
         part = rows[start : start + 1024]
-        distances[np.ix_(part, columns)] = cdist(dense(X[part]), targets, "sqeuclidean")
+        distances[np.ix_(part, columns)] = cdist(as_dense(X[part]), targets, "sqeuclidean")

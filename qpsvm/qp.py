@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, Matrix, common_value, repeated, times
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.operators import Dense, Diagonal, Operator
+from qpsvm.operators import Dense, Diagonal, Operator, largest_asymmetry
 
 #: Relative difference of P and Pᵀ that may be rounding.
 ASYMMETRY = 1e-10
@@ -99,7 +99,7 @@ class QP:
             raise DataError("P holds a number that is not finite")
         if self.P.shape != (n, n):
             raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
-        if isinstance(self.P, Dense) and not np.array_equal(self.P.matrix, self.P.matrix.T):
+        if isinstance(self.P, Dense):
             _check_symmetric(self.P.matrix)
         for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):
             _check_rows(matrix, vector, n, names)
@@ -337,9 +337,8 @@ def _finite(values: FloatArray) -> bool:
 
 def _check_symmetric(P: FloatArray) -> None:
     """Of xᵀPx only the symmetric part counts, but solvers read one triangle."""
-    difference = np.abs(P - P.T)
-    i, j = np.unravel_index(int(difference.argmax()), P.shape)
-    if difference[i, j] > ASYMMETRY * np.abs(P).max():
+    i, j, difference = largest_asymmetry(P)
+    if difference > ASYMMETRY:
         raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
 
 

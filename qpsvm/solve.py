@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm import backends
 from qpsvm.arrays import FloatArray, as_positive, shown
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits
+from qpsvm.backends.base import COMMON_OPTIONS, WITH_START, Backend, Compiled, Limits
 from qpsvm.choice import Choice, choices
 from qpsvm.errors import (
     InaccurateWarning,
@@ -35,8 +35,6 @@ from qpsvm.result import Status, SVMResult
 LADDER = (1e-6, 1e-9)
 #: Ends that leave no room for another try.
 STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
-#: For people: what can begin at a given point.
-WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -139,8 +137,7 @@ def solve(
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         if not isinstance(flag, (bool, np.bool_, int)) or flag not in (0, 1):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
-    with np.errstate(all="ignore"):
-        begin = None if start is None else problem.start(start)
+    begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin)
     best: SVMResult | None = None
     refused: UnsupportedError | None = None

@@ -19,9 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_positive, as_real_vector, shown
+from qpsvm.arrays import FloatArray, as_finite_vector, as_positive, shown
 from qpsvm.errors import (
-    DataError,
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
@@ -73,6 +72,8 @@ MOST_ITERATIONS = 2**31 - 1
 #: What solvers raise when the value of a setting is wrong.
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
+#: For people: what can begin at a given point.
+WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
 #: Why our own solvers stop, and what that claims.
 STOPPED = {
     "converged": Status.OPTIMAL,
@@ -197,7 +198,7 @@ class Compiled(ABC):
         DataError
             A start of another shape, or not finite.
         """
-        point = None if start is None else finite_point(start, "start", self.qp.n)
+        point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
         self.backend.check(limits, options)
         began = time.perf_counter()
@@ -307,22 +308,8 @@ class Backend(ABC):
                     f"{self.name} cannot keep {name}; backends that can: osqp, cvxpy, dual_ascent, subgradient, slsqp"
                 )
         if limits.start is not None and not self.starts:
-            raise UnsupportedError(f"{self.name} cannot begin at a given point; osqp and dual_ascent can")
+            raise UnsupportedError(f"{self.name} cannot begin at a given point; {WITH_START} can")
         refuse_unknown(self.name, options, self.options())
-
-
-def finite_point(values: ArrayLike, name: str, n: int) -> FloatArray:
-    """Check a vector of n finite numbers.
-
-    Raises
-    ------
-    DataTypeError, DataError
-        Not real numbers, another shape, or not finite.
-    """
-    point = as_real_vector(values, name)
-    if point.shape != (n,) or not np.isfinite(point).all():
-        raise DataError(f"{name} must be {n} finite numbers, got shape {point.shape}")
-    return point
 
 
 #: What every backend is asked in the same words: offered when an option is misspelt.

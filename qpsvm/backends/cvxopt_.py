@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import IntArray, Matrix
+from qpsvm.arrays import IntArray, Matrix, as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.backends.cvxopt_kkt import solve_structured
 from qpsvm.errors import ParameterError
@@ -50,7 +50,7 @@ class CvxoptBackend(Backend):
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.Z.shape[1] < qp.n and qp.G is None:
             lb, ub = qp.bounds
             Z, d = qp.P.factor()
-            A = None if qp.A is None else qp.A.toarray() if sp.issparse(qp.A) else qp.A
+            A = None if qp.A is None else as_dense(qp.A)
             data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
             return CvxoptCompiled(self, qp, data, structured=True)
         return CvxoptCompiled(self, qp, _data(qp), structured=False)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.kkt import gradient
 from qpsvm.operators import Diagonal, LowRank, Operator
@@ -91,11 +91,6 @@ def _data(qp: QP) -> SolverData:
     )
 
 
-def _dense(matrix: Matrix) -> FloatArray:
-    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
-    return dense
-
-
 def _bounded(qp: QP) -> IntArray:
     lb, ub = qp.bounds
     return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
@@ -160,9 +155,11 @@ class OsqpCompiled(Compiled):
         lb, ub = qp.bounds
         y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
         inside = np.flatnonzero((x > lb) & (x < ub))
+        rest = gradient(qp, x, y, z)
         if qp.A is not None and len(inside):
-            y = np.asarray(np.linalg.lstsq(_dense(qp.A)[:, inside].T, -gradient(qp, x, y, z)[inside])[0])
-        box = -gradient(qp, x, y, z)[_bounded(qp)]
+            y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, inside].T, -rest[inside])[0])
+            rest += qp.A.T @ y
+        box = -rest[_bounded(qp)]
         factor = qp.P.factor() if self.lifted else None
         if factor is None:
             return x, np.concatenate([z, y, box])

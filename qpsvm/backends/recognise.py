@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, common_value, times
+from qpsvm.arrays import FloatArray, as_dense, common_value, times
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp import QP
 
@@ -88,7 +87,7 @@ def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
 
 def first_row(A: Any) -> FloatArray:
     """The first row of a dense or sparse matrix: (n,)."""
-    row: FloatArray = (A.toarray() if sp.issparse(A) else A)[0]
+    row: FloatArray = as_dense(A)[0]
     return row
 
 

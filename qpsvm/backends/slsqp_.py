@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp import QP
@@ -41,16 +40,10 @@ class SlsqpBackend(Backend):
             )
         lb, ub = qp.bounds
         data = SolverData(
-            P=qp.P.dense(), q=qp.q, G=_dense(qp.G), h=qp.h, A=_dense(qp.A), b=qp.b, lb=lb, ub=ub
-        )
+            P=qp.P.dense(), q=qp.q, G=None if qp.G is None else as_dense(qp.G), h=qp.h,
+            A=None if qp.A is None else as_dense(qp.A), b=qp.b, lb=lb, ub=ub,
+        )  # fmt: skip
         return SlsqpCompiled(self, qp, data)
-
-
-def _dense(matrix: Matrix | None) -> FloatArray | None:
-    if matrix is None:
-        return None
-    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
-    return dense
 
 
 class SlsqpCompiled(Compiled):

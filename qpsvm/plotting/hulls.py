@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, as_dense
 from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.pairing import check_pair
 from qpsvm.plotting.reduced_hull import reduced_hull
@@ -155,7 +154,7 @@ def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
     u, v = error.u[problem.rows], error.v[problem.rows]
     own = [np.where(problem.labels > 0, u, 0.0), np.where(problem.labels < 0, v, 0.0)]
     X = problem.X[problem.rows]
-    X = (X.toarray() if sp.issparse(X) else X) - X.mean(axis=0)  # an offset would take the digits
+    X = as_dense(X) - X.mean(axis=0)  # an offset would take the digits
     apart = float(np.hypot(*((own[0] - own[1]) @ X)))
     short = max(abs(float(side.sum()) - 1.0) for side in own)
     if short > ONE_POINT or apart > ONE_POINT * float(np.hypot(*X.T).max()):

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, shown
+from qpsvm.arrays import FloatArray, as_dense, shown
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.kernels import Precomputed
 from qpsvm.plotting.style import plain
@@ -82,8 +81,7 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
     d = int(problem.X.shape[1])
     columns = _columns(d, features)
     texts = feature_names(names, d)
-    X = problem.X[problem.rows]
-    dense = X.toarray() if sp.issparse(X) else X
+    dense = as_dense(problem.X[problem.rows])
     held = d - len(columns)
     labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
     note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""

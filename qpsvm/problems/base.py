@@ -18,6 +18,7 @@ from qpsvm.arrays import (
     FloatArray,
     IntArray,
     Matrix,
+    as_finite_vector,
     as_labels,
     as_matrix,
     as_real_vector,
@@ -166,7 +167,7 @@ class Problem(ABC):
         DataError
             Another shape, or values that are not finite.
         """
-        a = self._as_alpha(alpha, "alpha")
+        a = as_finite_vector(alpha, "alpha", self.n)
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
             width = (self.X.shape[1],) if self.space.is_linear else None
@@ -196,21 +197,13 @@ class Problem(ABC):
         if isinstance(start, SVMResult):
             guess = neighbouring_alpha(self, start)
         else:
-            guess = self.taking_part(self._as_alpha(start, "start"))
-        return self._certify(guess, enough=np.inf).alpha
+            guess = self.taking_part(as_finite_vector(start, "start", self.n))
+        with np.errstate(all="ignore"):  # what overflows is clipped
+            return self._feasible(guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """α (n,) of a problem with margin level 1 in the units of this variant's α."""
         return alpha
-
-    def _as_alpha(self, values: ArrayLike, name: str) -> FloatArray:
-        a = as_real_vector(values, name)
-        if a.shape != (self.n,):
-            raise DataError(f"{name} must be {self.n} finite numbers, got shape {a.shape}")
-        if not np.isfinite(a).all():
-            i = int(np.flatnonzero(~np.isfinite(a))[0])
-            raise DataError(f"{name} must be {self.n} finite numbers, got {name}[{i}] = {a[i]}")
-        return a
 
     def interpret(
         self,
@@ -354,6 +347,10 @@ class Problem(ABC):
     @abstractmethod
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         """`certify` over the rows that take part; no better primal point is looked for once the gap is `enough`."""
+
+    @abstractmethod
+    def _feasible(self, alpha: FloatArray) -> FloatArray:
+        """The nearest cheap α of the dual, over the rows that take part."""
 
     @abstractmethod
     def _dual_system(self) -> DualSystem:

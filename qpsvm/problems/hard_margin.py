@@ -119,7 +119,7 @@ class HardMargin(Problem):
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         del enough  # w(α) and w share nothing that could be saved
-        a = balanced(alpha, self.labels, self.upper)
+        a = self._feasible(alpha)
         if not a.any():
             a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
         a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
@@ -171,6 +171,9 @@ class HardMargin(Problem):
         assert own.w is not None
         difference = point.w / delta - stretch * own.w
         return 0.5 * float(difference @ difference)
+
+    def _feasible(self, alpha: FloatArray) -> FloatArray:
+        return balanced(alpha, self.labels, self.upper)
 
     def _dual_system(self) -> DualSystem:
         y = self.labels

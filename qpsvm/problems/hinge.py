@@ -92,6 +92,11 @@ def balance_group(y: FloatArray) -> tuple[FloatArray, FloatArray, dict[str, Rows
     return y[None, :], np.zeros(1), {"balance": Rows("A", slice(0, 1), "yᵀα = 0")}
 
 
+def feasible(space: FeatureSpace, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> FloatArray:
+    """The nearest cheap α in the box, and balanced where the intercept is free: (n,)."""
+    return balanced(alpha, y, upper) if space.computed_intercept == "free" else boxed(alpha, upper)
+
+
 def hinge_certificate(
     space: FeatureSpace,
     y: FloatArray,
@@ -115,7 +120,7 @@ def hinge_certificate(
     unit : float
         λ for the primal hinge problem, 1 for the C-SVM.
     """
-    a = balanced(alpha, y, upper) if space.computed_intercept == "free" else boxed(alpha, upper)
+    a = feasible(space, y, upper, alpha)
     beta = a * y
     penalised = space.computed_intercept == "penalised"
     slope = float(beta.sum()) if penalised else 0.0  # b of α

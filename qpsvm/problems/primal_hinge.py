@@ -49,7 +49,7 @@ from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
-from qpsvm.problems.hinge import alpha_scale, balance_group, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
 from qpsvm.problems.space import Intercept, PSDRule
 from qpsvm.qp import QP
 
@@ -158,6 +158,9 @@ class PrimalHinge(Problem):
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough, self.lam)
+
+    def _feasible(self, alpha: FloatArray) -> FloatArray:
+        return feasible(self.space, self.labels, self.upper, alpha)
 
     def _dual_system(self) -> DualSystem:
         y = self.labels

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays import FloatArray, Matrix, as_dense
 from qpsvm.errors import SolverError
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
@@ -61,7 +61,7 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
     first: dict[bytes, int] = {}
     for sign in (1.0, -1.0):
         for i in np.flatnonzero(y == sign):
-            row = X[[i]].toarray() if sp.issparse(X) else X[i]
+            row = as_dense(X[[i]])
             key = (row + 0.0).tobytes()  # −0 and 0 are the same
             if sign > 0:
                 first.setdefault(key, int(i))
@@ -131,8 +131,7 @@ def _sharpened(weights: FloatArray, difference: Matrix, y: FloatArray) -> FloatA
     """Correct convex weights (n,) on their support so that the sums are 1 and the points meet, to rounding."""
     weights = _normalised(weights, y)
     support = np.flatnonzero(weights > 0)
-    part = difference[:, support]
-    part = part.toarray() if sp.issparse(part) else part
+    part = as_dense(difference[:, support])
     system = np.vstack([part, y[support] > 0, y[support] < 0])
     target = np.concatenate([np.zeros(len(part)), [1.0, 1.0]])
     correction = lstsq(system, target - system @ weights[support], cond=1e-13)[0]

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.operators import LowRank
 from qpsvm.solvers.clock import StopReason
 from qpsvm.solvers.interior_point import mehrotra
@@ -105,7 +105,7 @@ class SoftRows:
         straight = np.zeros(len(e))
         straight[curved] = self.c[curved] / e[curved]
         q = self.h + self.F @ straight if straight.any() else self.h
-        A, b = (None, None) if curved.all() else (_dense(self.F[:, ~curved]).T, -self.c[~curved])
+        A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
         found = mehrotra(
             LowRank(_scaled_columns(self.F, curved, root)), q, A, b, np.zeros(len(q)), self.penalty,
             tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
@@ -171,11 +171,6 @@ def _columns(G: Matrix, columns: IntArray) -> Matrix:
         F = sp.csc_array(G[:, columns])
     F = small_dense(F)
     return sp.csr_array(F) if sp.issparse(F) else F
-
-
-def _dense(F: Matrix) -> FloatArray:
-    dense: FloatArray = F.toarray() if sp.issparse(F) else F
-    return dense
 
 
 def _scaled_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Matrix:

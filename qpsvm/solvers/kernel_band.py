@@ -69,7 +69,7 @@ def band_outcome(
         if effort.late() or len(near) > LARGEST_BAND or not effort.affords(len(near), blocks.width):
             outcome = band.outcome()
         else:
-            outcome = WorkingSet(blocks, problem, near, band.beta, effort, band.u).run(target, False)
+            outcome = WorkingSet(blocks, problem, near, band.beta, effort, band.u).run(target)
         best = outcome if best is None or outcome.gap < best.gap else best
         if best.gap <= target or effort.late() or effort.exhausted() or not band.tighten():
             break

@@ -188,7 +188,7 @@ def start_outcome(blocks: KernelBlocks, problem: HingeDual, beta: FloatArray, ta
     if not effort.affords(len(rows), blocks.width):
         return measured
     working_set = WorkingSet(blocks, problem, rows, beta, effort, measured.u)
-    outcome = working_set.run(target, False, START_STEPS, START_GAIN, measured.gap)
+    outcome = working_set.run(target, START_STEPS, START_GAIN, measured.gap)
     return outcome if outcome.gap < measured.gap else measured
 
 
@@ -209,11 +209,10 @@ def _plain(blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effo
         point = problem.point(nothing, nothing)
         return Outcome(nothing, nothing, nothing == 0.0, point.b, point.gap)
     if blocks.samples is None:
-        everything = np.arange(problem.n)
-        return WorkingSet(blocks, problem, everything, np.zeros(problem.n), effort).run(target, True)
+        return gram_outcome(blocks, problem, target, effort)
     beta = effort.loop(problem, blocks.samples, LOOP_TOL, float(blocks.kernel.gamma))  # type: ignore[attr-defined]
     outcome = _measured(blocks, problem, beta)
     near = unsettled_rows(problem, beta, 1.0 - problem.y * (outcome.u + outcome.b), max(LOOP_TOL, rough_margin(beta)))
     if effort.late() or not effort.affords(len(near), blocks.width):
         return outcome
-    return WorkingSet(blocks, problem, near, beta, effort, outcome.u).run(target, False)
+    return WorkingSet(blocks, problem, near, beta, effort, outcome.u).run(target)

@@ -202,7 +202,7 @@ def _patient(blocks: KernelBlocks, problem: HingeDual, best: Outcome, tol: float
         return best
     effort.report("patient", int(inside.sum()), best.gap)
     working_set = WorkingSet(blocks, problem, np.flatnonzero(inside), best.beta, effort)
-    return working_set.run(tol, False, PATIENT_STEPS)
+    return working_set.run(tol, PATIENT_STEPS)
 
 
 __all__ = ["ENGINES", "Engine", "KernelSolution", "solve_kernel"]

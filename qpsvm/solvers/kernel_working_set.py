@@ -31,12 +31,12 @@ LEAST_MARGIN, LARGEST_MARGIN = 1e-4, 0.05
 ROUNDS = 10
 #: The polish aims below the target, to leave room for the rows outside and for another order of rounding.
 AIM = 0.7
-#: LIBSVM's loop is run again when more rows than this, or this share of W, join; a few join by Newton steps.
+#: More violators than this, or this share of W, are many.
 MANY_JOIN, MANY_JOIN_SHARE = 30, 0.05
 #: When many violate, rows up to this far inside their right side join with them: they come next.
 LOOKAHEAD = 0.1
-#: LIBSVM's tolerance when W is solved, in units of the margin (its own default), and its factor where that fell short.
-LOOP_TOL, TIGHTER = 1e-3, 0.02
+#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+LOOP_TOL = 1e-3
 #: Iterations that one run of LIBSVM's loop may take, a row and besides; Newton steps go on from there.
 LOOP_ITERATIONS_PER_ROW, LOOP_ITERATIONS = 100, 20_000
 #: Seconds that the loop needs a row and iteration, for turning a time limit into iterations: pessimistic.
@@ -221,41 +221,24 @@ class WorkingSet:
         dual = float(np.abs(self.beta).sum()) - half_norm
         return self.problem.restricted(self.rows, resting, max(abs(primal), abs(dual)))
 
-    def _run_loop(self, tol: float) -> None:
-        """Solve W afresh by LIBSVM's loop; possible where no row rests at C."""
-        self.beta[self.rows] = self.effort.loop(self.part(), self.K, tol)
-        self.u = None
-
-    def run(self, target: float, loop: bool, max_steps: int = 10, gain: float = np.inf, gap: float = np.inf) -> Outcome:
+    def run(self, target: float, max_steps: int = 10, gain: float = np.inf, gap: float = np.inf) -> Outcome:
         """Polish, watch, let rows join, until the gap over all rows is at most `target` or nothing improves it.
 
-        `loop` allows LIBSVM's loop on W, first of all and again whenever many rows join.
         Given up after a round that leaves more than the share `gain` of the gap, which is at first `gap`.
         """
-        tol = LOOP_TOL
-        if loop:
-            self._run_loop(tol)
         best: Outcome | None = None
         for _ in range(ROUNDS):
             point = self._polish(target, max_steps)
             before = gap
-            gap, join, many = self._watch(point)
+            gap, join = self._watch(point)
             self.effort.report("working set", len(self.rows), gap)
             if best is None or gap < best.gap:
                 best = self._outcome(point.b, gap)
-            short = point.gap > target
             if gap <= target or gap > gain * before or self.effort.late() or self.effort.exhausted():
                 break
-            if not len(join) and not loop:
+            if not len(join):
                 break
             self._join(join)
-            if many and loop:
-                self._run_loop(tol)
-            elif short and loop:
-                tol *= TIGHTER
-                if tol < np.finfo(np.float32).eps:  # the loop keeps its matrix in single precision
-                    break
-                self._run_loop(tol)
         assert best is not None  # ROUNDS > 0
         return best
 
@@ -286,8 +269,8 @@ class WorkingSet:
         self.u[self.rows] = point.u
         return point
 
-    def _watch(self, point: DualPoint) -> tuple[float, IntArray, bool]:
-        """The gap over all rows (KSET.4), the rows to join (KSET.3), and whether many truly violate."""
+    def _watch(self, point: DualPoint) -> tuple[float, IntArray]:
+        """The gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         assert self.u is not None
         outside = self._outside
         sign = np.where(self.beta[outside] == 0.0, 1.0, -1.0)
@@ -303,7 +286,7 @@ class WorkingSet:
             reach[near] = sign[near] * (1.0 - y[rows] * (self.u[rows] + point.b))
         excess = float(upper[outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        return gap, outside[reach > -LOOKAHEAD] if many else outside[near], many
+        return gap, outside[reach > -LOOKAHEAD] if many else outside[near]
 
     def _join(self, added: IntArray) -> None:
         if not len(added):
