@@ -4,16 +4,17 @@
 |--------|----------------------|--------------------------|--------------------------------------------------------|
 | linear | augmented_lagrangian | C-SVM, hinge             | 3e-3 + 8e-9 z + 4e-10 min(n, 20 000) d z/n: passes     |
 | linear | interior_point       | every variant            | 1.5e-3 + 20 n d (2e-9 + 3e-11 d): factorisations       |
-| linear | kernel_newton        | free intercept, n ≤ 8000 | 1e-3 + 2e-8 n² + 2.5e-11 n z: one Gram matrix          |
+| linear | kernel_newton        | free intercept, n ≤ 8000 | (1e-3 + 2e-8 n² + 2.5e-11 n z) · (10 if n > 2.5 d)     |
 | linear | cvxopt, dual         | n ≤ 4000                 | 2e-3 + 6e-11 n³ + 2.5e-11 n z: the dense dual          |
 | other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
 | other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
 | other  | osqp                 | n > 4000                 | one factorisation, cheap iterations                    |
 
-n rows, d features, z entries that are not zero (in sparse products each counts as `SPARSE_FACTOR`). The cheapest comes
-first; the others follow in the order of their cost and take over where one cannot take the variant or the limits asked
-for, or where the certificate says no. The constants are medians of what `benchmarks.linear` and
-`benchmarks.interior_point` measure; only their ratios matter.
+n rows, d features, z entries that are not zero (in sparse products each counts as `SPARSE_FACTOR`). Up to n = 2d rows
+nearly every labelling is separable (Cover 1965), and a Gram matrix and a few steps are enough; beyond, classes overlap
+while the Gram matrix is singular, and LIBSVM's loop takes long where C is large. The cheapest comes first; the others
+follow in the order of their cost and take over where one cannot take the variant or the limits asked for, or where the
+certificate says no. The constants are medians of measurements; only their ratios matter.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from qpsvm.problems.base import Form
 DENSE_ROWS = 4000
 #: Non-zeros a second of a sparse product, beside the entries of a dense one.
 SPARSE_FACTOR = 20.0
+#: Samples a feature from which classes overlap, and what that costs a method that works on the Gram matrix.
+CROWDED, CROWDED_FACTOR = 2.5, 10.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
         Choice("interior_point", None, 1.5e-3 + 20.0 * n * d * (2e-9 + 3e-11 * d)),
     ]
     if n <= LARGEST_GRAM:
-        found.append(Choice("kernel_newton", None, 1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries))
+        crowded = CROWDED_FACTOR if n > CROWDED * d else 1.0
+        found.append(Choice("kernel_newton", None, crowded * (1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries)))
     if n <= DENSE_ROWS:
         found.append(Choice("cvxopt", "dual", 2e-3 + 6e-11 * n**3 + n * 2.5e-11 * factor * entries))
     return found

@@ -1,0 +1,114 @@
+"""The benchmarks' command line: `run` (the default), `report`, `list`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks import lines
+from benchmarks.solvers import ENTRANTS
+from benchmarks.suites import Suite, suites
+
+LINES = Path("benchmark-lines.jsonl")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 where it did what it should."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] not in ("run", "report", "list", "-h", "--help"):
+        given.insert(0, "run")
+    options = _parser().parse_args(given)
+    try:
+        return int(options.command(options))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SVM solvers, scored from outside.")
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser("run", help="measure (the default); resumes what the file of lines does not hold yet")
+    run.add_argument("--quick", action="store_true", help="a few small tasks of each suite: three minutes")
+    run.add_argument("--suite", action="append", help="only this suite (may be repeated)")
+    run.add_argument("--solver", action="append", help="only this solver (may be repeated)")
+    run.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")
+    run.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with files in LIBSVM's format")
+    run.add_argument("--seconds", type=float, help="time limit of one run, instead of the suite's")
+    run.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
+    run.add_argument("--fresh", action="store_true", help="begin the record anew")
+    run.set_defaults(command=_run)
+    report = commands.add_parser("report", help="tables and pictures from the lines alone")
+    report.add_argument("lines", type=Path, nargs="*", default=[LINES], help=f"records (default {LINES})")
+    report.add_argument("--to", type=Path, default=Path("benchmark-report"), help="folder for report.md and pictures")
+    report.add_argument("--fill", type=Path, help="a Markdown file whose marked tables are to be made anew")
+    report.set_defaults(command=_report)
+    listed = commands.add_parser("list", help="the suites, their tasks, and the solvers that are installed")
+    listed.add_argument("--quick", action="store_true")
+    listed.add_argument("--data", type=Path, default=Path("../shared/data"))
+    listed.set_defaults(command=_list)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from benchmarks.run import pairs, run
+
+    chosen = _chosen(options, suites(options.data, options.quick))
+    if options.solver:
+        _known(options.solver, list(ENTRANTS), "solver")
+    if options.fresh:
+        options.lines.unlink(missing_ok=True)
+    if options.seconds is not None:
+        chosen = [replace(suite, seconds=options.seconds, budget=2 * options.seconds) for suite in chosen]
+    todo = list(pairs(chosen, options.solver))
+    if not todo:
+        print("nothing to measure: no such task, or no such solver installed", file=sys.stderr)
+        return 1
+    run(todo, options.lines)
+    print(f"{len(todo)} pairs of solver and task are in {options.lines}; python -m benchmarks report {options.lines}")
+    return 0
+
+
+def _chosen(options: argparse.Namespace, known: dict[str, Suite]) -> list[Suite]:
+    if options.suite:
+        _known(options.suite, list(known), "suite")
+    chosen = [suite for name, suite in known.items() if not options.suite or name in options.suite]
+    if options.task:
+        chosen = [
+            replace(suite, tasks=tuple(task for task in suite.tasks if any(part in task.name for part in options.task)))
+            for suite in chosen
+        ]
+    return chosen
+
+
+def _known(names: Sequence[str], known: Sequence[str], what: str) -> None:
+    from qpsvm.errors import nearest
+
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"unknown {what} {name!r}; {nearest(name, known)}")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from benchmarks.report import fill, report
+
+    for path in options.lines:
+        if not path.exists():
+            raise SystemExit(f"{path} does not exist: python -m benchmarks run --lines {path} makes it")
+    runs, machines = lines.read(options.lines), lines.machines(options.lines)
+    report(runs, machines, options.to)
+    if options.fill:
+        fill(options.fill, runs, machines)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    for suite in suites(options.data, options.quick).values():
+        print(f"{suite.name}: {suite.about}")
+        print(f"  {len(suite.tasks)} tasks: {'; '.join(task.name for task in suite.tasks)}")
+    found = (f"{name} {entrant.version() or 'not installed'}" for name, entrant in ENTRANTS.items())
+    print(f"solvers: {', '.join(found)}")
+    return 0

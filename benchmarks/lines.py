@@ -1,0 +1,120 @@
+"""The record of a benchmark: a file of JSON lines, one a measurement, that says which machine made it.
+
+Kinds of lines: "machine" (once a session), "run" (one solver on one task at one tolerance), "done" (that solver has
+nothing more to do on that task). What is measured again replaces what stands further up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+PACKAGES = (
+    "qpsvm", "numpy", "scipy", "scikit-learn", "libsvm-official", "liblinear-official", "qpsolvers", "piqp",
+    "proxsuite", "clarabel", "osqp", "scs", "highspy", "qpalm", "daqp", "cvxopt", "cvxpy",
+)  # fmt: skip
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """Write one line; at once, so that an interrupt loses nothing."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({key: _plain(value) for key, value in line.items()}, ensure_ascii=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if math.isfinite(value) else None
+    return value
+
+
+def every(paths: Iterable[Path]) -> list[Line]:
+    """All lines of some files. The last line of an interrupted session may be cut off; it is left out."""
+    found = []
+    for path in paths:
+        for text in path.read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                found.append(json.loads(text))
+    return found
+
+
+def read(paths: Iterable[Path]) -> list[Line]:
+    """The measurements; of those with the same key the last one, in the order of the first."""
+    kept: dict[tuple[Any, ...], Line] = {}
+    for line in every(paths):
+        if line["kind"] == "begin":
+            kept = {key: run for key, run in kept.items() if key[:3] != pair(line)}
+        if line["kind"] == "run":
+            kept[(*pair(line), line.get("tol"), line.get("max_iter"))] = line
+    return list(kept.values())
+
+
+def machines(paths: Iterable[Path]) -> list[Line]:
+    """The machines, each once."""
+    return list({line["id"]: line for line in every(paths) if line["kind"] == "machine"}.values())
+
+
+def done(path: Path) -> set[tuple[str, str, str]]:
+    """What needs no measurement any more."""
+    return {pair(line) for line in every([path]) if line["kind"] == "done"} if path.exists() else set()
+
+
+def pair(line: Line) -> tuple[str, str, str]:
+    """Suite, task and solver."""
+    return line["suite"], line["task"], line["solver"]
+
+
+def this_machine() -> Line:
+    """What a reader needs to know of where the figures come from."""
+    facts: Line = {
+        "kind": "machine",
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "os": platform.platform(),
+        "python": platform.python_version(),
+        "threads": int(os.environ.get("OMP_NUM_THREADS", "0")),
+        "commit": _commit(),
+        "versions": {name: version for name in PACKAGES if (version := version_of(name)) is not None},
+    }
+    facts["id"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
+    facts["date"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return facts
+
+
+def version_of(package: str) -> str | None:
+    """The installed version of a distribution."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The commit of this repository, with a plus where files differ from it."""
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+        return found.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,160 @@
+"""One solver on one task: up the ladder of tolerances, each run timed, weighed and scored, in a process of its own.
+
+The process is the solver's: what it leaks, crashes or never ends stays there. `Session` in `run.py` listens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.samples import Clouds
+from benchmarks.score import Judge
+from benchmarks.solvers import ENTRANTS, Entrant, Rung, Said
+from benchmarks.tasks import Machine, Task
+
+#: A run shorter than this is repeated, until its runs together take that long, or there are so many.
+REPEAT_SECONDS, MOST_REPEATS = 0.3, 7
+#: So many rungs in a row that do not halve the gap: the solver has reached what it can.
+PATIENCE = 2
+#: Share of the machine's memory that a solver may use.
+MEMORY_SHARE = 0.6
+#: What is sent to the listener with each step.
+Send = Callable[[str, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one process is to do.
+
+    Attributes
+    ----------
+    task : Task
+    solver : str
+    goal : float
+        The gap at which the ladder ends.
+    seconds : float
+        Time limit of a run.
+    budget : float
+        Seconds of all runs together, after which no further one is begun.
+    max_iters : tuple of int
+        Iteration limits to climb instead of tolerances.
+    """
+
+    task: Task
+    solver: str
+    goal: float
+    seconds: float
+    budget: float
+    max_iters: tuple[int, ...] = ()
+
+    def rungs(self, entrant: Entrant) -> list[Rung]:
+        """What the solver is asked, one after the other."""
+        if self.max_iters:
+            return [Rung(max_iter=most, seconds=self.seconds) for most in self.max_iters]
+        return [Rung(tol=tol, seconds=self.seconds) for tol in entrant.tolerances]
+
+
+def measure(plan: Plan, send: Send) -> None:
+    """Climb the ladder, and send a line after each run."""
+    entrant = ENTRANTS[plan.solver]
+    _warm_up(plan, entrant)
+    machine = plan.task.machine(*plan.task.source.load())
+    send("facts", machine.size())
+    judge = Judge(machine)
+    data = entrant.prepare(machine)
+    best, stale, spent = float("inf"), 0, 0.0
+    for rung in plan.rungs(entrant):
+        send("begin", _asked(rung))
+        answer, line = _run(entrant, data, rung)
+        spent += line["wall"] * line["repeats"]
+        send("solved", {})
+        gap, bound = judge.gap(entrant.point(data, answer))
+        limited = line["wall"] >= plan.seconds
+        send("line", {**_asked(rung), **line, "gap": gap, "bound": bound, "outcome": "limit" if limited else "ran"})
+        stale = 0 if gap < best / 2 else stale + 1
+        best = min(best, gap)
+        if limited or spent > plan.budget or (gap <= plan.goal and not plan.max_iters):
+            break
+        if stale > PATIENCE and not plan.max_iters:
+            break
+
+
+def _asked(rung: Rung) -> dict[str, Any]:
+    return {"tol": rung.tol} if rung.max_iter is None else {"max_iter": rung.max_iter}
+
+
+def _warm_up(plan: Plan, entrant: Entrant) -> None:
+    """A tiny machine of the same kind, so that nothing is imported in the time that counts."""
+    task = replace(plan.task, source=Clouds(40, 3, flipped=0.0, distance=20.0))
+    machine = task.machine(*task.source.load())
+    with contextlib.suppress(Exception):  # what goes wrong here goes wrong again where it is reported
+        Judge(machine).gap(entrant.point(data := entrant.prepare(machine), entrant.run(data, Rung(1e-3, None, 5.0))[0]))
+
+
+def _run(entrant: Entrant, data: Any, rung: Rung) -> tuple[Any, dict[str, Any]]:
+    """The last answer, and the medians of time over its repetitions.
+
+    What counts is processor time: on a quiet machine it is what the clock on the wall shows, for one thread, and on a
+    shared one the steadier of the two. Both are kept.
+    """
+    walls: list[float] = []
+    processors: list[float] = []
+    before = _start_weighing()
+    while True:
+        start, start_cpu = time.perf_counter(), time.process_time()
+        answer, said = entrant.run(data, rung)
+        whole, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+        walls.append(whole if said.seconds is None else said.seconds)
+        processors.append(cpu * walls[-1] / whole)
+        if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
+            break
+    return answer, _line(said, walls, processors, before)
+
+
+def _line(said: Said, walls: list[float], processors: list[float], before: int | None) -> dict[str, Any]:
+    peak = _peak()
+    return {
+        "seconds": statistics.median(processors),
+        "wall": statistics.median(walls),
+        "repeats": len(walls),
+        "memory": None if before is None or peak is None else float(max(peak - before, 0)),
+        "iterations": said.iterations,
+        "said": said.words,
+        "claimed": said.claimed,
+    }
+
+
+def _start_weighing() -> int | None:
+    """Bytes in use now; the system's record of the peak begins anew (Linux)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status("VmRSS")
+    return None
+
+
+def _peak() -> int | None:
+    return _status("VmHWM")
+
+
+def _status(name: str) -> int | None:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(name):
+                return 1024 * int(line.split()[1])
+    return None
+
+
+def limit_memory(bytes_: int) -> None:
+    """More than that raises MemoryError in this process, instead of stopping the machine."""
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+
+
+__all__ = ["Machine", "Plan", "limit_memory", "measure"]

@@ -1,0 +1,131 @@
+"""Where the samples of a task come from: generators with fixed seeds, scikit-learn's own tables, files.
+
+A source is a small description that can be sent to another process; `load` makes the samples there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import datasets
+
+from qpsvm.files import read_table
+
+FloatArray = NDArray[np.float64]
+Samples = tuple[Any, FloatArray]
+#: Share of non-zeros from which a table is stored densely.
+DENSE_FROM = 0.3
+#: Rows of a generated table that are shifted at a time: a second table of its size would hide a solver's memory.
+MADE_ROWS = 100_000
+
+
+class Source(Protocol):
+    """X (n, d), dense or CSR, and y (n,) of −1/+1."""
+
+    def load(self) -> Samples: ...
+
+
+@dataclass(frozen=True)
+class Clouds:
+    """Two Gaussian clouds whose means are `distance` apart, with some labels flipped."""
+
+    n: int
+    d: int
+    flipped: float = 0.05
+    distance: float = 2.0
+    seed: int = 0
+
+    def load(self) -> Samples:
+        rng = np.random.default_rng(self.seed)
+        y = np.where(rng.random(self.n) < 0.5, 1.0, -1.0)
+        direction = rng.standard_normal(self.d)
+        direction *= self.distance / 2 / np.linalg.norm(direction)
+        X = rng.standard_normal((self.n, self.d))
+        for i in range(0, self.n, MADE_ROWS):
+            X[i : i + MADE_ROWS] += y[i : i + MADE_ROWS, None] * direction
+        y[rng.random(self.n) < self.flipped] *= -1
+        return X, y
+
+
+@dataclass(frozen=True)
+class Moons:
+    """Two interleaved half circles with noise: not separable by a line, and easy for RBF."""
+
+    n: int
+    noise: float = 0.2
+    seed: int = 0
+
+    def load(self) -> Samples:
+        X, y = datasets.make_moons(self.n, noise=self.noise, random_state=self.seed)
+        return X, np.where(y > 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class RandomClass:
+    """A class of random sparse SVMs from the QP literature, no intercept.
+
+    OSQP's: Stellato et al. 2020, appendix A.6, 100 samples a feature, 15 % of the entries non-zero, N(±1/n, 1/n).
+    Clarabel's (Goulart and Chen 2024) is the same with 50 samples a feature and 20 %. The distribution and not the
+    numbers of the published code: its random generators are those of other languages.
+    """
+
+    features: int
+    per_feature: int
+    density: float
+    seed: int
+
+    def load(self) -> Samples:
+        rng = np.random.default_rng(self.seed)
+        n, k = self.per_feature * self.features, self.features
+        y = np.repeat([-1.0, 1.0], [(n + 1) // 2, n // 2])
+        X = sp.random_array((n, k), density=self.density, rng=rng, format="csr", data_sampler=rng.standard_normal)
+        X.data = X.data / np.sqrt(k) - np.repeat(y, np.diff(X.indptr)) / k
+        return sp.csr_array(X), y
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """A table that comes with scikit-learn; of several classes, the given one against the rest."""
+
+    name: str
+    positive: int = 1
+    scaling: str = "standardised"
+
+    def load(self) -> Samples:
+        X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True)
+        return _scaled(X, self.scaling), np.where(y == self.positive, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class File:
+    """A LIBSVM file. Labels of several classes are split at their median."""
+
+    path: Path
+    scaling: str = "raw"
+
+    def load(self) -> Samples:
+        table = read_table(self.path)
+        X, labels = table.X, np.asarray(table.y, dtype=float)
+        if self.scaling != "raw" or X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
+            X = _scaled(X.toarray(), self.scaling)
+        else:
+            X = _small_indices(X)
+        classes = np.unique(labels)
+        return X, np.where(labels > (classes[0] if len(classes) == 2 else np.median(labels)), 1.0, -1.0)
+
+
+def _scaled(X: FloatArray, scaling: str) -> FloatArray:
+    if scaling == "raw":
+        return X
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _small_indices(X: Any) -> Any:
+    """CSR with 32-bit indices, which is all that LIBSVM and LIBLINEAR read."""
+    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

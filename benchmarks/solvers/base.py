@@ -1,0 +1,93 @@
+"""What the runner needs of a solver: whether it takes a task, its data, one timed call, and the point that it found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.lines import version_of
+from benchmarks.samples import FloatArray
+from benchmarks.tasks import Machine, Task
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How accurate, or how long: what one run is asked."""
+
+    tol: float | None = None
+    max_iter: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a solver says of its own run; nothing here is believed.
+
+    Attributes
+    ----------
+    words : str
+        Its status.
+    claimed : bool
+        Whether that means optimal at the tolerance asked for.
+    iterations : int or None
+    seconds : float or None
+        Set-up and solution alone, where the call does other work as well.
+    """
+
+    words: str
+    claimed: bool
+    iterations: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a solver found, in the units of the machine: α (n,), or w and b where it has no dual point."""
+
+    alpha: FloatArray | None = None
+    w: FloatArray | None = None
+    b: float = 0.0
+
+
+class Entrant(ABC):
+    """A solver in a suite.
+
+    Attributes
+    ----------
+    name : str
+    package : str
+        The distribution that it is part of.
+    form : str or None
+        The form of the QP that it is given, where it is given one.
+    tolerances : tuple of float
+        What it may be asked for, loosest first.
+    """
+
+    name: str
+    package: str
+    tolerances: tuple[float, ...] = tuple(10.0**-k for k in range(3, 11))
+
+    def version(self) -> str | None:
+        """The installed version, None where there is none."""
+        return version_of(self.package)
+
+    def form(self, task: Task) -> str | None:  # noqa: ARG002
+        """"dual" or "primal", for solvers that are given a QP."""
+        return None
+
+    @abstractmethod
+    def takes(self, task: Task) -> bool:
+        """Whether this machine is one that the solver knows."""
+
+    def prepare(self, machine: Machine) -> Any:
+        """The solver's own data; not timed."""
+        return machine
+
+    @abstractmethod
+    def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
+        """One call, timed by the runner: the raw answer and what the solver says of it."""
+
+    @abstractmethod
+    def point(self, data: Any, answer: Any) -> Point:
+        """The point in the answer; not timed."""

@@ -1,0 +1,163 @@
+"""Libraries that take samples and not QPs: scikit-learn, LIBSVM and LIBLINEAR through their own packages."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.capture import captured
+from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.tasks import Machine, Task
+
+#: Tolerances of coordinate descent and SMO: how far a KKT condition may be violated.
+VIOLATIONS = tuple(10.0**-k for k in range(1, 10))
+#: Passes that LIBLINEAR's method gets in scikit-learn: its default is 1000.
+MOST_PASSES = 10_000
+
+
+def _known_to_libsvm(task: Task) -> bool:
+    return task.variant in ("c", "nu") or (task.variant == "hinge" and task.intercept == "free")
+
+
+class SVC(Entrant):
+    """`sklearn.svm.SVC` or `NuSVC`: LIBSVM with dense or sparse rows."""
+
+    package = "scikit-learn"
+    tolerances = VIOLATIONS
+
+    def __init__(self, variant: str) -> None:
+        self.name = "NuSVC" if variant == "nu" else "SVC"
+        self.variant = variant
+
+    def takes(self, task: Task) -> bool:
+        return _known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
+
+    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+        from sklearn import svm
+
+        task = data.task
+        settings = {"kernel": task.kernel, "gamma": data.gamma, "tol": rung.tol}
+        machine = svm.NuSVC(nu=task.nu, **settings) if self.variant == "nu" else svm.SVC(C=task.C, **settings)
+        machine.fit(data.X, data.y)
+        solved = machine.fit_status_ == 0
+        return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
+
+    def point(self, data: Machine, answer: Any) -> Point:
+        coefficients = answer.dual_coef_.toarray() if sp.issparse(answer.dual_coef_) else answer.dual_coef_
+        return _alpha(data, answer.support_, np.abs(coefficients).ravel())
+
+
+def _alpha(machine: Machine, support: Any, values: Any) -> Point:
+    """α from LIBSVM's coefficients; those of its ν-SVM are divided by ρ, so that only their sum has to be set."""
+    alpha = np.zeros(len(machine.y))
+    alpha[support] = values
+    if machine.task.variant == "nu" and alpha.any():
+        alpha *= machine.task.nu / alpha.sum()
+    return Point(alpha)
+
+
+class LinearSVC(Entrant):
+    """`sklearn.svm.LinearSVC`, hinge loss: coordinate descent on the dual, penalised intercept, no α returned."""
+
+    name = "LinearSVC"
+    package = "scikit-learn"
+    tolerances = VIOLATIONS
+
+    def takes(self, task: Task) -> bool:
+        return task.kernel == "linear" and task.intercept == "penalised"
+
+    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+        from sklearn import svm
+
+        machine = svm.LinearSVC(C=data.task.C, loss="hinge", tol=rung.tol, max_iter=MOST_PASSES)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine.fit(data.X, data.y)
+        solved = machine.n_iter_ < MOST_PASSES
+        return machine, Said("converged" if solved else "iteration limit", solved, int(machine.n_iter_))
+
+    def point(self, data: Machine, answer: Any) -> Point:
+        del data
+        return Point(w=answer.coef_[0], b=float(answer.intercept_[0]))
+
+
+class Libsvm(Entrant):
+    """LIBSVM's own Python package, from its own data structure."""
+
+    name = "libsvm"
+    package = "libsvm-official"
+    tolerances = VIOLATIONS
+
+    def takes(self, task: Task) -> bool:
+        return _known_to_libsvm(task)
+
+    def prepare(self, machine: Machine) -> Any:
+        from libsvm.svm import svm_problem
+
+        return machine, svm_problem(machine.y, _sparse(machine.X))
+
+    def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
+        from libsvm.svmutil import svm_train
+
+        machine, problem = data
+        task = machine.task
+        kind = f"-s 1 -n {task.nu!r}" if task.variant == "nu" else f"-s 0 -c {task.C!r}"
+        kernel = "-t 0" if task.kernel == "linear" else f"-t 2 -g {machine.gamma!r}"
+        with captured() as printed:
+            model = svm_train(problem, f"{kind} {kernel} -e {rung.tol!r}")
+        return model, _said(printed())
+
+    def point(self, data: Any, answer: Any) -> Point:
+        machine, _ = data
+        support = np.array(answer.get_sv_indices()) - 1
+        return _alpha(machine, support, np.abs(np.array(answer.get_sv_coef(), dtype=float)).ravel())
+
+
+class Liblinear(Entrant):
+    """LIBLINEAR's own Python package: -s 3, the dual of the hinge loss, with a penalised intercept; no α returned."""
+
+    name = "liblinear"
+    package = "liblinear-official"
+    tolerances = VIOLATIONS
+
+    def takes(self, task: Task) -> bool:
+        return task.kernel == "linear" and task.intercept == "penalised"
+
+    def prepare(self, machine: Machine) -> Any:
+        from liblinear.liblinear import problem
+
+        return machine, problem(machine.y, _sparse(machine.X), bias=1)
+
+    def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
+        from liblinear.liblinearutil import train
+
+        machine, problem = data
+        with captured() as printed:
+            model = train(problem, f"-s 3 -c {machine.task.C!r} -B 1 -e {rung.tol!r}")
+        return model, _said(printed())
+
+    def point(self, data: Any, answer: Any) -> Point:
+        machine, _ = data
+        w, b = answer.get_decfun()
+        w = np.array(w[: machine.X.shape[1]])
+        w = np.append(w, np.zeros(machine.X.shape[1] - len(w)))
+        sign = answer.get_labels()[0]  # the class that its decision function calls positive
+        return Point(w=sign * w, b=sign * float(b))
+
+
+def _sparse(X: Any) -> Any:
+    """These packages build their rows fastest from CSR with 32-bit indices."""
+    X = sp.csr_matrix(X)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def _said(printed: str) -> Said:
+    """LIBSVM and LIBLINEAR say how they ended only on the screen."""
+    limited = "max number of iterations" in printed
+    found = re.findall(r"#iter = (\d+)", printed)
+    return Said("iteration limit" if limited else "finished", not limited, int(found[-1]) if found else None)

@@ -1,0 +1,169 @@
+"""Public QP solvers, all through qpsolvers, on the QP that this library hands its own backends.
+
+Linear machines are given as the sparse primal, kernel machines as the dual with its dense matrix: the form that general
+solvers certify best. Making these matrices is not timed. What is timed is set-up and solution, as qpsolvers measures
+them around the solver's own calls, so that its conversions of the answer do not count.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.capture import captured
+from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.tasks import Machine, Task
+from qpsvm.operators import Diagonal
+from qpsvm.problems.scaled import ScaledQP
+from qpsvm.qp import QP
+from qpsvm.result import QPSolution, Solver, Status
+
+#: No limit but time.
+UNLIMITED = 100_000_000
+Settings = Callable[[float, float], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """How a solver is asked: its distribution, whether it reads dense matrices, the settings for (tol, seconds)."""
+
+    package: str
+    dense: bool
+    settings: Settings
+
+
+INTERFACES: dict[str, Interface] = {
+    "piqp": Interface("piqp", True, lambda tol, _: {
+        "eps_abs": tol, "eps_rel": tol, "check_duality_gap": True, "eps_duality_gap_abs": tol,
+        "eps_duality_gap_rel": tol,
+    }),
+    "proxqp": Interface("proxsuite", True, lambda tol, _: {
+        "eps_abs": tol, "eps_rel": tol, "check_duality_gap": True, "eps_duality_gap_abs": tol,
+        "eps_duality_gap_rel": tol,
+    }),
+    "clarabel": Interface("clarabel", False, lambda tol, seconds: {
+        "tol_feas": tol, "tol_gap_abs": tol, "tol_gap_rel": tol, "time_limit": seconds, "max_threads": 1,
+    }),
+    "osqp": Interface("osqp", False, lambda tol, seconds: {
+        "eps_abs": tol, "eps_rel": tol, "time_limit": seconds, "max_iter": UNLIMITED,
+    }),
+    "scs": Interface("scs", False, lambda tol, seconds: {
+        "eps_abs": tol, "eps_rel": tol, "time_limit_secs": seconds, "max_iters": UNLIMITED,
+    }),
+    "highs": Interface("highspy", False, lambda tol, seconds: {
+        "primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol, "time_limit": seconds,
+    }),
+    "qpalm": Interface("qpalm", False, lambda tol, seconds: {
+        "eps_abs": tol, "eps_rel": tol, "time_limit": seconds, "max_iter": UNLIMITED,
+    }),
+    "daqp": Interface("daqp", True, lambda tol, _: {"primal_tol": tol, "dual_tol": tol}),
+    "cvxopt": Interface("cvxopt", True, lambda tol, _: {"feastol": tol, "abstol": tol, "reltol": tol}),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Native:
+    """The QP as qpsolvers takes it, and what leads back to the machine."""
+
+    problem: Any
+    scaled: ScaledQP
+    quadratic: Any
+
+
+class QuadraticSolver(Entrant):
+    """One solver of qpsolvers' set."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.interface = INTERFACES[name]
+        self.package = self.interface.package
+
+    def form(self, task: Task) -> str | None:
+        return "primal" if task.kernel == "linear" else "dual"
+
+    def takes(self, task: Task) -> bool:
+        del task
+        return True
+
+    def prepare(self, machine: Machine) -> Native:
+        problem = machine.problem()
+        scaled = problem.solver_qp(self.form(machine.task))  # type: ignore[arg-type]
+        return Native(problem, scaled, _quadratic(scaled.qp, self.interface.dense))
+
+    def run(self, data: Native, rung: Rung) -> tuple[Any, Said]:
+        import qpsolvers
+
+        assert rung.tol is not None
+        assert rung.seconds is not None
+        settings = self.interface.settings(rung.tol, rung.seconds)
+        with warnings.catch_warnings(), captured():
+            warnings.simplefilter("ignore")
+            found = qpsolvers.solve_problem(data.quadratic, self.name, **settings)
+        timed = None if found.build_time is None else found.build_time + found.solve_time
+        return found, Said(_words(found), bool(found.found), _iterations(found), timed)
+
+    def point(self, data: Native, answer: Any) -> Point:
+        qp = data.scaled.qp
+        if answer.x is None or not np.isfinite(answer.x).all():
+            return Point()
+        status = Status.OPTIMAL if answer.found else Status.INACCURATE
+        solution = QPSolution(
+            qp, status, Solver(self.name, "", ""), np.asarray(answer.x),
+            _vector(answer.y, qp.A), _vector(answer.z, qp.G),
+        )
+        result = data.problem.interpret(data.scaled.unscale(solution), tol=1e-15, polished=False)
+        return Point(result.alpha, result.w if data.problem.space.is_linear else None, result.b)
+
+
+def _quadratic(qp: QP, dense: bool) -> Any:
+    """qpsolvers' problem: dense where P is and the solver reads that, else CSC."""
+    import qpsolvers
+
+    def native(matrix: Any) -> Any:
+        if matrix is None:
+            return None
+        if dense and not isinstance(qp.P, Diagonal):
+            return matrix.toarray() if sp.issparse(matrix) else np.array(matrix)
+        return sp.csc_matrix(matrix)
+
+    def own(vector: Any) -> Any:
+        return None if vector is None else np.array(vector)  # ours cannot be written to, and DAQP refuses those
+
+    P = sp.diags_array(qp.P.diagonal()) if isinstance(qp.P, Diagonal) else np.array(qp.P.dense())
+    sides = {"h": own(qp.h), "b": own(qp.b), "lb": own(qp.lb), "ub": own(qp.ub)}
+    return qpsolvers.Problem(native(P), own(qp.q), G=native(qp.G), A=native(qp.A), **sides)
+
+
+def _vector(values: Any, matrix: Any) -> Any:
+    """Multipliers of the rows of a matrix, zeros where the solver gave none."""
+    rows = 0 if matrix is None else matrix.shape[0]
+    found = np.zeros(0) if values is None else np.asarray(values, dtype=float).ravel()
+    return found if len(found) == rows else np.zeros(rows)
+
+
+def _words(found: Any) -> str:
+    """The solver's status, under whichever name qpsolvers keeps it."""
+    extras = found.extras or {}
+    info = extras.get("info")
+    for value in (extras.get("status"), getattr(info, "status", None), _entry(info, "status")):
+        if value is not None:
+            return str(value)
+    return "found" if found.found else "not found"
+
+
+def _iterations(found: Any) -> int | None:
+    extras = found.extras or {}
+    info = extras.get("info")
+    for value in (extras.get("iter"), extras.get("iterations"), getattr(info, "iter", None), _entry(info, "iter")):
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _entry(info: Any, name: str) -> Any:
+    return info.get(name) if isinstance(info, Mapping) else None

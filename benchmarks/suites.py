@@ -1,0 +1,242 @@
+"""The suites: which machines, which solvers, how accurate, how long.
+
+`--quick` takes a few small tasks of each, on data that comes with scikit-learn or is generated, so that it is the same
+everywhere. Files are those of `--data`; what is absent is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
+from benchmarks.solvers import BARE, INTERFACES, OWN
+from benchmarks.tasks import Task
+
+PUBLIC = tuple(INTERFACES)
+BACKENDS = tuple(f"qpsvm:{name}" for name in OWN)
+LIBRARIES = ("SVC", "NuSVC", "LinearSVC", "libsvm", "liblinear")
+PENALTIES = (0.01, 1.0, 100.0)
+#: Rows up to which methods that hold, or factor, a matrix of rows by rows are asked at all.
+DENSE_ROWS = 3000
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks and the solvers that are to take them.
+
+    Attributes
+    ----------
+    name : str
+    about : str
+        One sentence.
+    tasks : tuple of Task
+    solvers : tuple of str
+        In the order of reports.
+    goal : float
+        The certified gap at which a solver may stop.
+    seconds, budget : float
+        Limit of one run, and of all runs of a solver on a task together.
+    max_iters : tuple of int
+        Iteration limits to climb instead of tolerances.
+    most_rows : dict
+        Rows up to which a solver takes part, for those that cannot be asked more.
+    """
+
+    name: str
+    about: str
+    tasks: tuple[Task, ...]
+    solvers: tuple[str, ...]
+    goal: float = 1e-9
+    seconds: float = 10.0
+    budget: float = 20.0
+    max_iters: tuple[int, ...] = ()
+    most_rows: dict[str, int] = field(default_factory=dict)
+
+    def solvers_of(self, task: Task) -> Iterator[str]:
+        """Those that this task is not too large for.
+
+        General solvers are asked once: a penalised intercept beside a free one is LIBLINEAR's business.
+        """
+        rows, twin = task.facts.get("n", 0), task.intercept == "penalised"
+        for name in self.solvers:
+            if rows <= self.most_rows.get(name, rows) and not (twin and name in PUBLIC):
+                yield name
+
+
+def suites(data: Path, quick: bool) -> dict[str, Suite]:
+    """All suites by name."""
+    makers: tuple[Callable[[Path, bool], Suite], ...] = (variants, osqp, linear, rbf, scaling, textbook)
+    found = (make(data, quick) for make in makers)
+    return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}
+
+
+#: Of a linear ν-SVM on these clouds: with less, the reduced hulls of the classes meet, and the optimum is 0.
+FEASIBLE_NU = 0.7
+
+
+def _clouds(variant: str, kernel: str, n: int) -> Clouds:
+    if variant != "hard":
+        return Clouds(n, 10)
+    return Clouds(n, 10, 0.0, 12.0 if kernel == "linear" else 2.0)
+
+
+def variants(data: Path, quick: bool) -> Suite:
+    """(a) Every variant on every backend."""
+    del data
+    tasks = []
+    for variant in ("hard", "c", "nu", "hinge"):
+        for kernel in ("linear", "rbf"):
+            for n in (100,) if quick else (100, 300, 1000):
+                source = _clouds(variant, kernel, n)
+                facts = {"variant": variant, "kernel": kernel, "n": n, "d": 10}
+                title = f"{variant}, {kernel}, n = {n}"
+                tasks.append(Task(title, source, facts, variant, nu=FEASIBLE_NU, kernel=kernel))  # type: ignore[arg-type]
+    return Suite(
+        "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
+        "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
+        tuple(tasks), ("qpsvm", *BACKENDS, "SVC", "NuSVC", "libsvm", *PUBLIC),
+        seconds=10.0, budget=8.0, most_rows={"qpsvm:slsqp": 300},
+    )
+
+
+def osqp(data: Path, quick: bool) -> Suite:
+    """(b) The SVM classes of the QP literature."""
+    del data
+    tasks = []
+    for kind, per_feature, density, sizes in (
+        ("OSQP", 100, 0.15, (10,) if quick else (10, 20, 50, 100, 200)),
+        ("Clarabel", 50, 0.20, (10,) if quick else (10, 100, 500)),
+    ):
+        for features in sizes:
+            for seed in (1,) if quick or features > 50 else (1, 2):
+                source = RandomClass(features, per_feature, density, seed)
+                facts = {"class": kind, "n_features": features, "seed": seed, "n": per_feature * features,
+                         "d": features, "variant": "hinge", "kernel": "linear"}  # fmt: skip
+                name = f"{kind}'s class, n = {features}, seed {seed}"
+                tasks.append(Task(name, source, facts, "hinge", intercept=None))
+    return Suite(
+        "osqp", "The SVM class of the OSQP paper (100 n samples of n features, 15 % non-zero) and Clarabel's (50 n "
+        "samples, 20 %), by the published distributions with our seeds.",
+        tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", *PUBLIC), seconds=10.0, budget=15.0,
+        most_rows={"daqp": 2000},
+    )
+
+
+#: Name of a file, and how it is used: sparse ones of many columns are not standardised.
+LINEAR_FILES = (
+    "australian", "german.numer", "splice", "spambase", "phishing.xz", "magic04.xz", "ijcnn1.xz", "cod-rna_zscore.xz",
+    "shuttle.xz", "a9a.xz", "w8a.xz", "reuters.xz",
+)
+RAW_ONLY = frozenset({"w8a.xz", "reuters.xz", "cod-rna_zscore.xz"})
+ROWS = {
+    "australian": 690, "german.numer": 1000, "splice": 1000, "spambase": 4601, "phishing.xz": 11055,
+    "magic04.xz": 19020, "ijcnn1.xz": 49990, "cod-rna_zscore.xz": 59535, "shuttle.xz": 58000, "a9a.xz": 32561,
+    "w8a.xz": 49749, "reuters.xz": 7770, "heart": 270, "svmguide1": 3089, "satimage.xz": 6435, "usps.xz": 7291, "letter.xz": 20000, "mushrooms": 8124,
+}  # fmt: skip
+
+
+def _tables(data: Path, quick: bool, files: tuple[str, ...]) -> Iterator[tuple[str, str, Source, int]]:
+    """Name, scaling, source and rows of the tables that there are."""
+    if quick:
+        yield "breast_cancer", "standardised", Bundled("breast_cancer"), 569
+        return
+    for name in files:
+        if (data / name).exists():
+            for scaling in ("raw",) if name in RAW_ONLY else ("raw", "standardised"):
+                yield name.removesuffix(".xz"), scaling, File(data / name, scaling), ROWS[name]
+
+
+def linear(data: Path, quick: bool) -> Suite:
+    """(c) Linear machines on real data; LIBLINEAR's neighbouring problem, with its penalised intercept, beside."""
+    tasks = []
+    for name, scaling, source, n in _tables(data, quick, LINEAR_FILES):
+        for C in (1.0,) if quick else PENALTIES:
+            for intercept in ("free", "penalised"):
+                variant = "c" if intercept == "free" else "hinge"
+                facts = {"data": name, "n": n, "scaling": scaling, "C": C, "intercept": intercept, "variant": variant,
+                         "kernel": "linear"}  # fmt: skip
+                title = f"{name}, {scaling}, C = {C:g}, {intercept} intercept"
+                tasks.append(Task(title, source, facts, variant, C, intercept=intercept))  # type: ignore[arg-type]
+    rows = {"SVC": 20_000, "libsvm": 20_000, "proxqp": 5000, "osqp": 20_000}
+    return Suite(
+        "linear", "Linear C-SVMs on real data, raw and standardised; and with a penalised intercept, which is the "
+        "problem that LIBLINEAR solves.",
+        tuple(tasks), ("qpsvm", *LIBRARIES, *(("piqp", "clarabel", "osqp") if not quick else ("piqp", "clarabel"))),
+        seconds=6.0, budget=9.0, most_rows=rows,
+    )
+
+
+RBF_FILES = (
+    "heart", "australian", "german.numer", "splice", "svmguide1", "spambase", "satimage.xz", "usps.xz", "mushrooms",
+    "phishing.xz", "magic04.xz", "letter.xz",
+)
+
+
+def rbf(data: Path, quick: bool) -> Suite:
+    """(d) RBF kernels on real data; standardised, the two rules for γ are the same."""
+    tasks = []
+    for name, scaling, source, n in _tables(data, quick, RBF_FILES):
+        for gamma in ("scale", "1/d") if scaling == "raw" else ("scale",):
+            for C in (1.0,) if quick else PENALTIES:
+                facts = {"data": name, "n": n, "scaling": scaling, "C": C, "gamma": gamma, "variant": "c",
+                         "kernel": "rbf"}  # fmt: skip
+                title = f"{name}, {scaling}, C = {C:g}, gamma = {gamma}"
+                tasks.append(Task(title, source, facts, C=C, kernel="rbf", gamma=gamma))  # type: ignore[arg-type]
+    return Suite(
+        "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
+        tuple(tasks), ("qpsvm", "SVC", "libsvm", "piqp", "clarabel", "osqp"), seconds=20.0, budget=12.0,
+        most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
+    )
+
+
+def scaling(data: Path, quick: bool) -> Suite:
+    """(e) One size grows, all else stays."""
+    del data
+    tasks = []
+    sweeps: dict[str, tuple[tuple[int, ...], Callable[[int], Source], str]] = {
+        "rows, linear": ((1000, 3000) if quick else (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+                         lambda n: Clouds(n, 34), "linear"),
+        "columns, linear": ((10, 30) if quick else (10, 30, 100, 300, 1000, 3000), lambda d: Clouds(3000, d), "linear"),
+        "rows, RBF": ((300, 600) if quick else (500, 1000, 2000, 4000, 8000, 16_000), lambda n: Clouds(n, 10), "rbf"),
+    }  # fmt: skip
+    for sweep, (sizes, make, kernel) in sweeps.items():
+        for intercept in ("free", "penalised") if kernel == "linear" else ("free",):
+            for size in sizes:
+                source: Any = make(size)
+                variant = "c" if intercept == "free" else "hinge"
+                facts = {"sweep": sweep, "n": source.n, "d": source.d, "intercept": intercept, "variant": variant,
+                         "kernel": kernel}  # fmt: skip
+                title = f"{sweep}, n = {source.n}, d = {source.d}, {intercept} intercept"
+                machine: Any = {"variant": variant, "kernel": kernel, "intercept": intercept}
+                tasks.append(Task(title, source, facts, **machine))
+    rows = {"SVC": 30_000, "piqp": 100_000, "clarabel": 100_000, "osqp": 30_000}
+    return Suite(
+        "scaling",
+        "Generated clouds, 5 % of the labels flipped: time and memory to a gap of 1e-6 as rows or columns grow.",
+        tuple(tasks), ("qpsvm", "SVC", "LinearSVC", "piqp", "clarabel", "osqp"), goal=1e-6, seconds=20.0, budget=15.0,
+        most_rows=rows,
+    )
+
+
+def textbook(data: Path, quick: bool) -> Suite:
+    """(f) The methods of the textbooks: the gap that so many iterations are worth."""
+    del data
+    tables: tuple[tuple[str, Source, str], ...] = (
+        ("breast cancer, linear", Bundled("breast_cancer"), "linear"),
+        ("iris, linear", Bundled("iris"), "linear"),
+        ("moons, RBF", Moons(200), "rbf"),
+    )
+    tasks = []
+    for name, source, kernel in tables[2:] if quick else tables:
+        facts = {"data": name, "variant": "c", "kernel": kernel}
+        tasks.append(Task(name, source, facts, kernel=kernel))  # type: ignore[arg-type]
+    iterations = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+    return Suite(
+        "textbook", "The textbook methods beside the structured ones, without polishing: gap against time, by the "
+        "number of iterations allowed (C = 1, standardised).",
+        tuple(tasks), BARE, seconds=10.0, budget=20.0, max_iters=iterations[:7] if quick else iterations,
+    )
+
