@@ -134,7 +134,8 @@ RAW_ONLY = frozenset({"w8a.xz", "reuters.xz", "cod-rna_zscore.xz"})
 ROWS = {
     "australian": 690, "german.numer": 1000, "splice": 1000, "spambase": 4601, "phishing.xz": 11055,
     "magic04.xz": 19020, "ijcnn1.xz": 49990, "cod-rna_zscore.xz": 59535, "shuttle.xz": 58000, "a9a.xz": 32561,
-    "w8a.xz": 49749, "reuters.xz": 7770, "heart": 270, "svmguide1": 3089, "satimage.xz": 6435, "usps.xz": 7291, "letter.xz": 20000, "mushrooms": 8124,
+    "w8a.xz": 49749, "reuters.xz": 7770, "heart": 270, "svmguide1": 3089, "satimage.xz": 6435, "usps.xz": 7291,
+    "letter.xz": 20000, "mushrooms": 8124,
 }  # fmt: skip
 
 
