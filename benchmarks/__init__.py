@@ -1,1 +1,11 @@
-"""Measurements, each a script: `python -m benchmarks.overhead`."""
+"""SVM and QP solvers beside each other, scored from outside: suites of machines × solvers × tolerances.
+
+    python -m benchmarks --quick                 # three minutes
+    python -m benchmarks list                    # suites, tasks, solvers
+    python -m benchmarks --suite linear --data DIR --lines linear.jsonl
+    python -m benchmarks report linear.jsonl     # tables and pictures, from the lines alone
+
+`samples` and `tasks` say what is solved, `solvers` by whom, `suites` what belongs together; `measure` is what happens
+in the process of one solver, `score` the judge, `run` the one that listens and writes `lines`. `summary`, `tables`,
+`pictures` and `report` know nothing but lines.
+"""

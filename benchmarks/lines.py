@@ -1,7 +1,7 @@
 """The record of a benchmark: a file of JSON lines, one a measurement, that says which machine made it.
 
-Kinds of lines: "machine" (once a session), "run" (one solver on one task at one tolerance), "done" (that solver has
-nothing more to do on that task). What is measured again replaces what stands further up.
+Kinds of lines: "machine" (once a session), "begin" (a solver begins a task: what it did there before is void), "run"
+(one solver on one task at one tolerance), "done" (it has nothing more to do there).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
+import lzma
 import math
 import os
 import platform
@@ -41,10 +42,11 @@ def _plain(value: Any) -> Any:
 
 
 def every(paths: Iterable[Path]) -> list[Line]:
-    """All lines of some files. The last line of an interrupted session may be cut off; it is left out."""
+    """All lines of some files, plain or packed by xz. A line that an interrupt cut off is left out."""
     found = []
     for path in paths:
-        for text in path.read_text(encoding="utf-8").splitlines():
+        content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        for text in content.decode("utf-8").splitlines():
             with contextlib.suppress(json.JSONDecodeError):
                 found.append(json.loads(text))
     return found

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.samples import Clouds
 from benchmarks.score import Judge
 from benchmarks.solvers import ENTRANTS, Entrant, Rung, Said
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import Task
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
 REPEAT_SECONDS, MOST_REPEATS = 0.3, 7
@@ -156,5 +156,3 @@ def limit_memory(bytes_: int) -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
 
-
-__all__ = ["Machine", "Plan", "limit_memory", "measure"]

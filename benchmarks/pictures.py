@@ -7,6 +7,7 @@ that were tried on the same tasks, as many of both as there are, and say how man
 from __future__ import annotations
 
 import math
+import textwrap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -65,6 +66,8 @@ LARGEST_TAU = 1e3
 RUNGS = tuple(float(f"1e-{k}") for k in range(1, 15))
 #: Markers along a curve of a profile.
 MARKS = 7
+#: Of the small print under a picture.
+CHARACTERS_AN_INCH = 13
 DPI = 144
 
 
@@ -120,6 +123,14 @@ def _finish(ax: Any, title: str, across: str, up: str = "") -> None:
     ax.set_axisbelow(True)
 
 
+def _say_who_is_missing(figure: Figure, runs: Sequence[Line], drawn: Sequence[str]) -> None:
+    missing = [solver for solver in solvers_of(runs) if solver not in drawn]
+    if missing:
+        text = "not drawn, as they were not tried on all of these tasks: " + ", ".join(missing)
+        wide = int(figure.get_figwidth() * CHARACTERS_AN_INCH)
+        figure.supxlabel(textwrap.fill(text, wide), fontsize="small", color=GREY)
+
+
 def _number_of(tasks: int) -> str:
     return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
 
@@ -141,6 +152,7 @@ def profiles(runs: Sequence[Line]) -> Figure | None:
         _finish(ax, title, "τ: times the best time", "share of tasks within τ")
         ax.label_outer()
     _legend(figure, {solver: solver for solver in drawn})
+    _say_who_is_missing(figure, runs, drawn)
     return figure
 
 
@@ -187,6 +199,7 @@ def times_and_gaps(runs: Sequence[Line]) -> Figure | None:
     ax.set_yscale("log")
     _finish(ax, f"median time to each gap over {_number_of(len(tasks))}, and all runs", "seconds", "certified gap")
     _legend(figure, {solver: solver for solver in drawn})
+    _say_who_is_missing(figure, runs, drawn)
     return figure
 
 
@@ -269,11 +282,18 @@ def pictures(lines: Iterable[Line]) -> dict[str, Figure]:
     found: dict[str, Figure | None] = {}
     for suite in suites_of(lines):
         if suite not in ("scaling", "textbook"):
-            runs = select(lines, suite)
-            found |= {f"profiles_{suite}": profiles(runs), f"gaps_{suite}": times_and_gaps(runs)}
+            for part, runs in _parts(select(lines, suite)).items():
+                name = _file_name(f"{suite} {part}")
+                found |= {f"profiles_{name}": profiles(runs), f"gaps_{name}": times_and_gaps(runs)}
     found |= {f"scaling_{_file_name(sweep)}": figure for sweep, figure in scaling(lines).items()}
     found["textbook"] = textbook(lines)
     return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _parts(runs: Sequence[Line]) -> dict[str, list[Line]]:
+    """The lines of a suite by their kind of intercept, for few solvers take every kind."""
+    parts = grouped(runs, lambda run: fact(run, "intercept"))
+    return {f"{part} intercept" if part is not None and len(parts) > 1 else "": of for part, of in parts.items()}
 
 
 def _file_name(text: str) -> str:
@@ -285,5 +305,6 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
     with mpl.rc_context({"svg.hashsalt": "qpsvm"}):
         figure.savefig(paths[0], dpi=DPI, metadata={"Software": None})
+        figure.set_layout_engine("none")  # what has its place keeps it: finding places takes half of the time
         figure.savefig(paths[1], dpi=DPI, metadata={"Date": None, "Creator": None})
     return paths

@@ -49,7 +49,7 @@ def pairs(suites: Sequence[Suite], solvers: Sequence[str] | None) -> Iterator[Pa
                     yield Pair(suite, Plan(task, name, suite.goal, suite.seconds, suite.budget, suite.max_iters))
 
 
-def run(todo: Sequence[Pair], path: Path) -> None:
+def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:
     """Measure what the file does not hold yet, with a progress bar."""
     finished = lines.done(path)
     todo = [pair for pair in todo if pair.key not in finished]
@@ -58,14 +58,21 @@ def run(todo: Sequence[Pair], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = lines.this_machine()
     lines.append(path, machine)
-    context = mp.get_context("forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn")
-    if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload(["benchmarks.measure", "sklearn.svm", "qpsvm"])
+    context = _context(start_method)
     tqdm.monitor_interval = 0
     with tqdm(todo, unit="run", smoothing=0.05, dynamic_ncols=True) as bar:
         for pair in bar:
             bar.set_postfix_str(" · ".join(pair.key), refresh=True)
             _Session(pair, path, machine["id"]).run(context)
+
+
+def _context(start_method: str | None) -> Any:
+    """Processes that start with everything imported and nothing else, where the system can do that."""
+    usual = "forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn"
+    context = mp.get_context(start_method or usual)
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload(["benchmarks.measure", "sklearn.svm", "qpsvm"])
+    return context
 
 
 class _Session:
@@ -77,7 +84,10 @@ class _Session:
         self.head = {"kind": "run", "machine": machine, "suite": pair.key[0], "task": pair.key[1]}
         entrant = ENTRANTS[pair.plan.solver]
         self.facts: dict[str, Any] = dict(pair.plan.task.facts)
-        self.who = {"solver": entrant.name, "version": entrant.version(), "form": entrant.form(pair.plan.task)}
+        form = entrant.form(pair.plan.task)
+        self.who = {
+            "solver": entrant.name, "version": entrant.version(), "form": form, "limit": pair.plan.seconds,
+        }  # fmt: skip
         self.asked: dict[str, Any] = {}
 
     def run(self, context: Any) -> None:

@@ -123,7 +123,8 @@ def _scaled(X: FloatArray, scaling: str) -> FloatArray:
     if scaling == "raw":
         return X
     spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    standard: FloatArray = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standard
 
 
 def _small_indices(X: Any) -> Any:

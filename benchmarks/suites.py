@@ -93,7 +93,7 @@ def variants(data: Path, quick: bool) -> Suite:
                 source = _clouds(variant, kernel, n)
                 facts = {"variant": variant, "kernel": kernel, "n": n, "d": 10}
                 title = f"{variant}, {kernel}, n = {n}"
-                tasks.append(Task(title, source, facts, variant, nu=FEASIBLE_NU, kernel=kernel))  # type: ignore[arg-type]
+                tasks.append(Task(title, source, facts, variant, nu=FEASIBLE_NU, kernel=kernel))
     return Suite(
         "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
         "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
@@ -185,7 +185,7 @@ def rbf(data: Path, quick: bool) -> Suite:
                 facts = {"data": name, "n": n, "scaling": scaling, "C": C, "gamma": gamma, "variant": "c",
                          "kernel": "rbf"}  # fmt: skip
                 title = f"{name}, {scaling}, C = {C:g}, gamma = {gamma}"
-                tasks.append(Task(title, source, facts, C=C, kernel="rbf", gamma=gamma))  # type: ignore[arg-type]
+                tasks.append(Task(title, source, facts, C=C, kernel="rbf", gamma=gamma))
     return Suite(
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
         tuple(tasks), ("qpsvm", "SVC", "libsvm", "piqp", "clarabel", "osqp"), seconds=20.0, budget=12.0,

@@ -165,10 +165,9 @@ def shifted_geometric_mean(seconds: Iterable[float], shift: float = SHIFT) -> fl
 
 
 def failure_seconds(runs: Iterable[Line]) -> float:
-    """What a failure counts: the suite's largest time limit that a run hit, or if none did the largest time seen."""
-    timed = [(run.get("outcome"), seconds) for run in runs if (seconds := number(run, "seconds")) is not None]
-    limits = [seconds for outcome, seconds in timed if outcome == "limit"]
-    return max(limits or [seconds for _, seconds in timed], default=math.nan)
+    """What a failure counts: the time limit of a run in this suite; the largest time seen where none is on record."""
+    limits = [limit for run in runs if (limit := number(run, "limit")) is not None]
+    return max(limits or (seconds for run in runs if (seconds := number(run, "seconds")) is not None), default=math.nan)
 
 
 @dataclass(frozen=True)

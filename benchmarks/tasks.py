@@ -52,10 +52,11 @@ class Task:
         return Machine(self, X, y, self._width(X))
 
     def _width(self, X: Any) -> float:
+        columns = float(X.shape[1])
         if self.gamma == "1/d":
-            return 1.0 / X.shape[1]
+            return 1.0 / columns
         variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
-        return 1.0 / (X.shape[1] * float(variance))
+        return 1.0 / (columns * float(variance))
 
 
 @dataclass(frozen=True)

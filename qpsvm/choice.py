@@ -2,8 +2,8 @@
 
 | kernel | backend              | applies to               | seconds, on one core of an AVX-512 machine             |
 |--------|----------------------|--------------------------|--------------------------------------------------------|
-| linear | augmented_lagrangian | C-SVM, hinge             | 3e-3 + 8e-9 z + 4e-10 min(n, 20 000) d z/n: passes     |
-| linear | interior_point       | every variant            | 1.5e-3 + 20 n d (2e-9 + 3e-11 d): factorisations       |
+| linear | augmented_lagrangian | C-SVM, hinge             | 5e-3 + 8e-9 z + 1e-9 min(n, 3000) d z/n: passes        |
+| linear | interior_point       | every variant            | 2e-3 + 8e-7 n + 20 n d (2e-9 + 3e-11 d): factorisations |
 | linear | kernel_newton        | free intercept, n ≤ 8000 | (1e-3 + 2e-8 n² + 2.5e-11 n z) · (10 if n > 2.5 d)     |
 | linear | cvxopt, dual         | n ≤ 4000                 | 2e-3 + 6e-11 n³ + 2.5e-11 n z: the dense dual          |
 | other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
@@ -72,8 +72,8 @@ def choices(problem: Problem) -> list[Choice]:
 def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
     """The table's estimates for a linear machine."""
     found = [
-        Choice("augmented_lagrangian", None, 3e-3 + 8e-9 * factor * entries + 4e-10 * min(n, 20_000) * d * entries / n),
-        Choice("interior_point", None, 1.5e-3 + 20.0 * n * d * (2e-9 + 3e-11 * d)),
+        Choice("augmented_lagrangian", None, 5e-3 + 8e-9 * factor * entries + 1e-9 * min(n, 3000) * d * entries / n),
+        Choice("interior_point", None, 2e-3 + 8e-7 * n + 20.0 * n * d * (2e-9 + 3e-11 * d)),
     ]
     if n <= LARGEST_GRAM:
         crowded = CROWDED_FACTOR if n > CROWDED * d else 1.0

@@ -19,4 +19,4 @@ ENTRANTS: dict[str, Entrant] = {
     )
 }  # fmt: skip
 
-__all__ = ["ENTRANTS", "Entrant", "Point", "Rung", "Said"]
+__all__ = ["BARE", "ENTRANTS", "INTERFACES", "OWN", "Entrant", "Point", "Rung", "Said"]

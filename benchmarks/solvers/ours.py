@@ -53,9 +53,8 @@ class Bare(Entrant):
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         _, scaled = data
-        limits = {} if rung.max_iter is None else {"max_iter": rung.max_iter}
         tol = 1e-12 if rung.tol is None else rung.tol
-        answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, **limits)
+        answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, max_iter=rung.max_iter)
         return answer, Said(answer.solver.status, answer.status is Status.OPTIMAL, answer.iterations)
 
     def point(self, data: Any, answer: Any) -> Point:

@@ -104,7 +104,8 @@ class QuadraticSolver(Entrant):
         with warnings.catch_warnings(), captured():
             warnings.simplefilter("ignore")
             found = qpsolvers.solve_problem(data.quadratic, self.name, **settings)
-        timed = None if found.build_time is None else found.build_time + found.solve_time
+        parts = (found.build_time, found.solve_time)
+        timed = None if None in parts else float(sum(part for part in parts if part is not None))
         return found, Said(_words(found), bool(found.found), _iterations(found), timed)
 
     def point(self, data: Native, answer: Any) -> Point:

@@ -253,13 +253,13 @@ class Problem(ABC):
     def _polished(self, certificate: Certificate, tol: float) -> Certificate:
         """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for.
 
-        A point that satisfies a loose tolerance and no more is far from the exact split: of more rows than a lesson
-        has, polishing it would cost more than a solver that is asked for more.
+        Who asks for less than the default gets it without further work: far from the exact split, polishing would cost
+        more than a solver that is asked for more.
         """
-        n, alpha, gap = len(self.labels), certificate.alpha, certificate.gap
+        n, alpha = len(self.labels), certificate.alpha
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
-        loose = GOOD < gap <= tol and n > TEACHING_ROWS
-        if loose or gap <= (FINISHED if cheap else tol):
+        enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
+        if certificate.gap <= enough:
             return certificate
         return polish(self._dual_system(), certificate, self._certify)
 
