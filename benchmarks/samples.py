@@ -103,7 +103,7 @@ class Bundled:
 
 @dataclass(frozen=True)
 class File:
-    """A LIBSVM file. Labels of several classes are split at their median."""
+    """A LIBSVM file. Labels are split at their median, so that several classes become two."""
 
     path: Path
     scaling: str = "raw"
@@ -115,8 +115,9 @@ class File:
             X = _scaled(X.toarray(), self.scaling)
         else:
             X = _small_indices(X)
-        classes = np.unique(labels)
-        return X, np.where(labels > (classes[0] if len(classes) == 2 else np.median(labels)), 1.0, -1.0)
+        middle = float(np.median(labels))
+        upper = labels > middle if (labels > middle).any() else labels >= middle
+        return X, np.where(upper, 1.0, -1.0)
 
 
 def _scaled(X: FloatArray, scaling: str) -> FloatArray:

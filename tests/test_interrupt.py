@@ -15,14 +15,17 @@ from qpsvm import CSVM, RBF, interrupts, solve
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)
 
 
-def interrupted(run: Callable[[], object], after: float = 0.02):
-    """Run with the interrupt key pressed a while after the start."""
-    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        return run()
-    finally:
-        timer.cancel()
+def interrupted(run: Callable[[], object], after: float = 0.01):
+    """Run with the interrupt key pressed a while after the solver has taken it: however slow the machine is."""
+
+    def press() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            time.sleep(0.001)
+        time.sleep(after)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    return run()
 
 
 @pytest.mark.parametrize(

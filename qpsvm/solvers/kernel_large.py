@@ -3,15 +3,16 @@
     (KLARGE.1)  plain:  (c_e + c_f d) S n + c_i I n + c_m max(0, I − I R/S) (10 + d) n + c_F F³
     (KLARGE.2)  band:   c_n n + (e_s + e_f d) S n + e_W W² + e_i min(I, 4W) W + e_F F³
     (KLARGE.3)  gram:   (g_n + g_f d) n² + g_i I n + g_F F³
-    (KLARGE.4)  dense:  c_K n²
+    (KLARGE.4)  dense:  (k_n + k_f d) n²
     (KLARGE.5)  I = S(1 + √(κC̄)),  R = 50 MB / n:  iterations of LIBSVM's loop, and the kernel rows that it can keep
 
 Over d features, S rows support and F of them are free as the guess foretells (`kernel_nystrom`, or a start), W is the
 band around them. The plain way is LIBSVM's own; it evaluates the kernel where it needs it, so S n values or, where they
 do not fit its cache, many twice. The constants are seconds on one core, fitted to generated tables of 3000 to 12 000
-rows; only their ratios matter. What an engine leaves above the tolerance is the guess of the next. No way but the plain
-one may cost more than a share of what the plain one would, unless it promises to end. Where a small subsample says that
-few rows support, there is nothing to foretell at all (`kernel_few`, or the plain way).
+rows, and to real ones where most rows are in the band; only their ratios matter. What an engine leaves
+above the tolerance is the guess of the next. No way but the plain one may cost more than a share of what the plain one
+would, unless it promises to end. Where a small subsample says that few rows support, there is nothing to foretell at
+all (`kernel_few`, or the plain way).
 """
 
 from __future__ import annotations
@@ -38,8 +39,12 @@ PLAIN_SECONDS = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
 BAND_SECONDS = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
 #: g_n, g_f, g_i and g_F of (KLARGE.3); most of g_n is memory that is touched for the first time.
 GRAM_SECONDS = (14e-9, 0.05e-9, 3e-9, 4e-12)
-#: c_K of (KLARGE.4), and where the low-rank model leaves at least this share of the diagonal: else too many products.
-DENSE_SECONDS, LEAST_REST = 40e-9, 0.5
+#: k_n and k_f of (KLARGE.4), where the low-rank model leaves at least this share of the diagonal: else too many
+#: products.
+DENSE_SECONDS, LEAST_REST = (22e-9, 0.1e-9), 0.9
+#: A band of more than this share of the rows grows to nearly all of them: by so much the foretold seconds of the plain
+#: way and of the band are too few, and by so much those of the Gram matrix.
+CROWDED, CROWDED_ROWS, CROWDED_GRAM = 0.6, 2.0, 1.4
 #: R n of (KLARGE.5).
 CACHED_ENTRIES = 50e6
 #: The dense engine is given up after this share of the plain one's seconds, if it does not promise to end in time.
@@ -100,7 +105,7 @@ def large_outcome(
     if guess is not None and engine == "auto":
         used = cheapest(guess, problem, blocks)
     if guess is not None and used == "dense" and problem.n <= LARGEST_DENSE:
-        allowed = WASTE * seconds(guess, problem, blocks)["libsvm"] if engine == "auto" else np.inf
+        allowed = WASTE * _otherwise(guess, problem, blocks) if engine == "auto" else np.inf
         best = _better(best, dense_outcome(blocks, problem, guess, target, effort, allowed))
         if best is not None and (best.gap <= target or effort.late()):
             return best, "dense"
@@ -133,12 +138,19 @@ def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str,
     by_band = np.array([n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3])
     gram = np.array([n**2, width * n**2, iterations * n, free**3])
     narrow = free > 0 and float(guess.rest[guess.free].mean()) >= LEAST_REST
+    rows, whole = (CROWDED_ROWS, CROWDED_GRAM) if band > CROWDED * n else (1.0, 1.0)
     return {
-        "libsvm": float(plain @ PLAIN_SECONDS) if blocks.samples is not None else np.inf,
-        "band": float(by_band @ BAND_SECONDS) if band <= LARGEST_BAND else np.inf,
-        "gram": float(gram @ GRAM_SECONDS) if n <= LARGEST_GRAM else np.inf,
-        "dense": DENSE_SECONDS * n**2 if n <= LARGEST_DENSE and narrow else np.inf,
+        "libsvm": rows * float(plain @ PLAIN_SECONDS) if blocks.samples is not None else np.inf,
+        "band": rows * float(by_band @ BAND_SECONDS) if band <= LARGEST_BAND else np.inf,
+        "gram": whole * float(gram @ GRAM_SECONDS) if n <= LARGEST_GRAM else np.inf,
+        "dense": float(np.array([n**2, width * n**2]) @ DENSE_SECONDS) if n <= LARGEST_DENSE and narrow else np.inf,
     }
+
+
+def _otherwise(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> float:
+    """Seconds of the plain way; of the best other one, where there is no plain one."""
+    costs = seconds(guess, problem, blocks)
+    return costs["libsvm"] if np.isfinite(costs["libsvm"]) else min(costs["band"], costs["gram"])
 
 
 def cheapest(guess: Guess, problem: HingeDual, blocks: KernelBlocks, dense: bool = True) -> str:
