@@ -198,7 +198,7 @@ def scaling(data: Path, quick: bool) -> Suite:
     del data
     tasks = []
     sweeps: dict[str, tuple[tuple[int, ...], Callable[[int], Source], str]] = {
-        "rows, linear": ((1000, 3000) if quick else (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+        "rows, linear": ((1000, 3000) if quick else (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000),
                          lambda n: Clouds(n, 34), "linear"),
         "columns, linear": ((10, 30) if quick else (10, 30, 100, 300, 1000, 3000), lambda d: Clouds(3000, d), "linear"),
         "rows, RBF": ((300, 600) if quick else (500, 1000, 2000, 4000, 8000, 16_000), lambda n: Clouds(n, 10), "rbf"),
@@ -213,7 +213,7 @@ def scaling(data: Path, quick: bool) -> Suite:
                 title = f"{sweep}, n = {source.n}, d = {source.d}, {intercept} intercept"
                 machine: Any = {"variant": variant, "kernel": kernel, "intercept": intercept}
                 tasks.append(Task(title, source, facts, **machine))
-    rows = {"SVC": 30_000, "piqp": 100_000, "clarabel": 100_000, "osqp": 30_000}
+    rows = {"SVC": 30_000, "LinearSVC": 1_000_000, "piqp": 100_000, "clarabel": 100_000, "osqp": 30_000}
     return Suite(
         "scaling",
         "Generated clouds, 5 % of the labels flipped: time and memory to a gap of 1e-6 as rows or columns grow.",
