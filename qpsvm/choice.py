@@ -7,6 +7,7 @@
 | linear | kernel_newton        | free intercept, n ≤ 8000 | (1e-3 + 2e-8 n² + 2.5e-11 n z) · (10 if n > 2.5 d)     |
 | linear | cvxopt, dual         | n ≤ 4000                 | 2e-3 + 6e-11 n³ + 2.5e-11 n z: the dense dual          |
 | other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
+| other  | libsvm               | ν-SVM                    | its first choice; what it leaves, polishing takes      |
 | other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
 | other  | osqp                 | n > 4000                 | one factorisation, cheap iterations                    |
 
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 import scipy.sparse as sp
 
 from qpsvm.backends.kernel_newton_ import LARGEST_GRAM
-from qpsvm.problems import Problem
+from qpsvm.problems import NuSVM, Problem
 from qpsvm.problems.base import Form
 
 #: Rows up to which exact methods take the dense dual.
@@ -55,6 +56,7 @@ DENSE = (
     Choice("cvxpy"),
 )  # fmt: skip
 LARGE = (Choice("kernel_newton"), Choice("osqp"))
+NU = Choice("libsvm")
 
 
 def choices(problem: Problem) -> list[Choice]:
@@ -66,7 +68,8 @@ def choices(problem: Problem) -> list[Choice]:
         estimates = _linear(n, d, entries, SPARSE_FACTOR if sp.issparse(X) else 1.0)
         ranked = sorted(estimates, key=lambda choice: choice.seconds or 0.0)
         return [*ranked, Choice("cvxpy")]
-    return list(DENSE if n <= DENSE_ROWS else LARGE)
+    others = list(DENSE if n <= DENSE_ROWS else LARGE)
+    return [NU, *others] if isinstance(problem, NuSVM) else others
 
 
 def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:

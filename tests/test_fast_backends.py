@@ -34,6 +34,22 @@ KERNEL = {
     "sigmoid, clipped": qpsvm.CSVM(X, Y, 1.0, qpsvm.Sigmoid(), psd="clip"),
     "hinge": qpsvm.PrimalHinge(X, Y, 0.01, qpsvm.RBF()),
 }
+NU = {
+    "rbf": qpsvm.NuSVM(X, Y, 0.4, qpsvm.RBF(0.1)),
+    "largest": qpsvm.NuSVM(X, Y, 2 * min((Y == "no").mean(), (Y == "yes").mean()), qpsvm.RBF(0.1)),
+    "weights": qpsvm.NuSVM(X, Y, 0.4, qpsvm.RBF(0.1), sample_weight=WEIGHTS),
+    "other scale": qpsvm.NuSVM(1e6 * X, Y, 0.4, qpsvm.RBF(0.1 / 1e12)),
+    "precomputed": qpsvm.NuSVM(qpsvm.RBF(0.1)(X, X), Y, 0.4, "precomputed"),
+    "sigmoid, clipped": qpsvm.NuSVM(X, Y, 0.7, qpsvm.Sigmoid(), psd="clip"),
+    "linear": qpsvm.NuSVM(X, Y, 0.6),
+    "linear, sparse": qpsvm.NuSVM(sp.csr_array(X * (RNG.random(X.shape) > 0.5)), Y, 0.95),
+}
+#: Reduced hulls that meet: the optimum is 0, and LIBSVM's α/ρ has no meaning.
+MEETING = {
+    "rbf": qpsvm.NuSVM(X, Y, 0.4, qpsvm.RBF()),
+    "small": qpsvm.NuSVM(X, Y, 0.01, qpsvm.RBF()),
+    "weights": qpsvm.NuSVM(X, Y, 0.4, qpsvm.RBF(), sample_weight=WEIGHTS),
+}
 
 
 def same_answer(problem: qpsvm.Problem, result: qpsvm.SVMResult) -> None:
@@ -57,6 +73,30 @@ def test_linear_problems_are_certified(name, backend, polish):
 def test_kernel_problems_are_certified(name):
     same_answer(KERNEL[name], qpsvm.solve(KERNEL[name], "kernel_newton"))
     assert qpsvm.solve(KERNEL[name], "libsvm", check=False).gap <= 1e-2  # at its own stopping rule
+
+
+@pytest.mark.parametrize("name", NU)
+@pytest.mark.parametrize("backend", ["libsvm", "auto"])
+def test_nu_svms_are_certified(name, backend):
+    same_answer(NU[name], qpsvm.solve(NU[name], backend))
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_auto_goes_on_where_the_reduced_hulls_meet(name):
+    result = qpsvm.solve(MEETING[name])
+    assert result.status == "optimal"
+    assert result.backend != "libsvm"
+
+
+@pytest.mark.parametrize("name", ["rbf", "weights", "other scale", "linear"])
+def test_libsvm_gives_the_multipliers_of_a_nu_svm(name):
+    """+b for the row yᵀα = 0 and +ρ for −1ᵀα = −ν, and residuals as small as its own tolerance."""
+    scaled = NU[name].solver_qp("dual")
+    solution = qpsvm.compile(scaled.qp, "libsvm").solve(eps=1e-6)
+    assert solution.primal_residual() <= 1e-9
+    assert solution.dual_residual() <= 1e-3 * np.abs(scaled.qp.P @ solution.x).max()
+    best = qpsvm.solve(NU[name], "cvxopt", "dual")
+    np.testing.assert_allclose(scaled.unscale(solution).y, [best.b, best.rho], rtol=1e-3, atol=1e-3 * best.rho)
 
 
 def test_libsvm_takes_a_linear_kernel_and_its_own_settings():
@@ -86,7 +126,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
         (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
-        (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "libsvm"),
+        (qpsvm.HardMargin(X, Y, "rbf"), "libsvm"),
     ],
 )
 def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
@@ -104,7 +144,7 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
         assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
     assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
-    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3, "rbf")).status == "optimal"
+    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3, "rbf")).backend == "libsvm"
 
 
 def test_a_large_linear_problem_makes_no_large_matrix():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from qpsvm.arrays import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
-from qpsvm.backends.recognise import RecognisedCSVM, recognise
+from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise
 from qpsvm.errors import UnsupportedError
 from qpsvm.gram import KernelGram
 from qpsvm.kernels import Linear, Precomputed
@@ -22,6 +22,7 @@ from qpsvm.result import QPSolution, Solver
 DEFAULT_TOLERANCE = 1e-6
 #: Rows of a linear machine up to which its Gram matrix is made.
 LARGEST_GRAM = 8000
+Recognised = TypeVar("Recognised", RecognisedCSVM, RecognisedNuSVM)
 
 
 class KernelNewtonBackend(Backend):
@@ -59,25 +60,35 @@ def kernel_csvm(qp: QP, name: str) -> tuple[RecognisedCSVM, Any, Any, FloatArray
     UnsupportedError
         Another problem, or a P that is neither a kernel's nor dense.
     """
-    P = qp.P
-    if isinstance(P, KernelGram) and P.scale is not None and not P.offset:
-        problem = recognise(qp, P.scale, name)
-        kernel, X, gram = P.kernel, P.X, P.kept
-    elif isinstance(P, LowRank) and P.scale is not None and P.d is None and P.shape[0] <= LARGEST_GRAM:
-        problem = recognise(qp, P.scale, name)
-        kernel, X, gram = Linear(), P.Z, None
-    elif isinstance(P, Dense):
-        problem = recognise(qp, None, name)
-        gram = P.matrix * problem.y * problem.y[:, None]
-        kernel, X = Precomputed(), gram
-    else:
-        raise UnsupportedError(
-            f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
-            "use augmented_lagrangian or cvxopt"
-        )
+    problem, kernel, X, gram = kernel_machine(qp, name, recognise)
     if not problem.row:
         raise UnsupportedError(f"{name} needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
     return problem, kernel, X, gram
+
+
+def kernel_machine(
+    qp: QP, name: str, read: Callable[[QP, FloatArray | None, str], Recognised]
+) -> tuple[Recognised, Any, Any, FloatArray | None]:
+    """What `read` recognises in a dual over a kernel, with the kernel, the samples and the Gram matrix if it exists.
+
+    Raises
+    ------
+    UnsupportedError
+        Another problem, or a P that is neither a kernel's nor dense.
+    """
+    P = qp.P
+    if isinstance(P, KernelGram) and P.scale is not None and not P.offset:
+        return read(qp, P.scale, name), P.kernel, P.X, P.kept
+    if isinstance(P, LowRank) and P.scale is not None and P.d is None and P.shape[0] <= LARGEST_GRAM:
+        return read(qp, P.scale, name), Linear(), P.Z, None
+    if isinstance(P, Dense):
+        problem = read(qp, None, name)
+        gram = P.matrix * problem.y * problem.y[:, None]
+        return problem, Precomputed(), gram, gram
+    raise UnsupportedError(
+        f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
+        "use augmented_lagrangian or cvxopt"
+    )
 
 
 class KernelNewtonCompiled(Compiled):
