@@ -25,6 +25,12 @@ SECTIONS: dict[str, tuple[str, str]] = {
         "means over different tasks cannot be compared, this ratio can. QP solvers are timed from the matrices of the "
         "QP in their own format, all others from the samples.",
     ),
+    "fastest": (
+        "First, or behind",
+        "Tasks that another library was tried on too: on how many `qpsvm` is the fastest to each gap, against the "
+        "fastest of all others, chosen task by task afterwards; and to 1e-6 how often and how far it is behind.",
+    ),
+    "losses": ("Where qpsvm loses", "Every such task, to a gap of 1e-6, the worst first."),
     "claims": (
         "Whose word is good",
         "Of the runs in which the solver said that it had reached the tolerance it was given: the share whose "

@@ -209,6 +209,33 @@ def _standing(solver: str, found: Mapping[Pair, float], by_solver: Mapping[str, 
     return Standing(solver, len(own), reached, shifted_geometric_mean(own.values()), len(common), ratio)
 
 
+@dataclass(frozen=True)
+class Race:
+    """A task on which another library was tried too: our time, the fastest of the others, and whose that is."""
+
+    task: str
+    ours: float
+    other: float
+    solver: str
+
+    @property
+    def slower(self) -> float:
+        """Our time in units of theirs; not a number where neither reached the goal."""
+        return self.ours / self.other if math.isfinite(self.other) else (0.0 if math.isfinite(self.ours) else math.nan)
+
+
+def races(runs: Sequence[Line], goal: float) -> list[Race]:
+    """`qpsvm` against the fastest of all other libraries, chosen task by task afterwards: the hardest comparison."""
+    found = times(runs, goal)
+    others: dict[str, dict[str, float]] = defaultdict(dict)
+    for (task, solver), seconds in found.items():
+        if solver != OURS and not solver.startswith(f"{OURS}:") and solver not in BARE:
+            others[task][solver] = seconds
+    compared = [task for task, solver in found if solver == OURS and task in others]
+    best = {task: min(others[task], key=lambda solver: others[task][solver]) for task in compared}
+    return [Race(task, found[task, OURS], others[task][best[task]], best[task]) for task in compared]
+
+
 def common_tasks(runs: Iterable[Line], chosen: Iterable[str]) -> set[str]:
     """The tasks that every one of the chosen solvers was tried on."""
     tried = _tasks_by_solver(runs)

@@ -24,6 +24,7 @@ from benchmarks.summary import (
     Claims,
     Growth,
     Line,
+    Race,
     Standing,
     best_gaps,
     claims,
@@ -35,6 +36,7 @@ from benchmarks.summary import (
     number,
     peak_memories,
     progress,
+    races,
     select,
     size_name,
     solvers_of,
@@ -55,6 +57,8 @@ GROUPS = (
     ("public QP solvers", QP_SOLVERS),
 )
 MEBIBYTE = 2**20
+#: A time that is more than this many times another one is said to be behind.
+BEHIND = 1.25
 
 
 # --- numbers as text --------------------------------------------------------------------------------------------------
@@ -274,6 +278,44 @@ def _excess(value: float) -> str:
     return gap(value) if 1e4 <= value < math.inf or value < 1e-2 else ratio(value)
 
 
+def fastest(lines: Iterable[Line]) -> str:
+    """How often `qpsvm` is the fastest, and how far behind it is where it is not."""
+    lines = list(lines)
+    firsts = (f"first to {gap(goal)}" for goal in GOALS)
+    header = ["suite", *firsts, f"behind by {BEHIND:g} ×", "by 2 ×", "worst"]
+    rows = []
+    for suite in suites_of(lines):
+        runs = select(lines, suite)
+        by_goal = [[race for race in races(runs, goal) if not math.isnan(race.slower)] for goal in GOALS]
+        if not any(by_goal):
+            continue
+        first = [f"{sum(race.slower <= 1 for race in found)}/{len(found)}" for found in by_goal]
+        behind = [race.slower for race in by_goal[GOALS.index(GOAL)]]
+        counts = [sum(slower > most for slower in behind) for most in (BEHIND, 2.0)]
+        rows.append([suite, *first, *counts, _behind(max(behind)) if behind else ABSENT])
+    return markdown(header, rows) if rows else ""
+
+
+def losses(lines: Iterable[Line]) -> str:
+    """Every task on which another library is faster to `GOAL` by more than `BEHIND`, the worst first."""
+    lines = list(lines)
+    found = [(suite, race) for suite in suites_of(lines) for race in races(select(lines, suite), GOAL)]
+    found = sorted((pair for pair in found if pair[1].slower > BEHIND), key=lambda pair: -pair[1].slower)
+    if not found:
+        return ""
+    unit = unit_of(race.ours for _, race in found)
+    header = ["suite", "task", "fastest", f"its time, {unit.name}", f"qpsvm, {unit.name}", "behind"]
+    return markdown(header, (_loss(suite, race, unit) for suite, race in found), 3)
+
+
+def _loss(suite: str, race: Race, unit: Unit) -> list[str]:
+    return [suite, race.task, race.solver, unit(race.other), unit(race.ours), _behind(race.slower)]
+
+
+def _behind(slower: float) -> str:
+    return f"{ratio(slower)} ×" if math.isfinite(slower) else "not reached"
+
+
 def variants(lines: Iterable[Line]) -> str:
     """Every variant with each backend: time to 1e-6."""
     return _variants_table(cells_of(select(lines, "variants"), VARIANT_FACTS), (OURS, *OWN_BACKENDS))
@@ -456,6 +498,8 @@ def _dates(machines: Sequence[Line]) -> str:
 TABLES: dict[str, Callable[[Iterable[Line]], str]] = {
     "machine": machine,
     "summary": summary,
+    "fastest": fastest,
+    "losses": losses,
     "claims": claims_table,
     "variants": variants,
     "variants_solvers": variants_solvers,

@@ -416,3 +416,24 @@ def test_fill_refuses_what_it_cannot_do_and_writes_nothing(tmp_path, text, error
     with pytest.raises(error, match=words):
         fill(path, many())
     assert path.read_text() == text
+
+
+def test_races_are_against_the_fastest_of_all_others():
+    """Not against our own backends; a task that nobody brought to the gap decides nothing."""
+    lines = [
+        run("a", "qpsvm", 0.2, 1e-7), run("a", "piqp", 0.4, 1e-7), run("a", "SVC", 0.1, 1e-7),
+        run("a", "qpsvm:osqp", 0.01, 1e-7), run("a", "interior_point", 0.01, 1e-7),
+        run("b", "qpsvm", 0.2, 1e-7), run("b", "piqp", 0.1, 1e-2),
+        run("c", "qpsvm", 0.2, 1e-2), run("c", "piqp", 0.1, 1e-7),
+        run("d", "qpsvm", 0.2, 1e-2), run("d", "piqp", 0.1, 1e-2),
+        run("e", "qpsvm", 0.2, 1e-7),
+    ]  # fmt: skip
+    races = {race.task: race for race in summary.races(lines, 1e-6)}
+    assert set(races) == {"a", "b", "c", "d"}
+    assert (races["a"].solver, races["a"].slower) == ("SVC", 2.0)
+    assert races["b"].slower == 0.0
+    assert races["c"].slower == math.inf
+    assert math.isnan(races["d"].slower)
+    table = tables.TABLES["losses"](lines)
+    assert [row.split("|")[2].strip() for row in table.splitlines()[2:]] == ["c", "a"]
+    assert tables.TABLES["fastest"](lines).splitlines()[2].split("|")[3].strip() == "1/3"
