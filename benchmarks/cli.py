@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="tables and pictures from the lines alone")
     report.add_argument("lines", type=Path, nargs="*", default=[LINES], help=f"records (default {LINES})")
     report.add_argument("--to", type=Path, default=Path("benchmark-report"), help="folder for report.md and pictures")
-    report.add_argument("--fill", type=Path, help="a Markdown file whose marked tables are to be made anew")
+    report.add_argument(
+        "--fill", type=Path, action="append", default=[], help="a Markdown file whose marked tables are to be made anew"
+    )
     report.set_defaults(command=_report)
     listed = commands.add_parser("list", help="the suites, their tasks, and the solvers that are installed")
     listed.add_argument("--quick", action="store_true")
@@ -100,8 +102,8 @@ def _report(options: argparse.Namespace) -> int:
             raise SystemExit(f"{path} does not exist: python -m benchmarks run --lines {path} makes it")
     runs, machines = lines.read(options.lines), lines.machines(options.lines)
     report(runs, machines, options.to)
-    if options.fill:
-        fill(options.fill, runs, machines)
+    for page in options.fill:
+        fill(page, runs, machines)
     return 0
 
 
