@@ -186,13 +186,18 @@ class Standing:
     ratio: float
 
 
+def solved_tasks(runs: Iterable[Line], goal: float) -> set[str]:
+    """The tasks that at least one solver brought to the goal."""
+    return {task for (task, _), seconds in times(runs, goal).items() if math.isfinite(seconds)}
+
+
 def standings(runs: Sequence[Line], goal: float) -> list[Standing]:
     """How every solver did on the tasks of one suite that at least one solver brought to the goal.
 
     A task that was tried and not brought there counts with `failure_seconds`.
     """
     found, price = times(runs, goal), failure_seconds(runs)
-    solved = {task for (task, _), seconds in found.items() if math.isfinite(seconds)}
+    solved = solved_tasks(runs, goal)
     by_solver: dict[str, dict[str, float]] = defaultdict(dict)
     for (task, solver), seconds in found.items():
         if task in solved:

@@ -39,6 +39,7 @@ from benchmarks.summary import (
     races,
     select,
     size_name,
+    solved_tasks,
     solvers_of,
     standings,
     suites_of,
@@ -235,7 +236,16 @@ def _suite_summary(suite: str, runs: Sequence[Line]) -> str:
     header = [part for goal in by_goal for part in (f"to {gap(goal)}", f"mean, {unit.name}", "× qpsvm")]
     table = markdown(["solver", *header], rows)
     count, price = len({run["task"] for run in runs}), failure_seconds(runs)
-    return f"**{suite}**: {count} task{'s' * (count != 1)}; a failure counts as {digits(price)} s\n\n{table}"
+    heading = f"**{suite}**: {count} task{'s' * (count != 1)}; a failure counts as {digits(price)} s"
+    return f"{heading}{_unsolved(runs)}\n\n{table}"
+
+
+def _unsolved(runs: Sequence[Line]) -> str:
+    """How many tasks nobody brought to a goal: they count for no solver, so they are said."""
+    every = {run["task"] for run in runs}
+    counts = {goal: len(every - solved_tasks(runs, goal)) for goal in GOALS}
+    said = ", ".join(f"{count} to {gap(goal)}" for goal, count in counts.items() if count)
+    return f"; tasks that nobody brought there: {said}" if said else ""
 
 
 def _standing(one: Standing | None, unit: Unit) -> tuple[str, str, str]:
