@@ -126,7 +126,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
         (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
-        (qpsvm.HardMargin(X, Y, "rbf"), "libsvm"),
+        (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "libsvm"),
     ],
 )
 def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
