@@ -88,7 +88,7 @@ def test_auto_goes_on_where_the_reduced_hulls_meet(name):
     assert result.backend != "libsvm"
 
 
-@pytest.mark.parametrize("name", ["rbf", "weights", "other scale", "linear"])
+@pytest.mark.parametrize("name", ["rbf", "weights", "other scale"])
 def test_libsvm_gives_the_multipliers_of_a_nu_svm(name):
     """+b for the row yᵀα = 0 and +ρ for −1ᵀα = −ν, and residuals as small as its own tolerance."""
     scaled = NU[name].solver_qp("dual")
@@ -144,7 +144,7 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
         assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
     assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
-    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3, "rbf")).backend == "libsvm"
+    assert qpsvm.solve(NU["rbf"]).backend == "libsvm"
 
 
 def test_a_large_linear_problem_makes_no_large_matrix():
