@@ -23,6 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(given)
     try:
         return int(options.command(options))
+    except ModuleNotFoundError as error:
+        print(f'{error}: pip install -e ".[bench]" installs what the benchmarks need', file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
