@@ -226,7 +226,9 @@ class Race:
     @property
     def slower(self) -> float:
         """Our time in units of theirs; not a number where neither reached the goal."""
-        return self.ours / self.other if math.isfinite(self.other) else (0.0 if math.isfinite(self.ours) else math.nan)
+        if math.isfinite(self.other):
+            return self.ours / max(self.other, TICK)
+        return 0.0 if math.isfinite(self.ours) else math.nan
 
 
 def races(runs: Sequence[Line], goal: float) -> list[Race]:

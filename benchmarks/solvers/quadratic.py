@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.capture import captured
+from benchmarks.lines import version_of
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.tasks import Machine, Task
 from qpsvm.operators import Diagonal
@@ -82,6 +83,10 @@ class QuadraticSolver(Entrant):
         self.name = name
         self.interface = INTERFACES[name]
         self.package = self.interface.package
+
+    def version(self) -> str | None:
+        """Of the solver; None too where qpsolvers, through which it is asked, is absent."""
+        return None if version_of("qpsolvers") is None else super().version()
 
     def form(self, task: Task) -> str | None:
         return "primal" if task.kernel == "linear" else "dual"
