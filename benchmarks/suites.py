@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
-from benchmarks.solvers import BARE, INTERFACES, OWN
+from benchmarks.summary import BACKENDS, BARE, PACKAGES, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task
 
-PUBLIC = tuple(INTERFACES)
-BACKENDS = tuple(f"qpsvm:{name}" for name in OWN)
-LIBRARIES = ("SVC", "NuSVC", "LinearSVC", "libsvm", "liblinear")
 PENALTIES = (0.01, 1.0, 100.0)
 #: Rows up to which methods that hold, or factor, a matrix of rows by rows are asked at all.
 DENSE_ROWS = 3000
@@ -62,7 +59,7 @@ class Suite:
         """
         rows, twin = task.facts.get("n", 0), task.intercept == "penalised"
         for name in self.solvers:
-            if rows <= self.most_rows.get(name, rows) and not (twin and name in PUBLIC):
+            if rows <= self.most_rows.get(name, rows) and not (twin and name in QP_SOLVERS):
                 yield name
 
 
@@ -97,7 +94,7 @@ def variants(data: Path, quick: bool) -> Suite:
     return Suite(
         "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
         "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
-        tuple(tasks), ("qpsvm", *BACKENDS, "SVC", "NuSVC", "libsvm", *PUBLIC),
+        tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *QP_SOLVERS),
         seconds=10.0, budget=8.0, most_rows={"qpsvm:slsqp": 300},
     )
 
@@ -120,7 +117,7 @@ def osqp(data: Path, quick: bool) -> Suite:
     return Suite(
         "osqp", "The SVM class of the OSQP paper (100 n samples of n features, 15 % non-zero) and Clarabel's (50 n "
         "samples, 20 %), by the published distributions with our seeds.",
-        tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", *PUBLIC), seconds=10.0, budget=15.0,
+        tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", *QP_SOLVERS), seconds=10.0, budget=15.0,
         most_rows={"daqp": 2000},
     )
 
@@ -165,7 +162,7 @@ def linear(data: Path, quick: bool) -> Suite:
     return Suite(
         "linear", "Linear C-SVMs on real data, raw and standardised; and with a penalised intercept, which is the "
         "problem that LIBLINEAR solves.",
-        tuple(tasks), ("qpsvm", *LIBRARIES, *(("piqp", "clarabel", "osqp") if not quick else ("piqp", "clarabel"))),
+        tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, "piqp", "clarabel", *(() if quick else ("osqp",))),
         seconds=6.0, budget=9.0, most_rows=rows,
     )
 

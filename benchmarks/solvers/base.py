@@ -9,6 +9,9 @@ from typing import Any
 from benchmarks.lines import version_of
 from benchmarks.samples import FloatArray
 from benchmarks.tasks import Machine, Task
+from qpsvm.problems import Problem
+from qpsvm.problems.scaled import ScaledQP
+from qpsvm.result import QPSolution
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ class Point:
     alpha: FloatArray | None = None
     w: FloatArray | None = None
     b: float = 0.0
+
+
+def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
+    """The solver's own point in a solution of the scaled QP, in the units of the machine: read, and not polished."""
+    result = problem.interpret(scaled.unscale(solution), tol=1e-15, polished=False)
+    return Point(result.alpha, result.w if problem.space.is_linear else None, result.b)
 
 
 class Entrant(ABC):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from benchmarks.capture import captured
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.tasks import Machine, Task
+from qpsvm.arrays import as_dense
 
 #: Tolerances of coordinate descent and SMO: how far a KKT condition may be violated.
 VIOLATIONS = tuple(10.0**-k for k in range(1, 10))
@@ -21,6 +22,10 @@ MOST_PASSES = 10_000
 
 def _known_to_libsvm(task: Task) -> bool:
     return task.variant in ("c", "nu") or (task.variant == "hinge" and task.intercept == "free")
+
+
+def _known_to_liblinear(task: Task) -> bool:
+    return task.kernel == "linear" and task.intercept == "penalised"
 
 
 class SVC(Entrant):
@@ -47,8 +52,7 @@ class SVC(Entrant):
         return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
 
     def point(self, data: Machine, answer: Any) -> Point:
-        coefficients = answer.dual_coef_.toarray() if sp.issparse(answer.dual_coef_) else answer.dual_coef_
-        return _alpha(data, answer.support_, np.abs(coefficients).ravel())
+        return _alpha(data, answer.support_, np.abs(as_dense(answer.dual_coef_)).ravel())
 
 
 def _alpha(machine: Machine, support: Any, values: Any) -> Point:
@@ -68,7 +72,7 @@ class LinearSVC(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return task.kernel == "linear" and task.intercept == "penalised"
+        return _known_to_liblinear(task)
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
@@ -125,7 +129,7 @@ class Liblinear(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return task.kernel == "linear" and task.intercept == "penalised"
+        return _known_to_liblinear(task)
 
     def prepare(self, machine: Machine) -> Any:
         from liblinear.liblinear import problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import qpsvm
-from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task
 from qpsvm import backends
 from qpsvm.result import Status
@@ -59,14 +59,13 @@ class Bare(Entrant):
 
     def point(self, data: Any, answer: Any) -> Point:
         problem, scaled = data
-        result = problem.interpret(scaled.unscale(answer), tol=1e-15, polished=False)
-        return Point(result.alpha, result.w if problem.space.is_linear else None, result.b)
+        return point_of(problem, scaled, answer)
 
 
 def _takes(backend: str, task: Task) -> bool:
     """By the table in the README; the hostile corners are for the tests."""
     linear = task.kernel == "linear"
-    if backend in ("augmented_lagrangian",):
+    if backend == "augmented_lagrangian":
         return linear and task.variant in ("c", "hinge")
     if backend == "kernel_newton":
         return not linear and task.variant in ("c", "hinge") and task.intercept == "free"

@@ -17,8 +17,9 @@ import scipy.sparse as sp
 
 from benchmarks.capture import captured
 from benchmarks.lines import version_of
-from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task
+from qpsvm.arrays import as_dense
 from qpsvm.operators import Diagonal
 from qpsvm.problems.scaled import ScaledQP
 from qpsvm.qp import QP
@@ -122,8 +123,7 @@ class QuadraticSolver(Entrant):
             qp, status, Solver(self.name, "", ""), np.asarray(answer.x),
             _vector(answer.y, qp.A), _vector(answer.z, qp.G),
         )
-        result = data.problem.interpret(data.scaled.unscale(solution), tol=1e-15, polished=False)
-        return Point(result.alpha, result.w if data.problem.space.is_linear else None, result.b)
+        return point_of(data.problem, data.scaled, solution)
 
 
 def _quadratic(qp: QP, dense: bool) -> Any:
@@ -134,7 +134,7 @@ def _quadratic(qp: QP, dense: bool) -> Any:
         if matrix is None:
             return None
         if dense and not isinstance(qp.P, Diagonal):
-            return matrix.toarray() if sp.issparse(matrix) else np.array(matrix)
+            return np.array(as_dense(matrix))
         return sp.csc_matrix(matrix)
 
     def own(vector: Any) -> Any:

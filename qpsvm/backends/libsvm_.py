@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays import as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.backends.kernel_newton_ import kernel_csvm, kernel_machine
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
@@ -103,8 +104,7 @@ class LibsvmCompiled(Compiled):
         status = Status.OPTIMAL if machine.fit_status_ == 0 else Status.ITERATION_LIMIT
         solver, iterations = Solver(self.backend.name, version, raw), int(np.max(machine.n_iter_))
         coefficients = np.zeros(len(data.y))
-        found = machine.dual_coef_
-        coefficients[machine.support_] = np.abs((found.toarray() if sp.issparse(found) else found)[0])
+        coefficients[machine.support_] = np.abs(as_dense(machine.dual_coef_)[0])
         b, problem = float(machine.intercept_[0]), self._problem
         if isinstance(problem, RecognisedCSVM):
             x, multipliers = problem.x(coefficients), problem.balance(b)
