@@ -25,7 +25,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     {"errors", "interrupts"},
     {"arrays"},
-    {"products"},
+    {"products", "rounding"},
     {"kernels"},
     {"operators"},
     {"kernel_blocks"},
