@@ -18,11 +18,12 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from exact import faults, judge
+from exact_space import plain
 from hunted import KERNELS, Drawn, drawn, real
 
 import qpsvm
@@ -35,7 +36,11 @@ LOOK = 1.0
 
 @dataclass(frozen=True)
 class Found:
-    """What one problem led to: its status (or the library's own error), and the faults, one line each."""
+    """What one problem led to.
+
+    Its status or the name of the library's own error, the faults, one line each, the printed gap and the exact one,
+    whether `optimal` would have been true where it was not said, the problem in words, and the result if there is one.
+    """
 
     seed: int
     status: str
@@ -44,6 +49,7 @@ class Found:
     truth: float = float("nan")
     careful: bool = False
     text: str = ""
+    result: qpsvm.SVMResult | None = None
 
 
 def problem(seed: int, kernels: str, from_data: bool) -> Drawn:
@@ -73,13 +79,13 @@ def examined(posed: Drawn, seed: int = 0) -> Found:
         return Found(seed, str(result.status), wrong, text=str(posed))
     truth = float(judge(posed.task, result).gap)
     careful = result.status != "optimal" and truth <= posed.tol
-    return Found(seed, str(result.status), wrong, result.gap, truth, careful, str(posed))
+    return Found(seed, str(result.status), wrong, result.gap, truth, careful, str(posed), result)
 
 
 def work(pipe: Connection, kernels: str, from_data: bool) -> None:
     """A worker: seeds in, findings out, until there is no seed."""
     while (seed := pipe.recv()) is not None:
-        pipe.send(examined(problem(seed, kernels, from_data), seed))
+        pipe.send(replace(examined(problem(seed, kernels, from_data), seed), result=None))
 
 
 @dataclass
@@ -146,11 +152,14 @@ def summary(all_found: list[Found], show: int) -> str:
     claims = [found for found in all_found if found.status == "optimal"]
     below = [found for found in claims if found.gap < found.truth * (1 - 1e-9)]
     ends = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    careful = [found.seed for found in all_found if found.careful]
+    variants = Counter(found.text.split()[0] for found, _ in by_word.get("false", []))
     lines = [
         f"{qpsvm.__file__}\n{len(all_found)} problems: {ends}",
         f"{len(claims)} optimal: {len(by_word.get('false', []))} of them false; printed gap below the truth "
         f"{len(below)} times, {sum(found.truth > 1e-12 for found in below)} times where the truth is above 1e-12",
-        f"{sum(found.careful for found in all_found)} not called optimal though the exact gap is within the tolerance",
+        f"false by variant: {dict(variants)}",
+        f"{len(careful)} not called optimal though the exact gap is within the tolerance: seeds {careful[:show]} …",
     ]
     for word, cases in sorted(by_word.items(), key=lambda item: -len(item[1])):
         lines.append(f"{word}: {len(cases)}")
@@ -163,13 +172,13 @@ def told(posed: Drawn) -> None:
     """One problem in full."""
     found = examined(posed)
     print(posed)
-    print(f"y = {posed.task.y!r}\nX = {posed.task.X!r}\nweight = {posed.task.weight!r}")
-    if found.status not in ("exception",) and not found.status.endswith("Error"):
-        result = posed.task.solve(**posed.options)
-        verdict = judge(posed.task, result)
+    print(f"y = {posed.task.y.tolist()}\nX = {plain(posed.task.X).tolist()}\nweight = {posed.task.s.tolist()}")
+    if found.result is not None:
+        result, verdict = found.result, judge(posed.task, found.result)
         print(result.summary())
-        print(f"alpha = {result.alpha!r}\nb = {result.b!r}, rho = {result.rho!r}, printed gap {result.gap!r}")
-        print(f"exact: primal {float(verdict.primal):.17g}, dual {float(verdict.dual):.17g}")
+        print(f"alpha = {result.alpha.tolist()}\nb = {result.b!r}, rho = {result.rho!r}, printed gap {result.gap!r}")
+        unit = result.unit
+        print(f"exact: primal {unit * float(verdict.primal):.17g}, dual {unit * float(verdict.dual):.17g}")
         print(f"       gap {float(verdict.gap):.6g}, imbalance {verdict.imbalance:.3g}")
         print(f"       min y f {float(verdict.margin):.17g}")
     print("\n".join(found.faults) or "no fault")

@@ -40,7 +40,9 @@ class Drawn:
 
     def __str__(self) -> str:
         task = self.task
-        number = {"c": f"C={task.C!r}", "nu": f"nu={task.nu!r}", "hinge": f"lam={task.lam!r}", "hard": ""}[task.variant]
+        prices = np.ravel(task.C)
+        C = repr(task.C) if len(prices) == 1 else f"{prices.min():.3g}…{prices.max():.3g}"
+        number = {"c": f"C={C}", "nu": f"nu={task.nu!r}", "hinge": f"lam={task.lam!r}", "hard": ""}[task.variant]
         storage = "csr" if sp.issparse(task.X) else "dense"
         weighted = "" if task.weight is None else ", weighted"
         intercept = f", intercept {task.intercept}" if task.variant == "hinge" else ""
