@@ -68,8 +68,8 @@ class Certificate:
         ‖w − w(α)‖.
     weight_radius : float or None
         How far `offset` may be off, where that is known better than a-priori.
-    radius : ndarray, shape (n,), or None
-        How far y f may be off, where that is known better than a-priori.
+    slack, radius : ndarray, shape (n,), or None
+        ρ − y f and how far it may be off, where that is known better than a-priori.
     contributing : ndarray of int, or None
         Rows whose terms of the proven gap are not exactly 0.
     """
@@ -93,6 +93,7 @@ class Certificate:
     half_norm: float = 0.0
     offset: float = 0.0
     weight_radius: float | None = None
+    slack: FloatArray | None = None
     radius: FloatArray | None = None
     contributing: IntArray | None = None
 
@@ -210,18 +211,20 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
 
     Notes
     -----
-    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984).
+    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
+    summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
     """
     if mass >= caps.sum():
         return caps.copy()
-    breaks = np.concatenate([a - caps, a])
-    slopes = np.concatenate([-np.ones(len(a)), np.ones(len(a))])
-    order = np.argsort(breaks, kind="stable")
+    a = a - a.max()
+    breaks = np.concatenate([a, a - caps])
+    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(a))])
+    order = np.argsort(-breaks, kind="stable")
     breaks, slopes = breaks[order], np.cumsum(slopes[order])
-    values = caps.sum() + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(breaks))])
-    k = max(int(np.searchsorted(-values, -mass, side="left")), 1)
-    slope = slopes[k - 1]
-    tau = breaks[k - 1] + ((mass - values[k - 1]) / slope if slope < 0 else 0.0)
+    values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
+    k = int(np.searchsorted(values, mass, side="right")) - 1
+    slope = slopes[k]
+    tau = breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
     inside = (x > 0) & (x < caps)
     if inside.any():

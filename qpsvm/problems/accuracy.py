@@ -149,9 +149,9 @@ class Accuracy:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def sharp_values(
-        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
-        """f at some rows for the numbers that the user gets, in twice the precision, and how far it may be off.
+        """f minus a level at some rows for the numbers that the user gets, in twice the precision, and its radius.
 
         Parameters
         ----------
@@ -160,6 +160,8 @@ class Accuracy:
         w : ndarray, shape (d,), or None
             For a linear kernel.
         b : float
+        levels : ndarray, shape (r,)
+            Subtracted before the last rounding: near the margin, the difference has digits that f has not.
 
         Returns
         -------
@@ -168,11 +170,12 @@ class Accuracy:
         """
         space = self.space
         if w is not None:
-            weights = np.append(w, b)
+            weights = np.concatenate([w, [b, -1.0]])
             step = max(AT_A_TIME // len(weights), 1)
             if len(rows) * len(weights) > AFFORDABLE:
                 return None
-            parts = [self._sharp_linear(rows[i : i + step], weights) for i in range(0, len(rows), step)]
+            starts = range(0, len(rows), step)
+            parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
         else:
             support = np.flatnonzero(coef)
             cost = len(rows) * len(support) * (self._width if isinstance(space.kernel, Polynomial) else 1)
@@ -181,21 +184,25 @@ class Accuracy:
             if not isinstance(space.kernel, (RBF, Polynomial, Precomputed)):
                 return None
             step = max(AT_A_TIME // len(support), 1)
-            parts = [self._sharp_kernel(rows[i : i + step], support, coef, b) for i in range(0, len(rows), step)]
+            starts = range(0, len(rows), step)
+            weights = np.concatenate([coef[support], [b, -1.0]])
+            parts = [self._sharp_kernel(rows[i : i + step], support, weights, levels[i : i + step]) for i in starts]
         if not parts:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def _sharp_linear(self, rows: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _sharp_linear(
+        self, rows: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         X = as_dense(self.space.X[rows])
-        return dots(np.hstack([X, np.ones((len(rows), 1))]), weights)
+        return dots(np.column_stack([X, np.ones(len(rows)), levels]), weights)
 
     def _sharp_kernel(
-        self, rows: IntArray, support: IntArray, coef: FloatArray, b: float
+        self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         K, radius = self._sharp_block(rows, support)
-        values, radii = dots(np.hstack([K, np.ones((len(rows), 1))]), np.append(coef[support], b))
-        inherited: FloatArray = (radius @ np.abs(coef[support])) * (1.0 + gamma(len(support) + 1))
+        values, radii = dots(np.column_stack([K, np.ones(len(rows)), levels]), weights)
+        inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
         return values, radii + inherited
 
     def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.arrays import FloatArray, IntArray, as_dense
 from qpsvm.certificate import BLOCK, Certificate
 from qpsvm.problems.accuracy import Accuracy
 from qpsvm.rounding import UNIT, gamma, total
@@ -79,6 +79,7 @@ class Proof:
         self.accuracy = accuracy
         self.space = accuracy.space
         self.y, self.equalities, self.homogeneous = y, equalities, homogeneous
+        self._remembered: tuple[Certificate | None, float] = None, 0.0
 
     def prove(self, certificate: Certificate, tol: float) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -110,8 +111,8 @@ class Proof:
                 best = min(best, sharper, key=lambda point: point.gap)
                 break
             best = sharper
-        if self.homogeneous and best.gap > tol and self._vanishes(best):
-            return self._nothing(best)
+        if self.homogeneous and best.gap > tol:
+            return self._nothing(best) or best
         return best
 
     def _bounded(self, point: Certificate) -> Certificate:
@@ -119,35 +120,40 @@ class Proof:
         found = self._sum(point)
         return replace(point, gap=found.gap, contributing=found.rows)
 
-    def _radius(self, point: Certificate, rows: IntArray | None) -> FloatArray | float:
-        """r of (PROOF.3) without the roundings of t itself, (r,); for all rows where None, then perhaps one bound."""
-        if point.radius is not None:
-            return point.radius if rows is None else point.radius[rows]
-        kappa = self.accuracy.kappa(point.coef, point.w) * FEW
-        size = self.accuracy.largest if rows is None else self.accuracy.sizes(rows)
-        return kappa * size + point.level_radius + 2.0 * UNIT * abs(point.level)
+    def _slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+        """t and r of (PROOF.3) at some rows: (r,) each."""
+        if point.slack is not None and point.radius is not None:
+            return point.slack[rows].copy(), point.radius[rows]
+        t: FloatArray = point.rho - point.yf[rows]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(rows)
+        r = 2.0 * UNIT * np.abs(t)
+        r += self._kappa(point) * size + point.level_radius + 2.0 * UNIT * (abs(point.level) + abs(point.rho))
+        return t, r
+
+    def _kappa(self, point: Certificate) -> float:
+        """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
+        known, kappa = self._remembered
+        if known is not point:
+            kappa = self.accuracy.kappa(point.coef, point.w) * FEW
+            self._remembered = point, kappa
+        return kappa
 
     def _sum(self, point: Certificate) -> _Sum:
         """(PROOF.1) to (PROOF.4)."""
-        a, upper, rho = point.alpha, point.upper, point.rho
-        common = self._radius(point, None)
+        a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
-        loss, largest = 0.0, 0.0
+        loss = 0.0
         for start in range(0, len(a), BLOCK):
             part = slice(start, start + BLOCK)
-            t = rho - point.yf[part]
-            r = 2.0 * UNIT * (abs(rho) + np.abs(t))
-            r += common if isinstance(common, float) else common[part]
+            t, r = self._slack(point, part)
             bounded = a[part] == upper[part]
             settled = np.where(bounded, t > r, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             t -= r
-            largest = max(largest, float(t.max(initial=0.0)))
             if math.isfinite(point.upper[0]):
                 loss += float(upper[part] @ np.maximum(t, 0.0))
         rows = np.concatenate(kept)
-        t = rho - point.yf[rows]
-        r = self._radius(point, rows) + 2.0 * UNIT * (abs(rho) + np.abs(t))
+        t, r = self._slack(point, rows)
         terms = self._terms(a[rows], upper[rows], t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
@@ -185,7 +191,9 @@ class Proof:
                 slack = np.where(able, np.abs(point.rho - point.yf[candidates]), np.inf)
                 k = int(np.argmin(slack))
                 return k if isinstance(candidates, slice) else int(candidates[k])
-        return None
+        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
+        k = int(np.argmax(np.where(column != 0.0, point.upper, 0.0)))
+        return k if room <= gamma(len(column) + 4) * point.upper[k] * len(column) else None
 
     def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
         """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
@@ -211,9 +219,8 @@ class Proof:
                 if k is None:
                     return math.inf, math.inf
                 sizes.append(float(self.accuracy.sizes(np.array([k]))[0]))
-                slack = point.rho - float(point.yf[k])
-                radius = self._radius(point, np.array([k]))
-                reaches.append(abs(slack) + float(np.max(radius)) + 2.0 * UNIT * (abs(point.rho) + abs(slack)))
+                t, r = self._slack(point, np.array([k]))
+                reaches.append(abs(float(t[0])) + float(r[0]))
             distance += bound * max(sizes) * FEW
             moved += bound * max(reaches) * FEW
         return distance, moved
@@ -233,29 +240,45 @@ class Proof:
         total_factor = point.factor * factor
         if point.w is not None:
             plane = self.space.plane(point.alpha * self.y, w, b, factor)
-            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * point.half_norm)
+            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
             plane = self.space.plane(point.alpha * self.y, None, b, total_factor)
-            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * point.half_norm)
+            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
         yf = self.y * (u * factor + plane.level)
+        low, high = point.b_interval
         return replace(
-            point, coef=plane.coef, w=plane.w, b=plane.b, level=plane.level, level_radius=plane.level_radius, yf=yf,
-            factor=total_factor, half_norm=point.half_norm * factor * factor, offset=offset,
-            radius=None if point.radius is None else point.radius * factor * FEW + 4.0 * UNIT * np.abs(yf),
+            point, coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
+            level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
+            half_norm=point.half_norm * factor * factor, offset=offset,
+            slack=None, radius=None,
         )  # fmt: skip
 
     def _pushed(self, point: Certificate) -> Certificate:
-        """(w, b) grown until the rows that all but reach their margin are beyond it, radius included; if that helps."""
-        if self.homogeneous or point.contributing is None:
-            return point
+        """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
+
+        The point itself where that does not help.
+        """
         rows = point.contributing
-        t = point.rho - point.yf[rows]
-        r = self._radius(point, rows) + 2.0 * UNIT * (abs(point.rho) + np.abs(t)) + UNIT * abs(point.b)
-        near = (t + r > 0.0) & (t + r < PUSHABLE)
+        if rows is None:
+            return point
+        t, r = self._slack(point, rows)
+        near = (t + r > 0.0) & (t + r < PUSHABLE * point.rho)
         if not near.any():
             return point
-        growth = float(((t + 2.0 * r) / (1.0 - t - 2.0 * r))[near].max()) * FEW + 4.0 * UNIT
-        pushed = self._bounded(self._placed(point, self.y * point.yf - point.level, point.w, point.level, 1.0 + growth))
+        if self.homogeneous:
+            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
+            slack = None if point.slack is None else point.slack - (point.rho - rho)
+            radius = point.radius
+            if radius is not None and slack is not None:
+                radius = radius + 4.0 * UNIT * (rho + np.abs(slack))
+            pushed = replace(point, rho=rho, slack=slack, radius=radius)
+        else:
+            growth = float(((t + r) / (1.0 - t - r))[near].max()) * FEW
+            growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
+            u = self.y * point.yf - point.level
+            pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
+            pushed = pushed if point.slack is None else self._evaluated(pushed, rows) or pushed
+        pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
 
     def _sharpened(self, point: Certificate) -> Certificate | None:
@@ -274,8 +297,8 @@ class Proof:
         if self.space.computed_intercept != "free" or self.homogeneous:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
-        slack = self.y[inside] * (evaluated.rho - evaluated.yf[inside])  # in f
         if len(inside):
+            slack = self.y[inside] * self._slack(evaluated, inside)[0]  # in f
             u = self.y * evaluated.yf - evaluated.level
             shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
             again = self._evaluated(shifted, rows)
@@ -285,14 +308,15 @@ class Proof:
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
-        found = self.accuracy.sharp_values(rows, point.coef, point.w, point.b)
+        levels = self.y[rows] * point.rho
+        found = self.accuracy.sharp_values(rows, point.coef, point.w, point.b, levels)
         if found is None:
             return None
-        radius = self._radius(point, None)
-        radii = np.array(np.broadcast_to(radius, point.yf.shape))
+        slack, radius = self._slack(replace(point, slack=None), slice(None))
         yf = point.yf.copy()
-        yf[rows], radii[rows] = self.y[rows] * found[0], found[1]
-        return replace(point, yf=yf, radius=radii)
+        slack[rows], radius[rows] = -self.y[rows] * found[0], found[1]
+        yf[rows] = point.rho - slack[rows]
+        return replace(point, yf=yf, slack=slack, radius=radius)
 
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
@@ -312,41 +336,54 @@ class Proof:
             return known
         u = self.space.rows @ own
         half = 0.5 * float(own @ own)
-        other = replace(known, offset=0.0, half_norm=half, radius=None)
+        other = replace(known, offset=0.0, half_norm=half, slack=None, radius=None)
         other = self._bounded(self._placed(other, u, own, point.level, 1.0))
         return other if other.gap < self._bounded(known).gap else known
 
     def _valued(self, point: Certificate) -> Certificate:
-        """With the objective's values at the point as it is now."""
-        if self.homogeneous:
-            return point
+        """With the objective's values at the point as it is now: D from P and the proven gap between them."""
         hard = math.isinf(point.upper[0])
-        loss = 0.0 if hard else float(point.upper @ np.maximum(point.rho - point.yf, 0.0))
+        slack = point.rho - point.yf if point.slack is None else point.slack
+        loss = 0.0 if hard else float(point.upper @ np.maximum(slack, 0.0))
         penalty = 0.5 * point.level**2 if self.equalities.ridge.any() else 0.0
-        return replace(point, primal=point.unit * (point.half_norm + penalty + loss))
+        earned = float(self.equalities.e.sum()) * point.rho  # νρ
+        primal = point.half_norm + penalty + loss - earned
+        size = abs(primal) if not self.homogeneous or primal < 0.0 else point.half_norm
+        dual = primal - point.gap * size if math.isfinite(point.gap) else point.dual / point.unit
+        return replace(point, primal=point.unit * primal, dual=point.unit * dual)
 
-    def _vanishes(self, point: Certificate) -> bool:
-        """Whether w(α) is nothing but rounding, entry by entry: the reduced hulls meet as far as floats can tell."""
+    def _nothing(self, point: Certificate) -> Certificate | None:
+        """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose w(α) is rounding: the reduced hulls meet.
+
+        Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
+        (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
+        """
         beta = point.alpha * self.y
+        support = np.flatnonzero(beta)
+        roundings = gamma(len(support) + 4)
         if point.w is None:
-            kappa = self.accuracy.kappa(beta, None)
-            support = np.flatnonzero(beta)
-            own = 2.0 * point.half_norm
-            return own <= kappa * float(np.abs(beta[support]) @ self.accuracy.sizes(support))
-        rows = self.space.rows
-        own, size = rows.T @ beta, abs(rows).T @ point.alpha
-        return bool((np.abs(own) <= gamma(int(np.count_nonzero(beta)) + 4) * size).all())
-
-    def _nothing(self, point: Certificate) -> Certificate:
-        """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose ‖w(α)‖ is rounding: (CERT.3) in units of ½(Σαρ)²."""
-        support = np.flatnonzero(point.alpha)
-        spread = float(point.alpha[support] @ self.accuracy.sizes(support))
-        dual = 0.5 * (math.sqrt(2.0 * point.half_norm) + point.offset) ** 2
-        gap = 2.0 * dual / spread**2 if spread > 0.0 else 0.0
-        w = None if point.w is None else np.zeros_like(point.w)
+            own2 = 2.0 * max(point.half_norm, 0.0)
+            spread = float(point.alpha[support] @ self.accuracy.sizes(support))
+            if own2 > self.accuracy.kappa(beta, None) * spread:
+                return None
+        else:
+            found = self.accuracy.sharp_weights(beta)
+            if found is None:
+                return None
+            part = self.space.X[support]
+            mean = np.asarray(part.mean(axis=0)).ravel()
+            own = found[0] - mean * total(beta)[0]
+            size = np.abs(as_dense(part) - mean).T @ point.alpha[support]
+            if not (np.abs(own) <= roundings * size).all():
+                return None
+            own = np.where(np.abs(own) <= found[1], 0.0, own)
+            own2, spread = float(own @ own), float(np.linalg.norm(size))
+        gap = own2 / spread**2 if spread > 0.0 else 0.0
+        nothing = np.zeros_like(point.yf)
         return replace(
-            point, w=w, coef=np.zeros_like(point.coef), b=0.0, b_interval=(0.0, 0.0), rho=0.0, level=0.0, primal=0.0,
-            dual=-point.unit * dual, yf=np.zeros_like(point.yf), gap=gap, half_norm=0.0, radius=None,
+            point, w=None if point.w is None else np.zeros_like(point.w), coef=nothing, b=0.0, b_interval=(0.0, 0.0),
+            rho=0.0, level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0,
+            slack=None, radius=None,
         )  # fmt: skip
 
 
