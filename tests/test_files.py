@@ -265,8 +265,8 @@ def test_unicode_names_and_cells(save: Save) -> None:
         ("x,x,y\n1,2,3\n", "column 2 has the same name 'x' as column 1"),
         ("x, x ,y\n1,2,3\n", "column 2 has the same name 'x' as column 1"),
         ("x,,y\n1,2,3\n", "column 2 has no name"),
-        (",x,y\n0,2,3\n", "column 1 has no name"),
-        ("\tx\ty\n0\t2\t3\n", "column 1 has no name"),
+        (",x,y\n7,2,3\n", "column 1 has no name"),
+        ("\tx\ty\n7\t2\t3\n", "column 1 has no name"),
         ("1,1,0\n1,2,3\n", "is the line of column names missing?"),
         ('x,y\n1,"2\n3,4\n', "line 2: unexpected end of data; look for a quote"),
         ('x,y\n1,2\n1,"2"3\n', "line 3"),
@@ -471,7 +471,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_array_equal(read_like(path, table.encoding).X, table.X)
-    for module in ("encoding", "sheet"):
+    for module in ("encoding", "features"):
         monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
@@ -482,7 +482,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
 def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(PETS)
     expected = read_table(path, target="label")
-    for module in ("encoding", "sheet"):
+    for module in ("encoding", "features"):
         monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     table = read_table(path, target="label")
     assert sp.issparse(table.X)
