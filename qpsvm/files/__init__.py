@@ -85,8 +85,7 @@ def _read_table(
         kinds = tuple(column_of(columns, name) for name in names)
         text = columns.cells[target].numbers() is None
         encoding = Encoding("csv", target, kinds, sum(len(c.names) for c in kinds), text_labels=text)
-        y = labels_of(columns, encoding)
-        table = Table(encode(columns, encoding), y, encoding, dropped, notes)
+        table = Table(encode(columns, encoding), labels_of(columns, encoding), encoding, dropped, notes)
     if standardise:
         mean, scale = moments(as_dense(table.X, path))
         table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
@@ -130,6 +129,6 @@ def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
         columns = read_columns(sheet, there, [*as_text, target] if encoding.text_labels else as_text)
         waiting = target not in columns.cells or columns.cells[target].all_missing()
         columns, dropped = columns.without_missing(used if waiting else there, drop_missing)
-        labels = None if waiting else labels_of(columns, encoding)
-        table = Table(encode(columns, encoding), labels, encoding, dropped)
+        X = encode(columns, encoding)
+        table = Table(X, None if waiting else labels_of(columns, encoding), encoding, dropped)
     return standardised(table, path)
