@@ -12,12 +12,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from qpsvm.cli.letters import readable
+from qpsvm.cli.memory import take_buffers_first
 from qpsvm.cli.parser import make_parser
 from qpsvm.errors import QPSVMError, SolverError, TooLargeError
 
 #: Exit codes: a result that is not optimal, or a machine or solver that could not; what the user got wrong; what a
 #: shell reports of a process that Ctrl-C ended.
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
+NO_MEMORY = (
+    "this needs more memory than the process may use: take fewer rows, or with many rows --kernel linear, or raise the "
+    "limit (ulimit -v)"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,10 +58,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Parse and run; every way to fail has its sentence and its code."""
     try:
         options = make_parser().parse_args(arguments)
+        take_buffers_first()
         return int(options.run(options))
     except MemoryError as error:
-        needed = f"{error}" if isinstance(error, TooLargeError) else "this needs more memory than the process may use"
-        return _complain(needed, FAILED)
+        return _complain(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
     except QPSVMError as error:
         return _complain(str(error), FAILED if isinstance(error, SolverError) else WRONG)
     except KeyboardInterrupt:

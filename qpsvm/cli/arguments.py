@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -37,7 +38,8 @@ class Parser(argparse.ArgumentParser):
         UnknownOptionError
             With the nearest that exists.
         """
-        for text in args or ():
+        args = sys.argv[1:] if args is None else args
+        for text in args:
             if text == "--":
                 break
             if text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text):

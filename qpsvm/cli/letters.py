@@ -15,25 +15,32 @@ from typing import Any
 SPELT = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
     "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
-    "φ": "phi", "ψ": "psi", "ω": "omega", "Σ": "Sum ", "Δ": "Delta", "Ω": "Omega", "∂": "d", "∇": "grad ",
-    "½": "1/2 ", "¼": "1/4 ", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "'", "√": "sqrt ", "∞": "inf",
+    "φ": "phi", "ψ": "psi", "ω": "omega", "Σ": "Sum", "Δ": "Delta", "Ω": "Omega", "∂": "d", "∇": "grad",
+    "½": "1/2", "¼": "1/4", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "'", "√": "sqrt", "∞": "inf",
     "₀": "_0", "₁": "_1", "₂": "_2", "₊": "+", "₋": "-",
     "×": "x", "·": "*", "∘": "*", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "≪": "<<", "≫": ">>",
-    "∈": " in ", "∑": "Sum ", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "‖": "||", "⟨": "<", "⟩": ">",
-    "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": " degrees",
+    "∈": "in", "∑": "Sum", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "‖": "||", "⟨": "<", "⟩": ">",
+    "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": "degrees",
 }  # fmt: skip
 HANDLER = "qpsvm-letters"
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out what cannot be encoded; the rest as `backslashreplace` does."""
+    """Spell out what cannot be encoded, apart from the words and numbers beside it; the rest as `backslashreplace`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    spelt = []
-    for letter in error.object[error.start : error.end]:
-        escaped = letter.encode("ascii", "backslashreplace").decode("ascii")
-        spelt.append(SPELT.get(letter, escaped))
-    return "".join(spelt), error.end
+    text, written = error.object, ""
+    for k in range(error.start, error.end):
+        word = SPELT.get(text[k])
+        if word is None:
+            written += text[k].encode("ascii", "backslashreplace").decode("ascii")
+            continue
+        before = written or text[max(k - 1, 0) : k]
+        apart = word[0].isalnum() and before[-1:].isalnum()
+        after = SPELT.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""
+        joined = len(word) > 1 and word[-1].isalnum() and after[:1].isalnum() and text[k + 1] not in SPELT
+        written += " " * apart + word + " " * joined
+    return written, error.end
 
 
 codecs.register_error(HANDLER, _spell)

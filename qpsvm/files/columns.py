@@ -111,7 +111,8 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
     FileFormatError
         The text is not a table.
     """
-    growing = {name: _Growing(sheet.most_rows, name in as_text) for name in names}
+    most_rows = sheet.most_rows
+    growing = {name: _Growing(most_rows, name in as_text) for name in names}
     n = _grow(sheet, growing)
     mixed = {name: _Growing(n, True) for name, column in growing.items() if column.mixed}
     if mixed:
