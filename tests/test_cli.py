@@ -359,6 +359,14 @@ def test_standard_input(capsys, table, tmp_path, monkeypatch, pack):
     assert (code, err) == (2, "qpsvm: error: standard input is empty\n")
 
 
+def test_closed_streams(capsys, table, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, err = run(capsys, "solve", "-")
+    assert (code, err) == (2, "qpsvm: error: standard input cannot be read: it is closed\n")
+    monkeypatch.setattr("sys.stdout", None)
+    assert main([part.format(table=table) for part in SOLVE]) == 0
+
+
 def test_an_index_is_noted(capsys, tmp_path):
     path = tmp_path / "pandas.csv"
     path.write_text(",x,y\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(9)))

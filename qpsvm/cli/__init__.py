@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 code = _run(arguments)
             finally:
-                sys.stdout.flush()
+                if sys.stdout is not None:  # it is closed
+                    sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             _let_go_of_output()
         except OSError as error:  # a full disk behind standard output

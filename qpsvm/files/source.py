@@ -23,7 +23,9 @@ class StandardInput:
         return "standard input"
 
     def read_bytes(self) -> bytes:
-        """All of it, to its end."""
+        """All of it, to its end; an OSError where there is none."""
+        if sys.stdin is None:
+            raise OSError("it is closed")
         return sys.stdin.buffer.read()
 
 
