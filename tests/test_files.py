@@ -9,6 +9,7 @@ import json
 import lzma
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from qpsvm.errors import (
     MissingFileError,
     ParameterError,
     QPSVMError,
+    TooLargeError,
     UnknownOptionError,
 )
-from qpsvm.files import MISSING, Column, Encoding, read_like, read_table
+from qpsvm.files import MISSING, Column, Encoding, StandardInput, read_like, read_table
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 Save = Callable[..., Path]
@@ -203,6 +205,127 @@ def test_lists_with_commas_are_categories(save: Save) -> None:
     assert read_table(save('x,y\n"a,b",0\n"1,2",1\n'), target="y").names == ("x=1,2", "x=a,b")
 
 
+# CSV: read in blocks
+
+
+@pytest.fixture(params=[1, 3, 7])
+def in_small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qpsvm.files.sheet.BLOCK_CELLS", request.param)
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_blocks_change_nothing(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = ["1" if i < 9 else "xz"[i % 2] for i in range(20)]
+    rows = [f"{i / 7},{'abc'[i % 3]},{'' if i % 5 == 4 else i},{late[i]},{i % 2}" for i in range(20)]
+    path = save("x,k,m,late,y\n" + "\n\n".join(rows))
+    options = {"target": "y", "drop_missing": True, "standardise": True}
+    small = read_table(path, **options)  # type: ignore[arg-type]
+    monkeypatch.undo()
+    whole = read_table(path, **options)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(small.X, whole.X)
+    assert small.encoding.to_json() == whole.encoding.to_json()
+    assert small.dropped == whole.dropped == 4
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_a_column_that_turns_into_text_late_keeps_its_first_cells_as_they_are_written(save: Save) -> None:
+    rows = [*(["1.0,0", "1,1", "01,0"] * 8), "one,1"]
+    table = read_table(save("x,y\n" + "\n".join(rows)), target="y")
+    assert table.names == ("x=01", "x=1", "x=1.0", "x=one")
+    assert table.X.sum(axis=0).tolist() == [8, 8, 8, 1]
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_text_in_rows_that_are_dropped_leaves_numbers(save: Save) -> None:
+    rows = [*(f"{i},{i % 2}" for i in range(9)), "fish,?", "9,1"]
+    table = read_table(save("x,y\n" + "\n".join(rows)), target="y", drop_missing=True)
+    assert table.X[:, 0].tolist() == list(range(10))
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("1,2,3", "line 11 has 3 cells where the header has 2"),
+        ('"1,2', "line 11: unexpected end of data"),
+        ("7,", "line 11, column 'y' is missing"),
+        ("inf,1", "line 11, column 'x': 'inf' is not a finite number"),
+        ("1_0,1", "line 11, column 'x': '1_0' is not a number, and the column has 21 categories in 30 rows"),
+    ],
+)
+def test_a_fault_far_down_is_named_with_its_line(save: Save, row: str, expected: str) -> None:
+    good = [f"{i},{i % 2}" for i in range(20)]
+    path = save("\n".join(["x,y", *good[:9], row, *good, ""]))
+    with pytest.raises(DataError) as caught:
+        read_table(path, target="y")
+    assert expected in str(caught.value)
+
+
+def test_a_large_csv_file_takes_little_memory(save: Save) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((10_000, 20))
+    text = "\n".join(",".join(f"{v:.6f}" for v in x) + (",cat,yes" if x[0] > 0 else ",dog,no") for x in X)
+    path = save(",".join([*(f"x{j}" for j in range(20)), "kind", "y"]) + "\n" + text)
+    tracemalloc.start()
+    try:
+        table = read_table(path, target="y", standardise=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    block = 20e6  # cells of one block as Python text, the same for every file
+    assert table.X.shape == (10_000, 22)
+    assert peak < max(4 * table.X.nbytes, 3 * path.stat().st_size) + block
+
+
+def test_too_little_memory_is_an_error_of_ours(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qpsvm.files.sheet.Sheet.most_rows", 2**55)  # columns of 2**58 bytes
+    with pytest.raises(TooLargeError, match=r"file\.data does not fit into the memory"):
+        read_table(save(PETS), target="label")
+    assert issubclass(TooLargeError, MemoryError)
+
+
+# CSV: an index without a name
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_an_unnamed_column_that_counts_rows_is_an_index(save: Save, first: int, mark: str) -> None:
+    lines = PETS.splitlines()
+    numbered = [f",{lines[0]}", *(f"{i},{line}" for i, line in enumerate(lines[1:], first))]
+    table = read_table(save("\n".join(numbered).replace(",", mark)), target="label")
+    np.testing.assert_array_equal(table.X, read_table(save(PETS), target="label").X)
+    assert len(table.notes) == 1
+    assert f"counts the rows from {first}" in table.notes[0]
+    assert read_table(save(PETS), target="label").notes == ()
+    further = read_like(save("\n".join([numbered[0], numbered[2]]).replace(",", mark)), table.encoding)
+    np.testing.assert_array_equal(further.X, table.X[1:2])
+
+
+def test_pandas_own_file(save: Save) -> None:
+    pandas = pytest.importorskip("pandas")
+    path = save("")
+    pandas.DataFrame({"x": [1.5, 2.5, 3.5], "y": ["a", "b", "a"]}).to_csv(path)
+    assert read_table(path, target="y").names == ("x",)
+
+
+def test_the_index_counts_also_the_rows_that_are_dropped(save: Save) -> None:
+    table = read_table(save(",x,y\n0,1,a\n1,,b\n2,3,b\n"), target="y", drop_missing=True)
+    assert table.dropped == 1
+    assert table.names == ("x",)
+
+
+@pytest.mark.parametrize(("cells", "line"), [("017", 4), ("203", 3), ("ab", 2), ("00", 3), ("2", 2)])
+def test_an_unnamed_column_that_does_not_count_is_refused_with_a_cure(save: Save, cells: str, line: int) -> None:
+    path = save(",x,y\n" + "".join(f"{cell},{i},{i % 2}\n" for i, cell in enumerate(cells)))
+    with pytest.raises(FileFormatError) as caught:
+        read_table(path, target="y")
+    for text in ("column 1 has no name and does not count the rows", f"(line {line}: ", "index=False", "--drop ''"):
+        assert text in str(caught.value)
+    assert read_table(path, target="y", drop=[""]).names == ("x",)
+    with pytest.raises(UnknownOptionError, match=r"known: x, y$"):
+        read_table(path, target="")
+
+
 # CSV: form
 
 
@@ -265,8 +388,8 @@ def test_unicode_names_and_cells(save: Save) -> None:
         ("x,x,y\n1,2,3\n", "column 2 has the same name 'x' as column 1"),
         ("x, x ,y\n1,2,3\n", "column 2 has the same name 'x' as column 1"),
         ("x,,y\n1,2,3\n", "column 2 has no name"),
-        (",x,y\n0,2,3\n", "column 1 has no name"),
-        ("\tx\ty\n0\t2\t3\n", "column 1 has no name"),
+        (",x,y\n7,2,3\n", "column 1 has no name"),
+        ("\tx\ty\n7\t2\t3\n", "column 1 has no name"),
         ("1,1,0\n1,2,3\n", "is the line of column names missing?"),
         ('x,y\n1,"2\n3,4\n', "line 2: unexpected end of data; look for a quote"),
         ('x,y\n1,2\n1,"2"3\n', "line 3"),
@@ -323,6 +446,27 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
         read_table(tmp_path)
     with pytest.raises(FileFormatError, match=r"cannot be read: .*too long"):
         read_table("x" * 5000)
+
+
+def test_utf_16_is_named(save: Save) -> None:
+    with pytest.raises(FileFormatError, match="it is UTF-16 text; export it"):
+        read_table(save("x,y\n1,2\n".encode("utf-16")), target="y")
+
+
+def test_a_byte_that_is_not_utf_8_is_found_across_parts(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qpsvm.files.source.DECODED_BYTES", 5)
+    good = "größe,y\n" + "ääää红,1\n" * 6 + "b,0\n"
+    assert read_table(save(good), target="y").X.shape == (7, 2)
+    with pytest.raises(FileFormatError, match="line 9 is not UTF-8 text"):
+        read_table(save(good.encode() + "ö,1\n".encode("latin-1")), target="y")
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(PETS.encode()))))
+    assert read_table(StandardInput(), target="label").X.shape == (3, 4)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1 1:2\n-1 1:x\n")))
+    with pytest.raises(FileFormatError, match="standard input, line 2: "):
+        read_table(StandardInput())
 
 
 # Compression
@@ -471,7 +615,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_array_equal(read_like(path, table.encoding).X, table.X)
-    for module in ("encoding", "sheet"):
+    for module in ("encoding", "features"):
         monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
@@ -482,7 +626,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
 def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(PETS)
     expected = read_table(path, target="label")
-    for module in ("encoding", "sheet"):
+    for module in ("encoding", "features"):
         monkeypatch.setattr(f"qpsvm.files.{module}.DENSE_LIMIT", 11)
     table = read_table(path, target="label")
     assert sp.issparse(table.X)

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qpsvm.errors import DataError, FileFormatError, ParameterError
-from qpsvm.files.encoding import Column, Encoding, FilePath, Table, as_dense, moments, standardised
+from qpsvm.files.columns import read_columns
+from qpsvm.files.encoding import Column, Encoding, Table, as_dense, moments, standardised
+from qpsvm.files.features import check_index, column_of, encode, labels_of
 from qpsvm.files.libsvm import read_libsvm
-from qpsvm.files.raw import MISSING, format_of, numbers, read_bytes
-from qpsvm.files.sheet import column_of, encode, feature_columns, labels_of, parse
+from qpsvm.files.raw import MISSING, format_of
+from qpsvm.files.sheet import UNNAMED, feature_columns, parse
+from qpsvm.files.source import FilePath, StandardInput, read_bytes, within_memory
 
-__all__ = ["MISSING", "Column", "Encoding", "Table", "read_like", "read_table"]
+__all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "read_like", "read_table"]
 
 
 def read_table(
@@ -31,12 +34,12 @@ def read_table(
 
     Parameters
     ----------
-    path : path
+    path : path, or StandardInput()
         The file, possibly compressed by xz, gzip or bzip2.
     target : str, optional
         CSV: the column of labels, required. A LIBSVM file has its labels in front.
     drop : sequence of str
-        CSV: columns that are not used.
+        CSV: columns that are not used. A first column without a name ("") that counts rows is never used.
     drop_missing : bool
         Drop the rows with a missing value in a column that is used, instead of refusing the file.
     standardise : bool
@@ -54,8 +57,17 @@ def read_table(
         No target for CSV, target or drop for LIBSVM, or a sparse matrix too large to be standardised.
     UnknownOptionError
         `target` or `drop` names no column.
+    TooLargeError
+        It does not fit into memory.
     """
-    content, drop = read_bytes(path), (drop,) if isinstance(drop, str) else tuple(drop)
+    with within_memory(path):
+        return _read_table(path, target, (drop,) if isinstance(drop, str) else tuple(drop), drop_missing, standardise)
+
+
+def _read_table(
+    path: FilePath, target: str | None, drop: Sequence[str], drop_missing: bool, standardise: bool
+) -> Table:
+    content = read_bytes(path)
     if format_of(content) == "libsvm":
         for option, given in (("target", target is not None), ("drop", bool(drop))):
             if given:
@@ -65,11 +77,15 @@ def read_table(
     else:
         sheet = parse(path, content)
         names = feature_columns(sheet, target, drop)
-        sheet, dropped = sheet.without_missing([*names, str(target)], drop_missing)
-        columns = tuple(column_of(sheet, name) for name in names)
-        text = numbers(sheet.cells(str(target))) is None
-        encoding = Encoding("csv", target, columns, sum(len(c.names) for c in columns), text_labels=text)
-        table = Table(encode(sheet, encoding), labels_of(sheet, encoding), encoding, dropped)
+        target = str(target)
+        counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
+        columns = read_columns(sheet, [*names, target, *counting])
+        notes = tuple(check_index(columns) for _ in counting)
+        columns, dropped = columns.without_missing([*names, target], drop_missing)
+        kinds = tuple(column_of(columns, name) for name in names)
+        text = columns.cells[target].numbers() is None
+        encoding = Encoding("csv", target, kinds, sum(len(c.names) for c in kinds), text_labels=text)
+        table = Table(encode(columns, encoding), labels_of(columns, encoding), encoding, dropped, notes)
     if standardise:
         mean, scale = moments(as_dense(table.X, path))
         table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
@@ -87,7 +103,14 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
     MissingFileError, FileFormatError, DataError, ParameterError
         As in `read_table`; also for a file of the other format, a column that is absent, a category or a feature
         index that the first file did not have.
+    TooLargeError
+        It does not fit into memory.
     """
+    with within_memory(path):
+        return _read_like(path, encoding, drop_missing)
+
+
+def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
     content = read_bytes(path)
     found = format_of(content) or encoding.format
     if found != encoding.format:
@@ -97,11 +120,15 @@ def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False)
         table = Table(X, y, encoding, dropped)
     else:
         sheet = parse(path, content)
-        used = [column.name for column in encoding.columns]
+        used, target = [column.name for column in encoding.columns], str(encoding.target)
         absent = [name for name in used if name not in sheet.header]
         if absent:
             raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
-        labelled = encoding.target in sheet.header and not MISSING.issuperset(sheet.cells(str(encoding.target)))
-        sheet, dropped = sheet.without_missing([*used, str(encoding.target)] if labelled else used, drop_missing)
-        table = Table(encode(sheet, encoding), labels_of(sheet, encoding) if labelled else None, encoding, dropped)
+        as_text = [column.name for column in encoding.columns if column.categories is not None]
+        there = [*used, target] if target in sheet.header else used
+        columns = read_columns(sheet, there, [*as_text, target] if encoding.text_labels else as_text)
+        waiting = target not in columns.cells or columns.cells[target].all_missing()
+        columns, dropped = columns.without_missing(used if waiting else there, drop_missing)
+        X = encode(columns, encoding)
+        table = Table(X, None if waiting else labels_of(columns, encoding), encoding, dropped)
     return standardised(table, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError, ParameterError
+from qpsvm.files.source import FilePath
 
 #: Largest n·d that is made dense where it need not be: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
-
-FilePath = str | PathLike[str]
-
+#: Entries of X that a computation over columns copies at a time (8 MB).
+BLOCK_VALUES = 1_000_000
 
 @dataclass(frozen=True)
 class Column:
@@ -113,12 +112,15 @@ class Table:
         How it was read.
     dropped : int
         How many rows were dropped for missing values.
+    notes : tuple of str
+        What a user should know about how the file was read.
     """
 
     X: Matrix
     y: NDArray[Any] | None
     encoding: Encoding
     dropped: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -140,6 +142,13 @@ def as_dense(X: Matrix, path: FilePath) -> FloatArray:
 
 def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (d,), by columns divided by their largest entry, whose squares stay in range."""
+    n, d = X.shape
+    step = max(1, BLOCK_VALUES // n)
+    parts = [_moments(X[:, j : j + step]) for j in range(0, d, step)]
+    return np.concatenate([mean for mean, _ in parts]), np.concatenate([scale for _, scale in parts])
+
+
+def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     peak = np.abs(X).max(axis=0)
     peak[peak == 0] = 1.0
     mean, scale = peak * (X / peak).mean(axis=0), peak * (X / peak).std(axis=0)
@@ -148,12 +157,14 @@ def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def standardised(table: Table, path: FilePath) -> Table:
-    """The table with its encoding's mean and scale applied; itself where there are none."""
+    """The table with its encoding's mean and scale applied, to a dense X in place; itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
     with np.errstate(over="ignore"):
-        X = (as_dense(table.X, path) - mean) / scale
+        X = as_dense(table.X, path)
+        X -= mean
+        X /= scale
     if not np.isfinite(X).all():
         name = table.names[int(np.argwhere(~np.isfinite(X))[0, 1])]
         raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")

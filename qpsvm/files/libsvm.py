@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import Matrix
+from qpsvm.arrays import IntArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
-from qpsvm.files.encoding import Encoding, FilePath
+from qpsvm.files.encoding import Encoding
 from qpsvm.files.raw import numbers, whole
+from qpsvm.files.source import FilePath
 
 
 def read_libsvm(
@@ -28,7 +29,7 @@ def read_libsvm(
     except (ValueError, OverflowError) as error:
         fault = _libsvm_fault(content) or f": {error}"
         raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
-    n, indices, row_of = len(y), raw.indices.astype(np.int64), np.repeat(np.arange(len(y)), np.diff(raw.indptr))
+    n, indices = len(y), raw.indices
     if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
     elif indices.size:
@@ -36,33 +37,43 @@ def read_libsvm(
         width = int(indices.max()) + 1 - first
     else:
         raise DataError(f"{path} has no feature in any row")
-    outside = np.flatnonzero((indices < first) | (indices >= first + width))
-    if outside.size:
+    if indices.size and (indices.min() < first or indices.max() >= first + width):
+        outside = np.flatnonzero((indices < first) | (indices >= first + width))[:1]
         raise DataError(
-            f"{path}, line {_libsvm_line(content, row_of[outside[0]])}: feature index {indices[outside[0]]} is unknown "
-            f"to the model, whose features are {first} to {first + width - 1}"
+            f"{path}, line {_libsvm_line(content, _rows_of(outside, raw)[0])}: feature index {indices[outside[0]]} is "
+            f"unknown to the model, whose features are {first} to {first + width - 1}"
         )
-    bad = np.unique(np.concatenate((row_of[~np.isfinite(raw.data)], np.flatnonzero(~np.isfinite(y)))))
-    infinite = bool(np.isinf(raw.data).any() or np.isinf(y).any())
+    bad = np.union1d(_rows_of(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
+    infinite = bool(bad.size) and bool(np.isinf(raw.data).any() or np.isinf(y).any())
     if bad.size and (infinite or not drop_missing or bad.size == n):
         advice = "" if infinite or bad.size == n else "; --drop-missing (drop_missing=True) drops such rows"
         line = _libsvm_line(content, bad[0])
         raise DataError(f"{path}, line {line}: NaN or infinite value, the first of {bad.size} such rows of {n}{advice}")
-    X = sp.csr_array((raw.data, indices - first, raw.indptr), shape=(n, width))
+    if first:
+        indices -= first  # in place: they are ours
+    X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
+    if not bad.size:
+        return X, whole(y), first, 0
     keep = np.setdiff1d(np.arange(n), bad)
-    return (X[keep] if bad.size else X), whole(y[keep]), first, int(bad.size)
+    return X[keep], whole(y[keep]), first, int(bad.size)
+
+
+def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
+    """The rows that the stored entries of a CSR matrix, by their places, belong to."""
+    rows: IntArray = np.searchsorted(raw.indptr, entries, side="right") - 1
+    return rows
 
 
 def _libsvm_line(content: bytes, row: int) -> int:
     """The line on which a row (from 0) stands."""
-    lines = (k for k, line in enumerate(content.split(b"\n"), 1) if line.split(b"#")[0].strip())
+    lines = (k for k, line in enumerate(io.BytesIO(content), 1) if line.split(b"#")[0].strip())
     return next(k for i, k in enumerate(lines) if i == row)
 
 
 def _libsvm_fault(content: bytes) -> str | None:
     """Find the first line that cannot be read, which scikit-learn does not tell."""
-    for k, line in enumerate(content.decode().split("\n"), 1):
-        label, *pairs = line.split("#")[0].split() or ["0"]
+    for k, line in enumerate(io.BytesIO(content), 1):
+        label, *pairs = line.decode().split("#")[0].split() or ["0"]
         if numbers([label]) is None:
             return f", line {k}: the label {reprlib.repr(label)} is not a number"
         last = -1

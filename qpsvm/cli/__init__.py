@@ -1,0 +1,81 @@
+"""The command line: `python -m qpsvm [solve | predict | compare | derive | backends]`.
+
+One file a command. Whatever happens, the user sees results on standard output, one line on standard error, and an exit
+code: never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from qpsvm.cli.letters import readable
+from qpsvm.cli.memory import take_buffers_first
+from qpsvm.cli.parser import make_parser
+from qpsvm.errors import QPSVMError, SolverError, TooLargeError
+
+#: Exit codes: a result that is not optimal, or a machine or solver that could not; what the user got wrong; what a
+#: shell reports of a process that Ctrl-C ended.
+FAILED, WRONG, INTERRUPTED = 1, 2, 130
+NO_MEMORY = (
+    "this needs more memory than the process may use: take fewer rows, or with many rows --kernel linear, or raise the "
+    "limit (ulimit -v)"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process where absent.
+
+    Returns
+    -------
+    int
+        0; 1 where a result is not optimal, memory is too small or a solver broke down; 2 for what the user got wrong;
+        130 where the user pressed Ctrl-C. All but a result that is not optimal say why in one line on standard error.
+    """
+    code = 0
+    with readable(sys.stdout), readable(sys.stderr):
+        try:
+            try:
+                code = _run(arguments)
+            finally:
+                if sys.stdout is not None:  # it is closed
+                    sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output went away, as `| head` does
+            _let_go_of_output()
+        except OSError as error:  # a full disk behind standard output
+            _let_go_of_output()
+            code = _complain(error.strerror or str(error), FAILED)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Parse and run; every way to fail has its sentence and its code."""
+    try:
+        options = make_parser().parse_args(arguments)
+        take_buffers_first()
+        return int(options.run(options))
+    except MemoryError as error:
+        return _complain(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
+    except QPSVMError as error:
+        return _complain(str(error), FAILED if isinstance(error, SolverError) else WRONG)
+    except KeyboardInterrupt:
+        print("qpsvm: interrupted by Ctrl-C before the command ended", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"qpsvm: error: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def _let_go_of_output() -> None:
+    """Send the rest of standard output nowhere, so that the interpreter does not complain on its way out."""
+    with suppress(OSError, ValueError):  # in a test it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,60 @@
+"""Our own letters on a terminal or pipe that cannot hold them: ν becomes nu, ≥ becomes >=.
+
+Everything else that the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \\xe4, so
+that no two texts become one.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+#: What is printed instead of each letter outside ASCII that this library writes.
+SPELT = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
+    "φ": "phi", "ψ": "psi", "ω": "omega", "Σ": "Sum", "Δ": "Delta", "Ω": "Omega", "∂": "d", "∇": "grad",
+    "½": "1/2", "¼": "1/4", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "'", "√": "sqrt", "∞": "inf",
+    "₀": "_0", "₁": "_1", "₂": "_2", "₊": "+", "₋": "-",
+    "×": "x", "·": "*", "∘": "*", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "≪": "<<", "≫": ">>",
+    "∈": "in", "∑": "Sum", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "‖": "||", "⟨": "<", "⟩": ">",
+    "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": "degrees",
+}  # fmt: skip
+HANDLER = "qpsvm-letters"
+
+
+def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Spell out what cannot be encoded, apart from the words and numbers beside it; the rest as `backslashreplace`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text, written = error.object, ""
+    for k in range(error.start, error.end):
+        word = SPELT.get(text[k])
+        if word is None:
+            written += text[k].encode("ascii", "backslashreplace").decode("ascii")
+            continue
+        before = written or text[max(k - 1, 0) : k]
+        apart = word[0].isalnum() and before[-1:].isalnum()
+        after = SPELT.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""
+        joined = len(word) > 1 and word[-1].isalnum() and after[:1].isalnum() and text[k + 1] not in SPELT
+        written += " " * apart + word + " " * joined
+    return written, error.end
+
+
+codecs.register_error(HANDLER, _spell)
+
+
+@contextmanager
+def readable(stream: Any) -> Iterator[None]:
+    """Within the block, the text stream takes every letter. A stream that somebody else put there is left alone."""
+    before = getattr(stream, "errors", None)
+    if before is None or not hasattr(stream, "reconfigure"):
+        yield
+        return
+    stream.reconfigure(errors=HANDLER)
+    try:
+        yield
+    finally:
+        stream.reconfigure(errors=before)

@@ -1,0 +1,35 @@
+"""An address-space limit (`ulimit -v`) ends in a sentence of ours, not in an exit of the linear algebra's own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: What the BLAS of NumPy and that of SciPy take together, at their first product, for buffers: measured, rounded up.
+BLAS_BYTES = 1 << 27
+#: A product that is large enough to need the buffers.
+SIDE = 256
+
+
+def take_buffers_first() -> None:
+    """Where the address space is limited, let BLAS take its buffers while there is room for them.
+
+    OpenBLAS ends the process where it cannot have its buffers. Once it has them, what else is too large is a
+    `MemoryError`.
+
+    Raises
+    ------
+    MemoryError
+        There is no room for the buffers either.
+    """
+    try:
+        import resource
+    except ImportError:  # not a Unix system: no such limit
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    from scipy.linalg.blas import dgemm
+
+    np.empty(BLAS_BYTES, dtype=np.uint8)
+    X = np.ones((SIDE, SIDE))
+    X @ X
+    dgemm(1.0, X, X)

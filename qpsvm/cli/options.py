@@ -1,0 +1,116 @@
+"""The options that several commands share, and which of them mean something together."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from qpsvm.cli.arguments import file_name, name
+from qpsvm.errors import ParameterError
+
+#: Names of the variants and kernels.
+VARIANTS = ("c", "nu", "hard", "hinge")
+KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An option that has an effect for some variants, or some kernels, only.
+
+    Attributes
+    ----------
+    option : str
+        Its name without the dashes.
+    default : object
+    owner : "variant" or "kernel"
+    takers : tuple of str
+        The variants or kernels that it belongs to.
+    """
+
+    option: str
+    default: Any
+    owner: str
+    takers: tuple[str, ...]
+
+
+BOUND = (
+    Bound("C", 1.0, "variant", ("c",)),
+    Bound("nu", 0.5, "variant", ("nu",)),
+    Bound("lam", 0.01, "variant", ("hinge",)),
+    Bound("intercept", "free", "variant", ("hinge",)),
+    Bound("gamma", "scale", "kernel", ("rbf", "polynomial", "sigmoid")),
+    Bound("degree", 3.0, "kernel", ("polynomial",)),
+    Bound("coef0", 0.0, "kernel", ("polynomial", "sigmoid")),
+)
+
+
+def settle(options: argparse.Namespace) -> None:
+    """Give the options that are absent their defaults, and refuse those that would be ignored.
+
+    Raises
+    ------
+    ParameterError
+        An option that the variant or kernel chosen does not have.
+    """
+    for bound in BOUND:
+        chosen = getattr(options, bound.owner)
+        if getattr(options, bound.option) is None:
+            setattr(options, bound.option, bound.default)
+        elif chosen not in bound.takers:
+            *others, last = bound.takers
+            takers = f"{', '.join(others)} or {last}" if others else last
+            raise ParameterError(
+                f"--{bound.option} belongs to the {bound.owner} {takers}, and the {bound.owner} here is {chosen}: "
+                f"leave --{bound.option} out, or choose another {bound.owner}"
+            )
+
+
+def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
+    """Which file, and how it is read."""
+    group = parser.add_argument_group("data")
+    what = "CSV file with a header, or LIBSVM file, packed by gzip, bzip2 or xz or not; - is standard input"
+    group.add_argument(name_or_flag, type=file_name, **how, help=what)
+    group.add_argument("--target", type=name, metavar="COLUMN", help="the label column of a CSV file")
+    group.add_argument(
+        "--positive", type=name, metavar="LABEL", help="the label on the positive side, against all others"
+    )
+    group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
+    group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    group.add_argument("--standardise", "--standardize", action="store_true", help="mean 0 and deviation 1 a column")
+
+
+def add_problem(parser: argparse.ArgumentParser) -> None:
+    """Which support vector machine."""
+    group = parser.add_argument_group("problem")
+    group.add_argument("--variant", choices=VARIANTS, default="c", help="default: c")
+    add_parameters(group)
+
+
+def add_parameters(group: argparse._ArgumentGroup) -> None:
+    """The parameters of variant and kernel; those in `BOUND` are None until they are settled."""
+    group.add_argument("--C", type=float, help="price of slack (variant c; default 1)")
+    group.add_argument("--nu", type=float, help="share of errors (variant nu; default 0.5)")
+    group.add_argument("--lam", type=float, help="weight of the norm (variant hinge; default 0.01)")
+    group.add_argument("--intercept", choices=("free", "penalised", "none"), help="variant hinge; default free")
+    group.add_argument("--kernel", choices=KERNELS, default="linear", help="default: linear")
+    group.add_argument("--gamma", help="a number, scale (default) or auto (every kernel but linear)")
+    group.add_argument("--degree", type=float, help="of the polynomial (default 3)")
+    group.add_argument("--coef0", type=float, help="of polynomial and sigmoid (default 0)")
+    group.add_argument("--psd", choices=("raise", "clip", "shift"), help="for an indefinite kernel; default raise")
+
+
+def add_solver(parser: argparse.ArgumentParser) -> None:
+    """How it is solved."""
+    group = parser.add_argument_group("solver")
+    group.add_argument("--form", choices=("dual", "primal"), help="default: what the backend certifies best")
+    group.add_argument("--tol", type=float, default=1e-6, help="certified relative gap to reach (default 1e-6)")
+    group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in the solver")
+    group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")
+    group.add_argument("--verbose", action="store_true", help="show the solver's progress")
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """Which solver."""
+    parser.add_argument("--backend", default="auto", help="a name from `backends`, or auto (default)")

@@ -1,0 +1,81 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from qpsvm import __version__
+from qpsvm.cli import compare, derive, listing, predict, solve
+from qpsvm.cli.arguments import Parser, file_name
+from qpsvm.cli.options import VARIANTS, add_backend, add_data, add_parameters, add_problem, add_solver
+
+PROGRAM = "python -m qpsvm"
+EXAMPLES = """examples:
+  python -m qpsvm
+      every installed backend on scikit-learn's breast_cancer
+  python -m qpsvm solve heart_scale --C 10 --kernel rbf --gamma scale
+      a LIBSVM file: the labels are in it
+  python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
+      a CSV file: text columns become one column a category
+  python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
+  python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
+      the derivation of the dual, each equation beside its code and measured on this data
+  xzcat a9a.xz | python -m qpsvm solve -
+      standard input, CSV or LIBSVM
+  python -m qpsvm backends
+"""
+
+
+def make_parser() -> Parser:
+    """The parser; `options.run(options)` is the command that was asked for."""
+    parser = Parser(
+        prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
+    )
+    parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
+    parser.set_defaults(run=compare.demonstrate)
+    commands = parser.add_subparsers(title="commands", metavar="", parser_class=Parser)
+    parser.commands = commands.choices
+
+    solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
+    add_data(solving)
+    add_problem(solving)
+    add_solver(solving)
+    add_backend(solving)
+    solving.add_argument(
+        "--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file"
+    )
+    solving.set_defaults(run=solve.run)
+
+    predicting = commands.add_parser("predict", help="predict with a saved model")
+    predicting.add_argument("model", type=file_name, help="an .npz file that `solve --save` wrote")
+    predicting.add_argument(
+        "file", type=file_name, help="CSV or LIBSVM file with the same columns; - is standard input"
+    )
+    predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    predicting.add_argument(
+        "--output", type=file_name, metavar="FILE",
+        help="write label and decision value as CSV instead of a label a line; - is standard output",
+    )  # fmt: skip
+    predicting.set_defaults(run=predict.run)
+
+    comparing = commands.add_parser("compare", help="every backend on one file", epilog=EXAMPLES)
+    add_data(comparing)
+    add_problem(comparing)
+    add_solver(comparing)
+    comparing.set_defaults(run=compare.run)
+
+    deriving = commands.add_parser(
+        "derive", help="the derivation, equation by equation, measured on a file", epilog=EXAMPLES
+    )
+    deriving.add_argument("variant", choices=VARIANTS)
+    add_data(deriving, "--data", dest="file", required=True, metavar="FILE")
+    add_parameters(deriving.add_argument_group("problem"))
+    add_solver(deriving)
+    add_backend(deriving)
+    deriving.add_argument(
+        "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
+    )
+    deriving.set_defaults(run=derive.run)
+
+    listed = commands.add_parser("backends", help="what is installed, and what it can take")
+    listed.set_defaults(run=listing.run)
+    return parser

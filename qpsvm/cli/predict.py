@@ -1,0 +1,63 @@
+"""`predict`: labels for the rows of a further file."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays import FloatArray
+from qpsvm.cli.data import is_label, source
+from qpsvm.cli.writing import require_writable, writing
+from qpsvm.errors import DataError
+from qpsvm.files import Encoding, read_like
+from qpsvm.model import Model, load
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a label a line, or write labels and decision values as CSV."""
+    to_output = options.output == "-"
+    if not to_output:
+        require_writable(options.output)
+    model = load(options.model)
+    if "encoding" not in model.metadata:
+        raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
+    encoding = Encoding.from_json(model.metadata["encoding"])
+    table = read_like(source(options.file), encoding, drop_missing=options.drop_missing)
+    values = model.decision_function(table.X)
+    labels = model.classes[(values > 0).astype(int)]
+    if options.output is None:
+        print("\n".join(map(str, labels)))
+    elif to_output:  # the bytes of a file, whatever the encoding of the terminal
+        sys.stdout.flush()
+        sys.stdout.buffer.write(_as_csv(labels, values).encode())
+    else:
+        with writing(options.output):
+            Path(options.output).write_text(_as_csv(labels, values), encoding="utf-8", newline="")
+    known = None if table.y is None else _known(table.y, model)
+    accuracy = "" if known is None else f", accuracy {(labels == known).mean():.4f}"
+    left_out = f", {table.dropped} rows with missing values left out" if table.dropped else ""
+    print(f"{len(labels)} predictions{accuracy}{left_out}", file=sys.stderr)
+    return 0
+
+
+def _as_csv(labels: NDArray[Any], values: FloatArray) -> str:
+    """Labels and decision values under a header; a label with a comma or quote is quoted."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("label", "decision"))
+    writer.writerows((str(label), f"{value:.10g}") for label, value in zip(labels, values, strict=True))
+    return text.getvalue()
+
+
+def _known(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
+    """The file's labels in the model's words, or None where they are others."""
+    if "positive" in model.metadata:
+        return np.asarray(model.classes[is_label(y, model.metadata["positive"]).astype(int)])
+    return y if np.isin(np.unique(y), model.classes).all() else None

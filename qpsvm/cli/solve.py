@@ -1,0 +1,36 @@
+"""`solve`: one problem, its certificate, and a model to keep."""
+
+from __future__ import annotations
+
+import argparse
+
+from qpsvm.cli.data import problem_of, read
+from qpsvm.cli.options import settle
+from qpsvm.cli.writing import require_writable, writing
+from qpsvm.result import Status
+from qpsvm.solve import solve
+
+#: Exit codes by status; every other status is 1.
+CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve, print the summary, save."""
+    settle(options)
+    require_writable(options.save)
+    sample = read(options)
+    problem = problem_of(sample.table.X, sample.y, options)
+    result = solve(
+        problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
+        verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
+    )  # fmt: skip
+    if result.error is not None:
+        raise result.error
+    model = sample.model(result)
+    print(result.summary())
+    print(f"  training    accuracy {sample.accuracy(model):.4f}")
+    if options.save is not None:
+        with writing(options.save):
+            model.save(options.save)
+        print(f"  saved       {options.save}")
+    return CODES.get(result.status, 1)

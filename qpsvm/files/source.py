@@ -1,0 +1,112 @@
+"""From a path, or standard input, to the bytes of a text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from qpsvm.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
+
+#: Bytes that are decoded at a time to see whether they are UTF-8.
+DECODED_BYTES = 1 << 20
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class StandardInput:
+    """What is piped into the process, in the place of a path."""
+
+    def __str__(self) -> str:
+        return "standard input"
+
+    def read_bytes(self) -> bytes:
+        """All of it, to its end; an OSError where there is none."""
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return sys.stdin.buffer.read()
+
+
+FilePath = str | PathLike[str] | StandardInput
+
+
+@contextmanager
+def within_memory(path: FilePath) -> Iterator[None]:
+    """Say it in our own words where the block runs out of memory.
+
+    Raises
+    ------
+    TooLargeError
+        In the place of a `MemoryError`.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, QPSVMError):
+            raise
+        raise TooLargeError(
+            f"{path} does not fit into the memory that this process may use; drop columns, take fewer rows, or write "
+            "its zeros as a sparse LIBSVM file"
+        ) from None
+
+
+def read_bytes(path: FilePath) -> bytes:
+    """Return the content, unpacked, as UTF-8 without a byte order mark and with line ends \\n."""
+    try:
+        content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        why = error.strerror if isinstance(error, OSError) else None
+        raise FileFormatError(f"{path} cannot be read: {why or error}") from error
+    content = _unpack(path, content)
+    if b"\0" in content:
+        found = ": it is UTF-16 text" if content.startswith(UTF_16) else ""
+        raise FileFormatError(f"{path} is not a text file in UTF-8{found}; export it as CSV or LIBSVM text in UTF-8")
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    wrong = None if content.isascii() else _not_utf_8(content)
+    if wrong is not None:
+        line = content.count(b"\n", 0, wrong) + 1
+        raise FileFormatError(f"{path}, line {line} is not UTF-8 text; save the file in UTF-8")
+    if not content or content.isspace():
+        raise FileFormatError(f"{path} is empty")
+    return content
+
+
+def _not_utf_8(content: bytes) -> int | None:
+    """Where the first byte stands that is not UTF-8: decoded in parts, which take little memory."""
+    start = 0
+    while start < len(content):
+        end = start + DECODED_BYTES
+        while end < len(content) and content[end] & 0xC0 == 0x80 and end > start + DECODED_BYTES - 4:
+            end -= 1  # not within a character
+        try:
+            content[start:end].decode()
+        except UnicodeDecodeError as error:
+            return start + error.start
+        start = end
+    return None
+
+
+def _unpack(path: FilePath, content: bytes) -> bytes:
+    import bz2
+    import gzip
+    import lzma
+    import zlib
+
+    unpackers: dict[bytes, Callable[[bytes], bytes]] = {
+        rb"\xfd7zXZ\0": lzma.decompress,
+        rb"\x1f\x8b": gzip.decompress,
+        rb"BZh[1-9](1AY&SY|\x17rE8P)": bz2.decompress,
+    }
+    for magic, unpack in unpackers.items():
+        if re.match(magic, content):
+            try:
+                return unpack(content)
+            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+                raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
+    return content
