@@ -27,7 +27,7 @@ from qpsvm.memory import address_space, available_memory, in_words
 from qpsvm.polish import FEW_ROWS
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form
-from qpsvm.progress import Pulse
+from qpsvm.progress import EVERY, Pulse
 from qpsvm.result import QPSolution, Solver, Status, SVMResult
 
 #: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
@@ -42,6 +42,8 @@ CERTIFYING, POLISHING = 1.0, 0.1
 PATIENCE, FLOOR = 3.0, 1.0
 #: Bytes up to which nobody asks whether they are there.
 LITTLE_MEMORY = 1e8
+#: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
+LEAST_SPACE = 1.5e8
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def attempt(
     allowed = allowed or Clock()
     try:
         with Pulse(request.verbose, _setting_up(problem, backend, form)) as pulse:
+            if request.verbose and estimate.setup > EVERY:  # some hold the interpreter's lock, and then nothing prints
+                print(f"qpsvm: {backend.name} may print nothing for {in_seconds(estimate.setup)}, while it sets up")
             return _attempt(problem, backend, form, request, allowed, pulse)
     except TooLargeError:
         raise
@@ -197,6 +201,7 @@ def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -
         return
     mapped = import_bytes(backend.name, backend.module) if limited else 0.0
     needed, there = estimate.bytes + mapped, available_memory()
+    needed = max(needed, LEAST_SPACE) if limited else needed
     if needed > there:
         short = f"needs about {in_words(needed)} of memory, and {in_words(there)} are available"
         raise TooLargeError(_too_large(problem, backend, form, short))

@@ -39,8 +39,8 @@ class Clock:
         """Seconds left; infinite without a limit."""
         return float("inf") if self.limit is None else self.limit - self.seconds
 
-    def stopped(self) -> Literal["time_limit", "interrupted"] | None:
-        """Why to stop now, if there is a reason: looked at between steps."""
+    def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
+        """Why to stop now, if there is a reason: looked at between steps, of which the next takes `coming` seconds."""
         if noted():
             return "interrupted"
-        return "time_limit" if self.limit is not None and self.seconds > self.limit else None
+        return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None

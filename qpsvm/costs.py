@@ -25,7 +25,9 @@ VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
 #: Seconds of a multiplication in a product of matrices.
 PRODUCT_SECONDS = 2.5e-11
 #: Bytes that the first import of a package maps.
-IMPORTS = {"osqp": 2e8, "cvxopt": 1.5e8, "cvxpy": 8e8, "libsvm": 3e8, "kernel_newton": 3e8}
+IMPORTS = {"osqp": 3e8, "cvxopt": 5e8, "cvxpy": 1.2e9, "libsvm": 4e8, "kernel_newton": 4e8}
+#: Seconds that it takes, where that is much.
+IMPORT_SECONDS = {"cvxpy": 1.0}
 #: Bytes that LIBSVM caches of a Gram matrix: it does not look whether it gets them.
 LIBSVM_CACHE = 2e8
 #: Rows from which cvxopt keeps a low rank, and up to which the kernel engines keep the whole Gram matrix.
@@ -142,6 +144,8 @@ def cost(backend: str, form: Literal["dual", "primal"], size: Size) -> Cost:
     Seconds of linear machines are those by which `choice` ranks the backends.
     """
     found = _cost(backend, form, size)
+    if backend in IMPORT_SECONDS and backend not in sys.modules:
+        found += Cost(IMPORT_SECONDS[backend], IMPORT_SECONDS[backend], 0.0)
     ranked = _ranked(backend, form, size)
     seconds = found.seconds if ranked is None else ranked
     return Cost(min(found.setup, seconds), seconds, found.bytes)

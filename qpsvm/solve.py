@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm import backends
 from qpsvm.arrays import as_positive, shown
-from qpsvm.attempt import Request, attempt, not_started
+from qpsvm.attempt import Request, attempt, check_room, not_started
 from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits, keeping
 from qpsvm.choice import Choice, Followers, choices, size_of
 from qpsvm.clock import Clock
@@ -160,7 +160,13 @@ def solve(
     begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"):  # what is not finite is looked for, and named
-        result = _best(problem, _choices(problem, backend, form, request), request)
+        try:
+            result = _best(problem, _choices(problem, backend, form, request), request)
+        except TooLargeError:
+            raise
+        except MemoryError as error:
+            rows = f"{len(problem.labels)} rows with {problem.X.shape[1]} features"
+            raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
     return _checked(result, request, backend) if check else result
 
 
@@ -243,16 +249,20 @@ def _choices(
         if named and request.start is not None and not request.begins(chosen, wanted):
             can = f"on the dual form these can: {keeping('start')}"
             reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {can}"
+        estimate = cost(chosen.name, wanted, size)
+        can_stop = request.time_limit is None or "time_limit" in chosen.limits
         try:
             if reason:
                 raise UnsupportedError(reason)
-            chosen.check(request.limits(chosen), request.options)
-        except (UnsupportedError, UnknownOptionError) as error:
+            if named or not can_stop or request.too_late(estimate) is None:  # else it is not even imported
+                check_room(problem, chosen, wanted, estimate)
+                chosen.check(request.limits(chosen), request.options)
+        except (UnsupportedError, UnknownOptionError, TooLargeError) as error:
             refused = error
             continue
         chosen.require()
         found = True
-        yield chosen, wanted, cost(chosen.name, wanted, size)
+        yield chosen, wanted, estimate
     if found or refused is None:
         return
     if not named and isinstance(refused, UnknownOptionError):

@@ -253,7 +253,8 @@ class Problem(ABC):
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
-        certificate, status, message, error = self._judge(certificate, solution, tol, polished)
+        in_time = polishing is None or polishing.left > 0
+        certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time)
         return svm_result(
             self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
