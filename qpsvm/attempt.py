@@ -183,10 +183,14 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
         print(f"qpsvm: {backend.name} was not started: {why}")
     solver = Solver(backend.name, backend.version() or "?", f"not started: {why}")
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, solver)
-    return problem.interpret(
+    result = problem.interpret(
         answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
         certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0),
     )
+    if result.status is Status.OPTIMAL:
+        return result
+    said = f"{backend.name} on the {form} form was not started: {why}."
+    return replace(result, message=f"{result.message} {said}".strip())
 
 
 def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -> None:

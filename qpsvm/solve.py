@@ -210,9 +210,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break
     if best is None and late is not None:
-        chosen, wanted, why = late
-        best = not_started(problem, chosen, wanted, request, why)
-        left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+        return not_started(problem, *late[:2], request, late[2])
     if best is None:
         assert refused is not None  # there is at least one choice
         raise refused
@@ -254,8 +252,10 @@ def _choices(
         try:
             if reason:
                 raise UnsupportedError(reason)
-            if named or not can_stop or request.too_late(estimate) is None:  # else it is not even imported
+            late = can_stop and request.too_late(estimate) is not None  # it will not be started
+            if not late:
                 check_room(problem, chosen, wanted, estimate)
+            if named or not late:  # its options are asked of its package
                 chosen.check(request.limits(chosen), request.options)
         except (UnsupportedError, UnknownOptionError, TooLargeError) as error:
             refused = error
