@@ -9,7 +9,7 @@
 | other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
 | other  | libsvm               | ν-SVM                    | its first choice; what it leaves, polishing takes      |
 | other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
-| other  | osqp                 | n > 4000                 | one factorisation, cheap iterations                    |
+| other  | interior_point, osqp | n > 4000                 | n³ as well, and they can be stopped                    |
 
 n rows, d features, z entries that are not zero (in sparse products each counts as `SPARSE_FACTOR`). Up to n = 2d rows
 nearly every labelling is separable (Cover 1965), and a Gram matrix and a few steps are enough; beyond, classes overlap
@@ -25,15 +25,14 @@ from dataclasses import dataclass
 import scipy.sparse as sp
 
 from qpsvm.backends.kernel_newton_ import LARGEST_GRAM
+from qpsvm.costs import Cost, Size, cost
 from qpsvm.problems import NuSVM, Problem
 from qpsvm.problems.base import Form
 
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
-#: Non-zeros a second of a sparse product, beside the entries of a dense one.
-SPARSE_FACTOR = 20.0
-#: Samples a feature from which classes overlap, and what that costs a method that works on the Gram matrix.
-CROWDED, CROWDED_FACTOR = 2.5, 10.0
+#: All followers together may take this many times what the first choice took, and that counts as at least so long.
+FOLLOWERS, FLOOR = 3.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -42,45 +41,79 @@ class Choice:
 
     backend: str
     form: Form | None = None
-    seconds: float | None = None
+    cost: Cost | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The estimate; 0 where there is none."""
+        return 0.0 if self.cost is None else self.cost.seconds
 
     def __str__(self) -> str:
         form = "" if self.form is None else f" on the {self.form} form"
-        cost = "" if self.seconds is None else f" (about {self.seconds:.2g} s)"
+        cost = "" if self.cost is None else f" (about {self.seconds:.2g} s)"
         return f"{self.backend}{form}{cost}"
 
 
 #: For kernels, with as many rows as the dense dual takes, and more.
-DENSE = (
-    Choice("kernel_newton"), Choice("cvxopt", "dual"), Choice("cvxopt", "primal"), Choice("interior_point"),
-    Choice("cvxpy"),
+DENSE: tuple[tuple[str, Form | None], ...] = (
+    ("kernel_newton", None), ("cvxopt", "dual"), ("cvxopt", "primal"), ("interior_point", None), ("cvxpy", None),
 )  # fmt: skip
-LARGE = (Choice("kernel_newton"), Choice("osqp"))
-NU = Choice("libsvm")
+LARGE: tuple[tuple[str, Form | None], ...] = (("kernel_newton", None), ("interior_point", None), ("osqp", None))
+NU: tuple[str, Form | None] = ("libsvm", None)
 
 
 def choices(problem: Problem) -> list[Choice]:
     """The backends for a problem, the first choice first."""
-    n = len(problem.labels)
-    if problem.space.is_linear:
-        X = problem.X
-        d, entries = X.shape[1], X.nnz if sp.issparse(X) else X.size
-        estimates = _linear(n, d, entries, SPARSE_FACTOR if sp.issparse(X) else 1.0)
-        ranked = sorted(estimates, key=lambda choice: choice.seconds or 0.0)
-        return [*ranked, Choice("cvxpy")]
-    others = list(DENSE if n <= DENSE_ROWS else LARGE)
-    return [NU, *others] if isinstance(problem, NuSVM) else others
+    size = size_of(problem)
+    if size.linear:
+        ranked = sorted(_linear(size), key=lambda choice: choice.seconds)
+        return [*ranked, Choice("cvxpy", None, cost("cvxpy", "primal", size))]
+    others = DENSE if size.rows <= DENSE_ROWS else LARGE
+    names = (NU, *others) if isinstance(problem, NuSVM) else others
+    return [Choice(name, form, cost(name, form or "dual", size)) for name, form in names]
 
 
-def _linear(n: int, d: int, entries: int, factor: float) -> list[Choice]:
+def size_of(problem: Problem) -> Size:
+    """What the cost of a problem follows from."""
+    X = problem.X
+    n, sparse = len(problem.labels), bool(sp.issparse(X))
+    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
+
+
+def _linear(size: Size) -> list[Choice]:
     """The table's estimates for a linear machine."""
-    found = [
-        Choice("augmented_lagrangian", None, 5e-3 + 8e-9 * factor * entries + 1e-9 * min(n, 3000) * d * entries / n),
-        Choice("interior_point", None, 2e-3 + 8e-7 * n + 20.0 * n * d * (2e-9 + 3e-11 * d)),
-    ]
-    if n <= LARGEST_GRAM:
-        crowded = CROWDED_FACTOR if n > CROWDED * d else 1.0
-        found.append(Choice("kernel_newton", None, crowded * (1e-3 + n * n * 2e-8 + n * 2.5e-11 * factor * entries)))
-    if n <= DENSE_ROWS:
-        found.append(Choice("cvxopt", "dual", 2e-3 + 6e-11 * n**3 + n * 2.5e-11 * factor * entries))
-    return found
+    names: list[tuple[str, Form | None]] = [("augmented_lagrangian", None), ("interior_point", None)]
+    if size.rows <= LARGEST_GRAM:
+        names.append(("kernel_newton", None))
+    if size.rows <= DENSE_ROWS:
+        names.append(("cvxopt", "dual"))
+    return [Choice(name, form, cost(name, form or "dual", size)) for name, form in names]
+
+
+class Followers:
+    """Whether a further choice may start: all together only so long as it is in proportion to what the first took.
+
+    Parameters
+    ----------
+    first : float
+        Seconds that the first choice took.
+    """
+
+    def __init__(self, first: float) -> None:
+        self.left = FOLLOWERS * max(first, FLOOR)
+
+    def spend(self, seconds: float) -> None:
+        """Count what a follower took."""
+        self.left -= seconds
+
+    def refuse(self, estimate: Cost) -> str | None:
+        """Why one is not tried, in words; None where it may be."""
+        return f"about {in_seconds(estimate.seconds)}" if estimate.seconds > self.left else None
+
+
+def in_seconds(seconds: float) -> str:
+    """An estimate of seconds, for people: one digit and its size is all that it is worth."""
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{float(f'{seconds / size:.1g}'):g} {unit}"
+    return f"{float(f'{seconds:.1g}'):g} s"

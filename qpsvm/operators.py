@@ -6,7 +6,6 @@ What is never done here is to make an n × n matrix that nobody asked for.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,12 @@ import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, times
 from qpsvm.errors import TooLargeError
+from qpsvm.memory import available_memory, in_words, total_memory
 
 #: Share of the machine's memory that one dense matrix may take.
 MEMORY_SHARE = 0.4
+#: Bytes up to which nobody asks whether they are there.
+LITTLE = 1e8
 
 
 class Operator(ABC):
@@ -90,12 +92,16 @@ def check_memory(n: int, m: int, what: str) -> None:
     TooLargeError
         With the size and the ways around it.
     """
-    size = 8 * n * m
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16 * 2**30
-    if size > MEMORY_SHARE * total:
+    size, total = 8.0 * n * m, total_memory()
+    if size <= LITTLE:
+        return
+    there = available_memory()
+    if size > min(MEMORY_SHARE * total, there):
+        short = size > MEMORY_SHARE * total
+        has = f"this machine has {in_words(total)}" if short else f"{in_words(there)} are available"
         raise TooLargeError(
-            f"{what} would be a dense {n} × {m} matrix of {size / 2**30:.1f} GiB; this machine has "
-            f"{total / 2**30:.1f} GiB. Use fewer rows, or form='primal' where the kernel is linear"
+            f"{what} would be a dense {n} × {m} matrix of {in_words(size)}; {has}. Use fewer rows, or form='primal' "
+            "where the kernel is linear"
         )
 
 

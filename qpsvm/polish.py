@@ -28,6 +28,7 @@ from scipy.linalg import lapack, lstsq
 
 from qpsvm.arrays import FloatArray
 from qpsvm.certificate import Certificate
+from qpsvm.clock import Clock
 from qpsvm.interrupts import noted
 from qpsvm.operators import Operator
 
@@ -55,6 +56,8 @@ RANK_TOLERANCE = 1e-12
 LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
 #: Most free vectors for which a Cholesky factorisation is affordable; and where the point is good enough already.
 CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
+#: Seconds of one solution of (POL.1) with k free rows, in units of k³; and certificates that a round costs besides.
+SOLVE_SECONDS, PRODUCTS = 3e-11, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,12 @@ class DualSystem:
 
 
 def polish(
-    system: DualSystem, start: Certificate, certify: Callable[[FloatArray], Certificate], rounds: int = ROUNDS
+    system: DualSystem,
+    start: Certificate,
+    certify: Callable[[FloatArray], Certificate],
+    rounds: int = ROUNDS,
+    clock: Clock | None = None,
+    each: float = 0.0,
 ) -> Certificate:
     """Improve a certified point until its gap is rounding, or no split of the indices improves it any more.
 
@@ -97,6 +105,10 @@ def polish(
     certify : callable, α (n,) to Certificate
     rounds : int
         At most, for each step length of (POL.2).
+    clock : Clock, optional
+        No round is begun that would not end within its limit.
+    each : float
+        Seconds that a certificate takes, to foretell that.
 
     Returns
     -------
@@ -104,14 +116,37 @@ def polish(
         The best point seen, `start` included.
     """
     best, n = start, len(start.alpha)
-    each, lengths, most = _patience(n, start.gap)
+    some, lengths, most = _patience(n, start.gap)
+    patience = Patience(clock or Clock(), each, most)
     for tau in islice(_step_lengths(system, start), lengths):
-        best = _active_set_rounds(system, start, best, certify, tau, min(rounds, each), most)
+        if patience.ended():
+            break
+        best = _active_set_rounds(system, start, best, certify, tau, min(rounds, some), patience)
         if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
             break
         if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
             break
     return best
+
+
+@dataclass(frozen=True, eq=False)
+class Patience:
+    """What rounds may cost: a clock, the seconds that a certificate takes, and the most free rows."""
+
+    clock: Clock
+    each: float
+    most: int
+
+    def ended(self) -> bool:
+        """Whether another round would not end in time, or the user has interrupted."""
+        return noted() or self.clock.left <= PRODUCTS * self.each
+
+    def free_rows(self) -> int:
+        """The most free rows that (POL.1) is solved for in what is left."""
+        left = self.clock.left - PRODUCTS * self.each
+        if left == float("inf"):
+            return self.most
+        return min(self.most, int((max(left, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
 
 
 def _patience(n: int, gap: float) -> tuple[int, int | None, int]:
@@ -149,18 +184,18 @@ def _active_set_rounds(
     certify: Callable[[FloatArray], Certificate],
     tau: FloatArray,
     rounds: int,
-    most: int,
+    patience: Patience,
 ) -> Certificate:
     point, seen = start, set[bytes]()
     for _ in range(rounds):
-        if noted() or not np.isfinite(point.yf).all():
+        if patience.ended() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * (point.yf - point.rho)
         split = np.where(predicted <= 0, 0, np.where(predicted >= system.upper, 2, 1)).astype(np.int8)
         key = split.tobytes()
         repeated = key in seen
         seen.add(key)
-        alpha = _solve_split(system, point.alpha, split, most)
+        alpha = _solve_split(system, point.alpha, split, patience)
         if alpha is None:
             break
         point = certify(alpha)
@@ -173,16 +208,18 @@ def _active_set_rounds(
     return best
 
 
-def _solve_split(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8], most: int) -> FloatArray | None:
-    """(POL.1) for a split (n,) into 0 zero, 1 free (at `most`), 2 bound; None where too many are or it has no solution.
+def _solve_split(
+    system: DualSystem, alpha: FloatArray, split: NDArray[np.int8], patience: Patience
+) -> FloatArray | None:
+    """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where too many are free or it has no solution.
 
     Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
     """
-    if np.count_nonzero(split == 1) > most:
+    if np.count_nonzero(split == 1) > patience.free_rows():
         return None
     solved = _solve_free(system, alpha, split)
     for _ in range(HOLDS):
-        if solved is None:
+        if solved is None or patience.ended():
             return None
         below, above = solved < 0, solved > system.upper
         if not (below.any() or above.any()):

@@ -31,11 +31,7 @@ class Status(StrEnum):
         return member
 
     OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
-    INACCURATE = (
-        "inaccurate",
-        "The solver stopped, but the certified gap is above the tolerance: leave polish=True, tighten the solver's own "
-        "tolerances, or choose another backend.",
-    )
+    INACCURATE = "inaccurate", "The solver stopped, but the certified gap is above the tolerance."
     INFEASIBLE = (
         "infeasible",
         "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays import FloatArray, as_positive, shown
-from qpsvm.backends.base import COMMON_OPTIONS, WITH_START, Backend, Compiled, Limits
-from qpsvm.choice import Choice, choices
+from qpsvm.arrays import as_positive, shown
+from qpsvm.attempt import Request, attempt, check_room, not_started
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits, keeping
+from qpsvm.choice import Choice, Followers, choices, size_of
+from qpsvm.clock import Clock
+from qpsvm.costs import Cost, cost
 from qpsvm.errors import (
     InaccurateWarning,
     ParameterTypeError,
     QPSVMError,
     SolverError,
+    TooLargeError,
     UnknownOptionError,
     UnsupportedError,
     nearest,
 )
-from qpsvm.interrupts import held, noted
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
 from qpsvm.result import Status, SVMResult
-
-#: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
-LADDER = (1e-6, 1e-9)
-#: Ends that leave no room for another try.
-STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -58,10 +54,20 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         The backend cannot take this QP.
     MissingExtraError
         The backend's package is not installed.
+    TooLargeError
+        Its data do not fit into memory.
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
-    return backends.get(backend).compile(qp)
+    chosen = backends.get(backend)
+    try:
+        return chosen.compile(qp)
+    except TooLargeError:
+        raise
+    except MemoryError as error:
+        raise TooLargeError(
+            f"{chosen.name} ran out of memory on a QP of {qp.n} variables: use fewer rows, or another backend or form"
+        ) from error
 
 
 def solve(
@@ -96,9 +102,9 @@ def solve(
     verbose : bool
         Print the choice of backend, the solver's own progress, and the certificate.
     time_limit : float, optional
-        Seconds in the solver.
+        Seconds for all of it, from this call on; see the notes for what may be added.
     max_iter : int, optional
-        Iterations of the solver.
+        Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), optional
         Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α. It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
@@ -115,6 +121,8 @@ def solve(
         A hard margin over classes whose hulls meet (`check=True`).
     SolverError
         No point could be certified at all (`check=True`).
+    TooLargeError
+        What the backend needs (with "auto": every one that could be tried) does not fit into memory.
     IndefiniteKernelError
         The Gram matrix is indefinite and the problem says psd="raise".
     UnknownOptionError, UnsupportedError, ParameterError
@@ -129,114 +137,93 @@ def solve(
     -----
     Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
     second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
+
+    A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
+    solver and by one certificate; where n × (support vectors) kernel values would take longer than the limit (or a
+    second), the larger half of α, or what of it can be afforded, is certified instead. What cannot be stopped while it
+    sets up (factorisations, CVXPY's compilation) is not started where an estimate says that it would not end in time:
+    "auto" then takes another backend, a named one answers with α = 0 and says so in `result.message`. Not counted are
+    making the problem, and the test whether an indefinite kernel matrix is one.
+
+    "auto" hands over from backend to backend only while all that follow the first together take at most three times
+    what it took (or three seconds), by an estimate beforehand and by the clock; `result.message` names what was left
+    out.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
+    clock = Clock(time_limit)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         if not isinstance(flag, (bool, np.bool_, int)) or flag not in (0, 1):
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
     begin = None if start is None else problem.start(start)
-    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin)
-    best: SVMResult | None = None
-    refused: UnsupportedError | None = None
-    for chosen, wanted in _choices(problem, backend, form, request):
+    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
+    with np.errstate(all="ignore"):  # what is not finite is looked for, and named
         try:
-            with np.errstate(all="ignore"):  # what is not finite is looked for, and named
-                result = _attempt(problem, chosen, wanted, request)
-        except UnsupportedError as error:
-            refused = error  # it takes other variants
+            result = _best(problem, _choices(problem, backend, form, request), request)
+        except TooLargeError:
+            raise
+        except MemoryError as error:
+            rows = f"{len(problem.labels)} rows with {problem.X.shape[1]} features"
+            raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
+    return _checked(result, request, backend) if check else result
+
+
+def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:
+    """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
+
+    Raises
+    ------
+    UnsupportedError, TooLargeError
+        None of them could start; what the last one said.
+    """
+    best: SVMResult | None = None
+    refused: QPSVMError | None = None
+    followers: Followers | None = None
+    late: tuple[Backend, Form, str] | None = None
+    left_out: list[str] = []
+    for chosen, wanted, estimate in turns:
+        why = request.too_late(estimate)
+        if why is not None:
+            late = late or (chosen, wanted, why)
             continue
+        why = None if followers is None else followers.refuse(estimate)
+        if why is not None:
+            left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+            continue
+        turn = Clock(None if followers is None else followers.left)
+        try:
+            result = attempt(problem, chosen, wanted, estimate, request, turn)
+        except UnsupportedError as error:
+            refused = refused or error  # it takes other variants
+            continue
+        except TooLargeError as error:
+            refused = error
+            left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
+            continue
+        if followers is None:
+            followers = Followers(turn.seconds)
+        else:
+            followers.spend(turn.seconds)
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
             break
+    if best is None and late is not None:
+        return not_started(problem, *late[:2], request, late[2])
     if best is None:
         assert refused is not None  # there is at least one choice
         raise refused
-    return _checked(best, tol) if check else best
-
-
-@dataclass(frozen=True)
-class Request:
-    """What `solve` was asked, besides the problem and who should solve it."""
-
-    tol: float
-    polish: bool
-    verbose: bool
-    time_limit: float | None
-    max_iter: int | None
-    options: dict[str, Any]
-    start: FloatArray | None
-
-    def limits(self, backend: Backend, tol: float | None = None, spent: float = 0.0) -> Limits:
-        """What to ask a backend for; one that can tighten starts at its own tolerances."""
-        remaining = None if self.time_limit is None else max(self.time_limit - spent, 1e-9)
-        return Limits(tol if backend.tightens else self.tol, self.max_iter, remaining, self.verbose)
-
-    def begins(self, backend: Backend, form: Form) -> bool:
-        """Whether there is a start that this backend can use."""
-        return self.start is not None and backend.starts and form == "dual"
-
-    def spent(self, result: SVMResult) -> bool:
-        """Whether the user's limits leave no room for another try."""
-        limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
-        return limited or result.status in STOPPED_BY_USER
-
-
-def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -> SVMResult:
-    """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no."""
-    start = time.perf_counter()
-    scaled = problem.solver_qp(form)
-    compiled = backend.compile(scaled.qp)
-    build_time = time.perf_counter() - start
-    if request.verbose:
-        print(f"qpsvm: {problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables")
-    best: SVMResult | None = None
-    solve_time, iterations = 0.0, 0
-    point: FloatArray | None = None
-    if request.start is not None and request.begins(backend, form):
-        point = scaled.scale(request.start)
-    for tol in _ladder(backend, request):
-        limits = request.limits(backend, tol, solve_time)
-        with held() if backend.polls else nullcontext():
-            answer = compiled.solve(
-                tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-                start=point, **request.options,
-            )
-            point = None  # a solver that is asked again goes on from where it is
-            solve_time += answer.solve_time
-            iterations += answer.iterations or 0
-            answer = scaled.unscale(answer).changed(solve_time=solve_time, iterations=iterations or None)
-            result = problem.interpret(
-                answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
-                build_time=build_time,
-            )
-            if noted() and result.status is not Status.INTERRUPTED:
-                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
-        if request.verbose:
-            print(f"qpsvm: {result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}")
-        if best is not None and best.gap < result.gap:
-            best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
-        else:
-            best = result
-        if best.status is Status.OPTIMAL or best.error or answer.status in STOPPED_BY_USER:
-            break
-    assert best is not None  # the ladder has at least one step
-    return best
-
-
-def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
-    """The tolerances to ask the solver for. Its own settings, or polish=False, mean: exactly this one run."""
-    if backend.tightens and request.polish and not request.options and request.max_iter is None:
-        return (None, *LADDER)
-    return (None,)
+    if best.status is Status.OPTIMAL or not left_out:
+        return best
+    said = f"Not tried: {', '.join(left_out)}; name one as backend= to wait for it."
+    return replace(best, message=f"{best.message} {said}".strip())
 
 
 def _choices(
     problem: Problem, backend: str, form: Form | None, request: Request
-) -> Iterator[tuple[Backend, Form]]:
-    """The backends and forms to try, in order; more than one only where the library chooses.
+) -> Iterator[tuple[Backend, Form, Cost]]:
+    """The backends and forms to try, in order, with what each will cost; more than one only where the library chooses.
 
     What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
     cannot keep the request are passed over. Looked at one at a time: asking a solver's package for its settings costs
@@ -246,7 +233,7 @@ def _choices(
         check_form(form)
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
-    found = False
+    found, size = False, size_of(problem)
     candidates = [Choice(backend)] if named else choices(problem)
     if request.verbose and not named:
         print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
@@ -254,21 +241,28 @@ def _choices(
         chosen = backends.get(choice.backend)
         if form is not None and choice.form not in (None, form):
             continue
-        preferred = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
+        preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
         wanted = form or choice.form or preferred
         reason = chosen.refuse(wanted)
         if named and request.start is not None and not request.begins(chosen, wanted):
-            reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {WITH_START} can"
+            can = f"on the dual form these can: {keeping('start')}"
+            reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {can}"
+        estimate = cost(chosen.name, wanted, size)
+        can_stop = request.time_limit is None or "time_limit" in chosen.limits
         try:
             if reason:
                 raise UnsupportedError(reason)
-            chosen.check(request.limits(chosen), request.options)
-        except (UnsupportedError, UnknownOptionError) as error:
+            late = can_stop and request.too_late(estimate) is not None  # it will not be started
+            if not late:
+                check_room(problem, chosen, wanted, estimate)
+            if named or not late:  # its options are asked of its package
+                chosen.check(request.limits(chosen), request.options)
+        except (UnsupportedError, UnknownOptionError, TooLargeError) as error:
             refused = error
             continue
         chosen.require()
         found = True
-        yield chosen, wanted
+        yield chosen, wanted, estimate
     if found or refused is None:
         return
     if not named and isinstance(refused, UnknownOptionError):
@@ -287,20 +281,33 @@ def _whose(options: Mapping[str, Any]) -> str:
     return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"
 
 
-def _checked(result: SVMResult, tol: float) -> SVMResult:
+def _checked(result: SVMResult, request: Request, backend: str) -> SVMResult:
     """Raise or warn as `check=True` promises."""
     if result.error is not None:
         raise result.error
     if result.status is Status.OPTIMAL:
         return result
     said = f"{result.solver.name} ended with {result.solver.status!r}"
+    what_to_do = f"{result.status.sentence} {_advice(result, request, backend)} {result.message}"
+    what_to_do = " ".join(what_to_do.split())
     if result.gap == float("inf"):
-        what_to_do = f"{result.status.sentence} {result.message}"
         raise SolverError(f"{result.status}: no point could be certified ({said}). {what_to_do}")
     warnings.warn(
-        f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {tol:g} ({said}). "
-        f"{result.status.sentence}",
+        f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {request.tol:g} ({said}). "
+        f"{what_to_do}",
         InaccurateWarning,
         stacklevel=3,
     )
     return result
+
+
+def _advice(result: SVMResult, request: Request, backend: str) -> str:
+    """What to try after an inaccurate result: only what has not been tried."""
+    if result.status is not Status.INACCURATE:
+        return ""
+    ways = [] if request.polish else ["leave polish=True"]
+    if backend != "auto":
+        ways += ["tighten the solver's own tolerances"] if backends.get(backend).options() else []
+        ways.append("choose another backend")
+    ways += ["standardise the features", "lower C"]
+    return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."

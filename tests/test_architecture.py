@@ -23,8 +23,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: The layers from the bottom up. A module imports from layers below its own; a package also from itself. What is not
 #: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
 LAYERS = (
-    {"errors", "interrupts"},
-    {"arrays"},
+    {"errors", "interrupts", "costs", "memory", "progress"},
+    {"arrays", "clock"},
     {"products", "rounding"},
     {"kernels"},
     {"operators"},
@@ -36,13 +36,14 @@ LAYERS = (
     {"result"},
     {"problems", "backends"},
     {"choice"},
+    {"attempt"},
     {"solve"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PACKAGES = {"problems", "backends", "solvers"}
 #: What our own algorithms may know: arrays, kernels and operators, neither problems nor the QP class.
 BELOW_SOLVERS = {
-    "errors", "interrupts", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
+    "errors", "interrupts", "clock", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
 }  # fmt: skip
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",

@@ -24,6 +24,7 @@ from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
+    TooLargeError,
     UnknownOptionError,
     UnsupportedError,
     nearest,
@@ -72,8 +73,6 @@ MOST_ITERATIONS = 2**31 - 1
 #: What solvers raise when the value of a setting is wrong.
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
-#: For people: what can begin at a given point.
-WITH_START = "augmented_lagrangian, kernel_newton, osqp and dual_ascent, on the dual form,"
 #: Why our own solvers stop, and what that claims.
 STOPPED = {
     "converged": Status.OPTIMAL,
@@ -197,6 +196,8 @@ class Compiled(ABC):
             A limit that the solver cannot keep, or a start that it has no use for.
         DataError
             A start of another shape, or not finite.
+        TooLargeError
+            The solver ran out of memory.
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
@@ -211,6 +212,13 @@ class Compiled(ABC):
             settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
+        except MemoryError as error:
+            if isinstance(error, TooLargeError):
+                raise
+            raise TooLargeError(
+                f"{self.backend.name} ran out of memory on a QP of {self.qp.n} variables: use fewer rows, or osqp on "
+                "the primal form where the kernel is linear"
+            ) from error
         return solution.changed(solve_time=time.perf_counter() - began)
 
     @abstractmethod
@@ -304,12 +312,20 @@ class Backend(ABC):
         """
         for name in ("max_iter", "time_limit"):
             if getattr(limits, name) is not None and name not in self.limits:
-                raise UnsupportedError(
-                    f"{self.name} cannot keep {name}; backends that can: osqp, cvxpy, dual_ascent, subgradient, slsqp"
-                )
+                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {keeping(name)}")
         if limits.start is not None and not self.starts:
-            raise UnsupportedError(f"{self.name} cannot begin at a given point; {WITH_START} can")
+            raise UnsupportedError(
+                f"{self.name} cannot begin at a given point; on the dual form these can: {keeping('start')}"
+            )
         refuse_unknown(self.name, options, self.options())
+
+
+def keeping(wish: str) -> str:
+    """The names of the backends that keep "max_iter" or "time_limit", or begin at a "start": from what each says."""
+    from qpsvm.backends import REGISTRY, get  # the registry is above its backends
+
+    able = [name for name in REGISTRY if (get(name).starts if wish == "start" else wish in get(name).limits)]
+    return ", ".join(able)
 
 
 #: What every backend is asked in the same words: offered when an option is misspelt.

@@ -28,11 +28,13 @@ from qpsvm.arrays import (
     shown,
 )
 from qpsvm.certificate import Certificate
+from qpsvm.clock import Clock
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
 from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
 from qpsvm.problems.accuracy import Accuracy
+from qpsvm.problems.affordable import affordable_alpha
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.proven import Equalities, Proof
 from qpsvm.problems.reading import svm_result
@@ -222,6 +224,8 @@ class Problem(ABC):
         form: Form | None = None,
         backend: str = "",
         build_time: float = 0.0,
+        certifying: float = float("inf"),
+        polishing: Clock | None = None,
     ) -> SVMResult:
         """Read α from a solution of one of this problem's QPs, polish it, and certify it.
 
@@ -238,6 +242,10 @@ class Problem(ABC):
         backend : str
         build_time : float
             Seconds, for the record.
+        certifying : float
+            Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
+        polishing : Clock, optional
+            What polishing may take.
 
         Returns
         -------
@@ -246,20 +254,25 @@ class Problem(ABC):
         """
         form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
         alpha, w = self._read(solution, form)
+        alpha = affordable_alpha(self, alpha, certifying)
+        measured = Clock()
         certificate = self._certify(alpha, w, 0.0 if len(self.labels) <= MANY_ROWS else min(GOOD, tol))
-        solver_gap = certificate.gap
+        each, solver_gap = measured.seconds, certificate.gap
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
-            certificate = self._polished(certificate, tol)
-        certificate = self._proven(certificate, tol)
-        certificate, status, message, error = self._judge(certificate, solution, tol, polished)
+            certificate = self._polished(certificate, tol, polishing, each)
+        in_time = polishing is None or polishing.left > 0
+        certificate = self._proven(certificate, tol, in_time)
+        certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time)
         return svm_result(
             self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver, solver_gap=solver_gap,
         )
 
-    def _polished(self, certificate: Certificate, tol: float) -> Certificate:
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
         """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for.
 
         Who asks for less than the default gets it without further work: far from the exact split, polishing would cost
@@ -270,12 +283,12 @@ class Problem(ABC):
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
             return certificate
-        return polish(self._dual_system(), certificate, self._certify)
+        return polish(self._dual_system(), certificate, self._certify, clock=clock, each=each)
 
-    def _proven(self, certificate: Certificate, tol: float) -> Certificate:
+    def _proven(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
         proven = self._proof.prove(certificate, tol)
-        twin = self._by_differences if certificate.gap <= tol < proven.gap else None
+        twin = self._by_differences if in_time and certificate.gap <= tol < proven.gap else None
         if twin is None:
             return proven
         exact = twin._certify(certificate.alpha)

@@ -109,7 +109,7 @@ def mehrotra(
         Of the relative gap and of the relative residuals.
     max_iter : int
     time_limit : float, optional
-        Seconds; looked at between iterations.
+        Seconds; looked at between iterations, of which none is begun that would not end in time.
     verbose : bool
         One line an iteration.
 
@@ -155,6 +155,7 @@ def _run(iterate: Iterate, tol: float, max_iter: int, clock: Clock, verbose: boo
     """Iterate to a stop: the reason, and the iterations made."""
     merits, gaps, since = np.inf, np.inf, 0
     for iteration in range(max_iter + 1):
+        began = clock.seconds
         try:
             iterate.weigh()
             merit = iterate.measure(tol) if iterate.looks_finished(tol) else np.inf
@@ -171,7 +172,7 @@ def _run(iterate: Iterate, tol: float, max_iter: int, clock: Clock, verbose: boo
         merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
         if since >= (STALLED if iterate.is_near else STALLED_FAR):
             return "numerical_error", iteration
-        if stop := clock.stopped():
+        if stop := clock.stopped(clock.seconds - began):  # the next one takes as long
             return stop, iteration
         if iteration < max_iter:
             try:

@@ -1,0 +1,70 @@
+"""How much memory can still be had: the machine's, the container's, and the address space that the process may use.
+
+Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared with what
+there is before they start.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+try:  # it exists on Unix only
+    import resource
+except ImportError:  # pragma: no cover
+    resource = None  # type: ignore[assignment]
+
+#: Where Linux says what is available, what this process has mapped, and what its container may use and uses.
+MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+#: Assumed where a system says nothing, in bytes.
+UNKNOWN = 16 * 2**30
+
+
+def total_memory() -> float:
+    """Bytes of this machine's memory."""
+    if not hasattr(os, "sysconf"):
+        return float(UNKNOWN)
+    return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+
+
+def available_memory() -> float:
+    """Bytes that can still be had: the least of what the machine, the container and the process's limit leave."""
+    return max(min(_machine(), _container(), address_space()), 0.0)
+
+
+def address_space() -> float:
+    """Bytes of address space that the process may still map; infinite where nothing limits it."""
+    if resource is None:
+        return float("inf")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return float("inf")
+    words = _text(STATM).split()
+    mapped = float(words[0]) * os.sysconf("SC_PAGE_SIZE") if words else 0.0
+    return float(limit) - mapped
+
+
+def in_words(size: float) -> str:
+    """A number of bytes, for people."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(size, 0.0) / 2**20:.0f} MiB"
+
+
+def _machine() -> float:
+    for line in _text(MEMINFO).splitlines():
+        if line.startswith("MemAvailable:"):
+            return 1024.0 * float(line.split()[1])
+    return total_memory()
+
+
+def _container() -> float:
+    limit, used = _text(CONTAINER_LIMIT).strip(), _text(CONTAINER_USE).strip()
+    return float(limit) - float(used) if limit.isdecimal() and used.isdecimal() else float("inf")
+
+
+def _text(path: Path) -> str:
+    """What a file of the system says; nothing where it is absent."""
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,43 @@
+"""A sign of life: a line every two seconds while something works that prints nothing itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+#: Seconds between lines.
+EVERY = 2.0
+
+
+class Pulse:
+    """Prints what is being done, and for how long, every two seconds while the block runs.
+
+    Parameters
+    ----------
+    on : bool
+        Nothing is printed, and no thread started, otherwise.
+    doing : str
+        In words; may be set to something else as the work goes on.
+    """
+
+    def __init__(self, on: bool, doing: str) -> None:
+        self.doing = doing
+        self._on = on
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Pulse:
+        if self._on:
+            self._began = time.perf_counter()
+            self._thread = threading.Thread(target=self._beat, name="qpsvm progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._done.wait(EVERY):
+            print(f"qpsvm: {time.perf_counter() - self._began:.0f} s, {self.doing}", flush=True)
