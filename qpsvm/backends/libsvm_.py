@@ -104,7 +104,7 @@ class LibsvmCompiled(Compiled):
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
-            fitted = run_sliced(fit, arguments, n, most, self._within, clock, limits.verbose)
+            fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
         except ValueError as error:  # of the largest feasible ν it says "infeasible", for rounding
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(self.backend.name, version, str(error)))
         status, raw = _end(fitted, most, clock)
@@ -140,9 +140,22 @@ class LibsvmCompiled(Compiled):
     def _within(self, seconds: float) -> int:
         """Iterations that surely end within so many seconds."""
         X, n = self.data.X, len(self.data.y)
+        begins = self._problem.nu * n if isinstance(self._problem, RecognisedNuSVM) else 0.0
         if self.data.kernel["kernel"] == "precomputed":
-            return iterations_within(seconds, n, None)
-        return iterations_within(seconds, n, int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1])
+            return iterations_within(seconds, n, None, begins=begins)
+        width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
+        return iterations_within(seconds, n, width, begins=begins)
+
+    def _nothing(self) -> Fitted:
+        """Where LIBSVM begins: at 0, or with the first rows of each class of a ν-SVM."""
+        weight, sign = self.data.sample_weight, self.data.y
+        alpha = np.zeros(len(sign))
+        if isinstance(self._problem, RecognisedNuSVM):
+            for rows in (sign > 0, sign < 0):
+                before = np.cumsum(weight[rows]) - weight[rows]
+                alpha[rows] = np.clip(0.5 * self._problem.nu * weight.sum() - before, 0.0, weight[rows])
+        support = np.flatnonzero(alpha)
+        return Fitted(support, alpha[support], 0.0, 0, False)
 
 
 @dataclass(frozen=True, eq=False)

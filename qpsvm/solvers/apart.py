@@ -4,7 +4,8 @@ A compiled loop sees neither the interrupt key nor a time limit, and there is no
 process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
 some milliseconds and reads the parent's arrays where they lie. Elsewhere forks are unsafe or do not exist, and it is a
 fresh interpreter, which takes a second and a copy of the arrays. The child ignores the interrupt key, which is its
-parent's affair, and ends when its parent does.
+parent's affair, and ends when its parent does. What it has found is lost with it, unless it has left word of how to be
+hurried to an end of its own (`when_hurried`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,31 @@ LENGTH = struct.Struct("<Q")
 FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.solvers.apart import serve; serve()"
 
 
+class _Here:
+    """This process, if it is a child."""
+
+    is_child = False
+    hurry: Callable[[], None] | None = None
+
+
+def is_child() -> bool:
+    """Whether this process is a child that makes one call."""
+    return _Here.is_child
+
+
+def when_hurried(action: Callable[[], None]) -> None:
+    """In a child: what to do, in another thread, when the parent wants the call to end now, with what it has."""
+    _Here.hurry = action
+
+
 class Child(Protocol):
     """A call that runs in another process."""
 
     def ready(self, seconds: float) -> bool:
         """Whether it has ended, after waiting for so long at most."""
+
+    def hurry(self) -> None:
+        """Ask it to end with what it has."""
 
     def answer(self) -> bytes:
         """The pickled outcome, once `ready`; empty where the child died."""
@@ -48,6 +69,7 @@ def run_apart(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     stopped: Callable[[], bool],
+    grace: float = 0.0,
     start: Callable[[Callable[..., Any], tuple[Any, ...]], Child] | None = None,
 ) -> Any:
     """Call a function in a child process, until it returns or is stopped.
@@ -59,6 +81,8 @@ def run_apart(
     arguments : tuple
     stopped : callable
         Asked every few hundredths of a second whether to give it up.
+    grace : float
+        Seconds that it may take then to end by itself, if it can be hurried.
     start : callable, optional
         How to make the child: `Forked` or `Fresh`; what suits the system where absent.
 
@@ -80,7 +104,10 @@ def run_apart(
     try:
         while not child.ready(LOOK):
             if stopped():
-                return None
+                child.hurry()
+                if not child.ready(grace):
+                    return None
+                break
         answer = child.answer()
     finally:
         child.end()
@@ -100,11 +127,12 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
         return pickle.dumps((False, error))
 
 
-def _end_with(parent: int) -> None:
-    """Leave when the parent's end of a pipe is closed: by itself, or by its death."""
+def _obey(parent: int) -> None:
+    """Hurry when a byte comes from the parent; leave when its end of the pipe is closed, by itself or by its death."""
     with suppress(OSError):
         while os.read(parent, 1):
-            pass
+            if _Here.hurry is not None:
+                _Here.hurry()
     os._exit(0)
 
 
@@ -141,7 +169,8 @@ class Forked:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.close(self._held)
-            threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
+            _Here.is_child, _Here.hurry = True, None
+            threading.Thread(target=_obey, args=(watched,), daemon=True).start()
             _write(writes, _outcome(function, arguments))
         finally:
             os._exit(0)
@@ -151,6 +180,11 @@ class Forked:
         poll = select.poll()
         poll.register(self._reads, select.POLLIN)
         return bool(poll.poll(1e3 * seconds)) or (self._gone() and not poll.poll(0))
+
+    def hurry(self) -> None:
+        """Send a byte."""
+        with suppress(OSError):
+            os.write(self._held, b"!")
 
     def _gone(self) -> bool:
         """Whether the child has ended; one that cannot be waited for was collected by somebody else."""
@@ -210,7 +244,7 @@ class Fresh:
             [sys.executable, "-c", FRESH.format(path=sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             **own_group,
         )
-        self._answer = b""
+        self._answer, self._told = b"", False
         self._talk = threading.Thread(target=self._converse, args=((function, arguments),), daemon=True)
         self._talk.start()
 
@@ -221,12 +255,20 @@ class Fresh:
         with suppress(OSError, ValueError):  # it was killed
             pickle.dump(job, to)
             to.flush()
+            self._told = True
             self._answer = back.read()
 
     def ready(self, seconds: float) -> bool:
         """Whether it has closed its output."""
         self._talk.join(seconds)
         return not self._talk.is_alive()
+
+    def hurry(self) -> None:
+        """Send a byte, if the job has been sent."""
+        if self._told and self._process.stdin is not None:
+            with suppress(OSError, ValueError):
+                self._process.stdin.write(b"!")
+                self._process.stdin.flush()
 
     def answer(self) -> bytes:
         """All that it wrote."""
@@ -247,11 +289,12 @@ def serve() -> None:
     """What a fresh interpreter does: read a call, make it, write the outcome. What C code prints goes to the errors."""
     out = os.dup(1)
     os.dup2(2, 1)
+    _Here.is_child = True
     function, arguments = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_end_with, args=(0,), daemon=True).start()
+    threading.Thread(target=_obey, args=(0,), daemon=True).start()
     with os.fdopen(out, "wb") as pipe:
         pipe.write(_outcome(function, arguments))
     os._exit(0)
 
 
-__all__ = ["Forked", "Fresh", "run_apart", "serve"]
+__all__ = ["Forked", "Fresh", "is_child", "run_apart", "serve", "when_hurried"]

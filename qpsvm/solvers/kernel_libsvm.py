@@ -1,5 +1,9 @@
 """LIBSVM's loop (sequential minimal optimisation with second-order selection and shrinking) on a Gram matrix or on X.
 
+The loop cannot be stopped, but it ends where no pair of rows violates its condition, and none does by a gradient that
+is not a number. So the child process that runs it on X is hurried by writing NaN into its copy of X: the next rows of
+K spoil the gradient, two entries of α are lost, and all others come back.
+
 scikit-learn's public `SVC` checks and copies its input for about a millisecond, more than the loop itself takes for
 n ≤ 500. So its compiled function is called directly where it passes a test on four points, and `SVC` otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
@@ -14,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.solvers.apart import is_child, when_hurried
 from qpsvm.solvers.clock import Clock
 from qpsvm.solvers.kernel_dual import HingeDual
 from qpsvm.solvers.sliced import run_sliced
@@ -86,29 +91,37 @@ def libsvm_loop(
     width = None if gamma is None else data.shape[1]
     arguments = (np.ascontiguousarray(data), problem.y, weights, settings)
     raw = run_sliced(
-        run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width), clock or Clock(), verbose
+        run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width), _nothing,
+        clock or Clock(), verbose,
     )
     beta = np.zeros(n)
-    beta[raw.support] = raw.coefficients
+    beta[raw.support] = np.nan_to_num(raw.coefficients)
     if beta @ problem.y < 0:  # which class LIBSVM calls +1 is its own affair
         beta = -beta
     return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
 
 
-def iterations_within(seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES) -> int:
-    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples: at least one.
+def iterations_within(
+    seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES, begins: float = 0.0
+) -> int:
+    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples.
 
-    An iteration reads two rows of K. They are evaluated where they are not in the cache, of so many megabytes; none is
-    evaluated twice where all rows fit there. At the end the loop may evaluate as many again, for the rows that it had
-    set aside.
+    Where the loop begins at a point with so many entries, their rows of K are made first. An iteration reads two rows.
+    They are evaluated where they are not in the cache, of so many megabytes; none is evaluated twice where all rows fit
+    there. At the end the loop may evaluate as many again, for the rows that it had set aside.
     """
     reading, evaluating = ITERATION_SECONDS + ENTRY_SECONDS * n, 0.0
     if width is not None:
         evaluating = (EVALUATION_SECONDS + FEATURE_SECONDS * width) * n
+    seconds -= begins * (reading + evaluating)
     most = seconds / (reading + 4.0 * evaluating)
     if 4e-6 * n * n <= cache:
         most = max(most, (seconds - 2.0 * evaluating * n) / reading)
-    return max(int(most), 1)
+    return max(int(most), 0)
+
+
+def _nothing() -> _Raw:
+    return _Raw(np.empty(0, dtype=np.intp), np.empty(0), 0, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +139,9 @@ def _through_compiled(
 ) -> _Raw:
     fit = compiled_loop()
     assert fit is not None
+    if is_child() and settings["kernel"] != "precomputed":
+        data = data.copy()  # the parent's may lie in memory that it shares
+        when_hurried(lambda: data.fill(np.nan))
     out = fit(
         data, (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0), sample_weight=weights, shrinking=1,
         probability=0, random_seed=0, max_iter=most, **settings,

@@ -6,7 +6,8 @@ The compiled loop can be told one thing only, how many iterations to make, and i
     then      all others, in a child process that is ended when the key is pressed or the time is over
     between   under a time limit, those that surely end in time: what a loop that is ended had found is lost with it
 
-What the first slices found is the answer where the last one was ended.
+What the first slices found is the answer where the last one was ended and had nothing to leave. Where there is no slice
+at all, because not one iteration surely ends in time, it is the point that the loop would have begun at.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from qpsvm.solvers.clock import Clock
 AT_ONCE = 0.4
 #: Iterations a row that are worth a slice in this process before the loop runs apart: most loops end within them.
 WORTHWHILE = 5
+#: A further slice before the last one must make so many times as many.
+GAINS = 5
 #: Share of the seconds left that the last slice is given, at the speed of the one before.
 CONFIDENCE = 0.8
+#: Seconds that a loop may take to end by itself when the key is pressed; at a time limit at most this share of that.
+GRACE, GRACE_SHARE = 0.8, 0.1
 #: Seconds between two signs of life.
 SIGN_OF_LIFE = 2.0
 
@@ -49,6 +54,7 @@ def run_sliced(
     n: int,
     most: int,
     within: Callable[[float], int],
+    nothing: Callable[[], R],
     clock: Clock,
     verbose: bool = False,
 ) -> R:
@@ -64,7 +70,9 @@ def run_sliced(
     most : int
         Iterations.
     within : callable
-        How many iterations surely end within so many seconds: at least 1.
+        How many iterations surely end within so many seconds.
+    nothing : callable
+        The answer of no iteration.
     clock : Clock
     verbose : bool
         Print a sign of life every two seconds.
@@ -75,23 +83,24 @@ def run_sliced(
         What `loop` returned: the whole, or the longest slice that ended in time.
     """
     apart = _Apart(loop, arguments, clock, verbose)
-    here = min(within(min(AT_ONCE, max(clock.left, 0.0))), most)
+    here = min(within(min(AT_ONCE, clock.left)), most)
     best: R | None = None
-    if here == most or here >= WORTHWHILE * n or clock.stopped():
+    if here == most or here >= WORTHWHILE * n:
         best = loop(*arguments, here)
         if best.finished or here == most:
             return best
     if clock.limit is not None:
-        most, best = _measured(apart, most, min(within(max(clock.left, 0.0)), most), best, clock)
+        most, best = _measured(apart, most, min(within(clock.left), most), best, clock)
     if not clock.stopped() and (best is None or (not best.finished and best.iterations < most)):
         best = apart(most) or best
-    return loop(*arguments, here) if best is None else best
+    return nothing() if best is None else best
 
 
 def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
     """A slice that surely ends in time, and how many iterations, by its speed, may be made in the time that is left."""
     began = clock.seconds
-    slice_ = apart(sure) if best is None or sure > WORTHWHILE * best.iterations else None
+    worth = sure > (0 if best is None else GAINS * best.iterations)
+    slice_ = apart(sure) if worth else None
     if slice_ is None:
         return most, best
     if slice_.finished or slice_.iterations >= most:
@@ -106,12 +115,13 @@ class _Apart:
     def __init__(self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool) -> None:
         self.loop, self.arguments, self.clock, self.verbose = loop, arguments, clock, verbose
         self._began = self._said = time.perf_counter()
+        self._grace = GRACE if clock.limit is None else min(GRACE, GRACE_SHARE * clock.limit)
 
     def __call__(self, most: int) -> Any:
         if self.clock.stopped():
             return None
         try:
-            return run_apart(self.loop, (*self.arguments, most), self._stopped)
+            return run_apart(self.loop, (*self.arguments, most), self._stopped, self._grace)
         except OSError:  # no child process can be had: the loop is not to be stopped, but it ends
             return self.loop(*self.arguments, most)
 
