@@ -30,6 +30,7 @@ from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
 from qpsvm.result import Status, SVMResult
+from qpsvm.threads import one_thread
 
 #: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
@@ -143,7 +144,7 @@ def solve(
     refused: UnsupportedError | None = None
     for chosen, wanted in _choices(problem, backend, form, request):
         try:
-            with np.errstate(all="ignore"):  # what is not finite is looked for, and named
+            with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
                 result = _attempt(problem, chosen, wanted, request)
         except UnsupportedError as error:
             refused = error  # it takes other variants
