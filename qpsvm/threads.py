@@ -4,7 +4,9 @@ Our solvers multiply strips and small blocks, thousands of times. Over those, BL
 NumPy and SciPy each bring a pool of their own, and the threads of one spin while the other works.
 
 The number of threads belongs to the process. So the first solve in, of all threads, remembers it and sets it to one,
-and the last one out restores it. Solves in several threads run side by side as before, on one core each.
+and the last one out restores it. Solves in several threads run side by side as before, on one core each. Newer
+versions of threadpoolctl let one thread at a time change the number: while solves run, the first one's does, and the
+last one out takes over. Where the user has set it in another thread, for a block that is still running, it stays.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class one_thread:
                     if threads is not None and threads > 1:
                         _pools.before.append((pool, threads))
                         pool.set_num_threads(1)
+                        if pool.get_num_threads() != 1:  # another thread has the say
+                            _pools.before.pop()
             entered = True
         finally:
             if not entered:
@@ -77,8 +81,18 @@ class one_thread:
             _pools.inside.discard(id(self))
             while _pools.before and not _pools.inside:
                 pool, threads = _pools.before[-1]
-                pool.set_num_threads(threads)
+                _restore(pool, threads)
                 _pools.before.pop()
+
+
+def _restore(pool: Any, threads: int) -> None:
+    """Set a number, though another thread may have set the one before, and leave the next one to anybody."""
+    let_go = getattr(pool, "clear_controlling_thread", None)
+    if let_go is not None:
+        let_go(force=True)
+    pool.set_num_threads(threads)
+    if let_go is not None:
+        let_go()
 
 
 def _loaded() -> tuple[Any, ...]:
