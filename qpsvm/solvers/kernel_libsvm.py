@@ -12,7 +12,7 @@ Source: Fan, Chen & Lin, *Working set selection using second order information* 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -141,12 +141,13 @@ def _through_compiled(
     assert fit is not None
     if is_child() and settings["kernel"] != "precomputed":
         data = data.copy()  # the parent's may lie in memory that it shares
-        when_hurried(lambda: data.fill(np.nan))
+        when_hurried(partial(data.fill, np.nan))
     out = fit(
         data, (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0), sample_weight=weights, shrinking=1,
         probability=0, random_seed=0, max_iter=most, **settings,
     )
-    return _Raw(out[0], out[3][0], int(np.sum(out[8])), out[7] == 0)
+    hurried = is_child() and bool(np.isnan(data[0, 0]))
+    return _Raw(out[0], out[3][0], int(np.sum(out[8])), out[7] == 0 and not hurried)
 
 
 def _through_svc(data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int) -> _Raw:
