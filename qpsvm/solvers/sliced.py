@@ -25,8 +25,8 @@ AT_ONCE = 0.4
 WORTHWHILE = 5
 #: A further slice before the last one must make so many times as many.
 GAINS = 5
-#: Share of the seconds left that the last slice is given, at the speed of the one before.
-CONFIDENCE = 0.8
+#: Share of the seconds left that a slice of unknown speed is given, and the last one, at the speed of the one before.
+CAUTION, CONFIDENCE = 0.3, 0.8
 #: Seconds that a loop may take to end by itself when the key is pressed; at a time limit at most this share of that.
 GRACE, GRACE_SHARE = 0.8, 0.1
 #: Seconds between two signs of life.
@@ -90,7 +90,7 @@ def run_sliced(
         if best.finished or here == most:
             return best
     if clock.limit is not None:
-        most, best = _measured(apart, most, min(within(clock.left), most), best, clock)
+        most, best = _measured(apart, most, min(within(CAUTION * clock.left), most), best, clock)
     if not clock.stopped() and (best is None or (not best.finished and best.iterations < most)):
         best = apart(most) or best
     return nothing() if best is None else best
