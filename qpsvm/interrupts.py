@@ -2,6 +2,9 @@
 
 A solver that is torn out of the middle of a step leaves no point. One that looks at `noted()` between steps ends with
 its best one, which is certified like any other. Pressed a second time, the key raises `KeyboardInterrupt` as usual.
+
+The key belongs to the main thread, as in Python: solves in other threads neither hold it nor see it. Where the main
+thread only waits for them, a press raises there at once, and they go on.
 """
 
 from __future__ import annotations
@@ -10,12 +13,17 @@ import signal
 import threading
 from typing import Any
 
-_pressed = threading.Event()
+
+class _Key:
+    """Who holds the key, and whether it has been pressed: by the main thread, or by nobody."""
+
+    held = False
+    pressed = False
 
 
 def noted() -> bool:
-    """Whether the key has been pressed since the run began."""
-    return _pressed.is_set()
+    """Whether the key has been pressed since the run of this thread began."""
+    return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
 
 
 class held:
@@ -24,26 +32,33 @@ class held:
     A block within a block changes nothing either: the outer one holds the key.
     """
 
-    _holding = False
-
     def __enter__(self) -> None:
         self._ours = (
-            not held._holding
+            not _Key.held
             and threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
         if self._ours:
+            _Key.pressed = False
             signal.signal(signal.SIGINT, _note)
-            held._holding = True
+            _Key.held = True
 
     def __exit__(self, *error: object) -> None:
         if self._ours:
-            held._holding = False
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            _pressed.clear()
+            _let_go()
+
+
+def _let_go() -> None:
+    """Give the key back, in an order that leaves nothing undone wherever a press falls."""
+    _Key.held = False
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _note(number: int, frame: Any) -> None:
-    if _pressed.is_set():
+    if _Key.pressed or not _Key.held:  # pressed again, or between the lines of entering and leaving
+        _let_go()  # first: what follows may leave any block in the middle
         signal.default_int_handler(number, frame)
-    _pressed.set()
+    _Key.pressed = True
+
+
+__all__ = ["held", "noted"]

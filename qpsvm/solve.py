@@ -31,6 +31,7 @@ from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
 from qpsvm.qp import QP
 from qpsvm.result import Status, SVMResult
+from qpsvm.threads import one_thread
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -159,7 +160,7 @@ def solve(
             raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
     begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
-    with np.errstate(all="ignore"):  # what is not finite is looked for, and named
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
             result = _best(problem, _choices(problem, backend, form, request), request)
         except TooLargeError:

@@ -23,7 +23,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: The layers from the bottom up. A module imports from layers below its own; a package also from itself. What is not
 #: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
 LAYERS = (
-    {"errors", "interrupts", "costs", "memory", "progress"},
+    {"errors", "interrupts", "costs", "memory", "progress", "threads"},
     {"arrays", "clock"},
     {"products", "rounding"},
     {"kernels"},
@@ -47,7 +47,7 @@ BELOW_SOLVERS = {
 }  # fmt: skip
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
-        "latex2mathml")  # fmt: skip
+        "latex2mathml", "threadpoolctl")  # fmt: skip
 
 
 def area(path: Path) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import qpsvm
+from qpsvm.backends import libsvm_
 from qpsvm.operators import LowRank
 
 RNG = np.random.default_rng(0)
@@ -190,3 +192,29 @@ def test_sparse_samples_with_long_indices(backend):
     result = qpsvm.solve(qpsvm.CSVM(Z, Y), backend)
     assert result.status == "optimal"
     assert Z.indices.dtype == np.int64
+
+
+#: LIBSVM's loop turns in a circle here: rounding of the kernel values decides which pair violates most.
+CIRCLE = qpsvm.CSVM([[294.04214297], [-1509.77251304], [644.19052319]], [-1, 1, 1], 100.0)
+
+
+def test_libsvm_ends_where_its_loop_would_not(monkeypatch):
+    assert libsvm_.LEAST_ITERATIONS >= 10**6
+    monkeypatch.setattr(libsvm_, "LEAST_ITERATIONS", 50_000)
+    result = qpsvm.solve(CIRCLE, "libsvm", polish=False, check=False)
+    assert result.status == "iteration_limit"
+    assert result.iterations == 50_000
+    assert qpsvm.solve(CIRCLE).status == "optimal"
+
+
+@pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.NuSVM])
+def test_libsvm_keeps_a_time_limit(machine):
+    noise = np.tile(X, (10, 1)) + RNG.normal(size=(3000, 4))
+    weight = 1e6 if machine is qpsvm.CSVM else 0.9
+    problem = machine(noise, RNG.random(3000) < 0.5, weight, qpsvm.RBF(1.0))
+    began = time.monotonic()
+    result = qpsvm.solve(problem, "libsvm", time_limit=2.0, eps=1e-15, check=False, max_iter=2**31 - 1, polish=False)
+    assert result.status == "time_limit"
+    assert result.gap < np.inf
+    assert result.iterations > 0
+    assert time.monotonic() - began < 30  # of hours

@@ -32,6 +32,7 @@ from qpsvm.errors import (
 from qpsvm.interrupts import held
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status
+from qpsvm.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class Compiled(ABC):
         self.backend.check(limits, options)
         began = time.perf_counter()
         try:
-            with held() if self.backend.polls else nullcontext():
+            with one_thread(), held() if self.backend.polls else nullcontext():
                 solution = self._run(limits, options)
         except REFUSALS as error:
             if not options:

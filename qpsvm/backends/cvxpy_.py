@@ -162,18 +162,13 @@ class CvxpyCompiled(Compiled):
         self.constraints = constraints
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        import warnings
-
         import cvxpy as cp
 
         settings = dict(options)
         name = str(settings.pop("solver", DEFAULT_SOLVER)).upper()
         settings = _in_words_of(name, limits) | settings
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # its doubts about accuracy are settled by the certificate
-                # a warm start would keep the limits of the last run
-                self.data.solve(solver=name, verbose=limits.verbose, warm_start=False, **settings)
+            iterations = _solve(self.data, name, limits.verbose, settings)
         except (cp.error.SolverError, ArithmeticError) as error:
             if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
                 raise ValueError(f"{name}'s setup ended with code {error}") from error
@@ -181,12 +176,11 @@ class CvxpyCompiled(Compiled):
                 raise ParameterError(f"cvxpy's solver {name} cannot take a QP; use CLARABEL, the default") from error
             raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
-        return self._mapped(name, limits)
+        return self._mapped(name, limits, iterations)
 
-    def _mapped(self, name: str, limits: Limits) -> QPSolution:
+    def _mapped(self, name: str, limits: Limits, iterations: int | None) -> QPSolution:
         raw = str(self.data.status)
         status = STATUS[raw]
-        iterations = getattr(self.data.solver_stats, "num_iters", None)
         if raw == "user_limit" and limits.time_limit is not None:  # one word for both limits
             reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
             status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
@@ -217,6 +211,25 @@ class CvxpyCompiled(Compiled):
                     index = part.start + np.flatnonzero(np.isfinite(bound[part]))
                     z_box[index] += sign * self.constraints[label].dual_value
         return y, z, z_box
+
+
+def _solve(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
+    """The steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; the iterations made.
+
+    The certificate settles its doubts, and a filter would not do: `warnings.catch_warnings` in one thread changes what
+    all others see, and may leave it changed.
+    """
+    import cvxpy as cp
+
+    data, chain, inverse = problem.get_problem_data(name, verbose=verbose, solver_opts=settings)
+    # a warm start would keep the limits of the last run
+    raw = chain.solve_via_data(problem, data, warm_start=False, verbose=verbose, solver_opts=settings)
+    solution = chain.invert(raw, inverse)
+    if solution.status in cp.settings.ERROR:
+        raise cp.error.SolverError(f"Solver '{name}' failed.")
+    problem.unpack(solution)
+    iterations = solution.attr.get(cp.settings.NUM_ITERS)
+    return None if iterations is None else int(iterations)
 
 
 def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:

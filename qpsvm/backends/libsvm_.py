@@ -1,22 +1,28 @@
-"""LIBSVM, through scikit-learn's SVC and NuSVC: decomposition by pairs (Chang & Lin 2011), at its own stopping rule."""
+"""LIBSVM, through scikit-learn's SVC and NuSVC: decomposition by pairs (Chang & Lin 2011), at its own stopping rule.
+
+LIBSVM's loop knows no clock and no interrupt key: it is run in slices, long ones in a child process (`sliced`).
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import as_dense
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.arrays import FloatArray, IntArray, as_dense
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
 from qpsvm.backends.kernel_newton_ import kernel_csvm, kernel_machine
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
 from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.operators import LowRank
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Solver, Status
+from qpsvm.solvers.clock import Clock
+from qpsvm.solvers.kernel_libsvm import iterations_within, quiet
+from qpsvm.solvers.sliced import run_sliced
 
 #: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
 DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
@@ -24,6 +30,10 @@ DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
 NU_SHARE = 0.1
 #: Iterations of a ν-SVM, a row and besides, unless more are asked for: where the reduced hulls meet, it never ends.
 NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
+#: Those of any other, LIBSVM's own: so many a row, but at least so many. Where C is large, rounding may keep it going.
+ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
+#: A sparse product costs about so many times as much for each entry as a dense one.
+SPARSE_FACTOR = 4.0
 
 
 class LibsvmBackend(Backend):
@@ -32,7 +42,7 @@ class LibsvmBackend(Backend):
     name = "libsvm"
     package = "scikit-learn"
     module = "sklearn.svm"
-    limits = frozenset({"max_iter"})
+    polls = True
     takes = "dual of a C-SVM, nu-SVM or primal hinge problem with a free intercept; the peer to compare with"
 
     def options(self) -> frozenset[str]:
@@ -89,41 +99,89 @@ class LibsvmCompiled(Compiled):
         self._problem = problem
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from sklearn.exceptions import ConvergenceWarning
-
-        data, version = self.data, self.backend.version() or "?"
-        largest = float(data.sample_weight.max())
-        machine = self._machine(largest, limits, options)
+        data, problem, version = self.data, self._problem, self.backend.version() or "?"
+        kind, settings = self._machine(limits, options)
+        clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
+        arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
-                machine.fit(data.X, data.y, sample_weight=data.sample_weight / largest)
+            fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
         except ValueError as error:  # of the largest feasible ν it says "infeasible", for rounding
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(self.backend.name, version, str(error)))
-        raw = "converged" if machine.fit_status_ == 0 else "stopped early"
-        status = Status.OPTIMAL if machine.fit_status_ == 0 else Status.ITERATION_LIMIT
-        solver, iterations = Solver(self.backend.name, version, raw), int(np.max(machine.n_iter_))
-        coefficients = np.zeros(len(data.y))
-        coefficients[machine.support_] = np.abs(as_dense(machine.dual_coef_)[0])
-        b, problem = float(machine.intercept_[0]), self._problem
+        status, raw = _end(fitted, most, clock)
+        solver = Solver(self.backend.name, version, raw)
+        coefficients = np.zeros(n)
+        coefficients[fitted.support] = np.abs(fitted.coefficients)
         if isinstance(problem, RecognisedCSVM):
-            x, multipliers = problem.x(coefficients), problem.balance(b)
-        elif np.isfinite(coefficients).all() and np.isfinite(b) and coefficients.any():
-            x, multipliers = problem.x(coefficients), problem.multipliers(coefficients, b)
+            x, multipliers = problem.x(coefficients), problem.balance(fitted.intercept)
+        elif np.isfinite(coefficients).all() and np.isfinite(fitted.intercept) and coefficients.any():
+            x, multipliers = problem.x(coefficients), problem.multipliers(coefficients, fitted.intercept)
         else:  # α/ρ, where ρ is 0
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=iterations)
-        return QPSolution(self.qp, status, solver, x=x, y=multipliers, iterations=iterations)
+            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=fitted.iterations)
+        return QPSolution(self.qp, status, solver, x=x, y=multipliers, iterations=fitted.iterations)
 
-    def _machine(self, largest: float, limits: Limits, options: Mapping[str, Any]) -> Any:
-        """`SVC` or `NuSVC` with its settings."""
-        from sklearn.svm import SVC, NuSVC
-
+    def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """`SVC` or `NuSVC`, and its settings."""
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
             share = NU_SHARE if isinstance(self._problem, RecognisedNuSVM) else 1.0
             settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
         if isinstance(self._problem, RecognisedCSVM):
-            return SVC(C=largest, max_iter=limits.max_iter or -1, **settings)
-        enough = NU_ITERATIONS_PER_ROW * len(self.data.y) + NU_ITERATIONS
-        return NuSVC(nu=self._problem.nu, max_iter=limits.max_iter or enough, **settings)
+            return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
+        return "NuSVC", {"nu": self._problem.nu, **settings}
+
+    def _enough(self) -> int:
+        """Iterations, where no limit is given."""
+        n = len(self.data.y)
+        if isinstance(self._problem, RecognisedNuSVM):
+            return NU_ITERATIONS_PER_ROW * n + NU_ITERATIONS
+        return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
+
+    def _within(self, seconds: float) -> int:
+        """Iterations that surely end within so many seconds."""
+        X, n = self.data.X, len(self.data.y)
+        begins = self._problem.nu * n if isinstance(self._problem, RecognisedNuSVM) else 0.0
+        if self.data.kernel["kernel"] == "precomputed":
+            return iterations_within(seconds, n, None, begins=begins)
+        width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
+        return iterations_within(seconds, n, width, begins=begins)
+
+    def _nothing(self) -> Fitted:
+        """Where LIBSVM begins: at 0, or with the first rows of each class of a ν-SVM."""
+        weight, sign = self.data.sample_weight, self.data.y
+        alpha = np.zeros(len(sign))
+        if isinstance(self._problem, RecognisedNuSVM):
+            for rows in (sign > 0, sign < 0):
+                before = np.cumsum(weight[rows]) - weight[rows]
+                alpha[rows] = np.clip(0.5 * self._problem.nu * weight.sum() - before, 0.0, weight[rows])
+        support = np.flatnonzero(alpha)
+        return Fitted(support, alpha[support], 0.0, 0, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What is read off a fitted machine: over its support (s,), and whether LIBSVM's own test was met."""
+
+    support: IntArray
+    coefficients: FloatArray
+    intercept: float
+    iterations: int
+    finished: bool
+
+
+def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, most: int) -> Fitted:
+    """Fit `SVC` or `NuSVC` with at most so many iterations."""
+    machine = quiet(kind)(max_iter=most, **settings).fit(X, y, sample_weight=weight)
+    return Fitted(
+        machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
+        machine.fit_status_ == 0,
+    )
+
+
+def _end(fitted: Fitted, most: int, clock: Clock) -> tuple[Status, str]:
+    """Why the loop ended."""
+    if fitted.finished:
+        return Status.OPTIMAL, "converged"
+    if fitted.iterations >= most:
+        return stopped("iteration_limit")
+    return stopped(clock.stopped() or "time_limit")

@@ -1,5 +1,9 @@
 """LIBSVM's loop (sequential minimal optimisation with second-order selection and shrinking) on a Gram matrix or on X.
 
+The loop cannot be stopped, but it ends where no pair of rows violates its condition, and none does by a gradient that
+is not a number. So the child process that runs it on X is hurried by writing NaN into its copy of X: the next rows of
+K spoil the gradient, two entries of α are lost, and all others come back.
+
 scikit-learn's public `SVC` checks and copies its input for about a millisecond, more than the loop itself takes for
 n ≤ 500. So its compiled function is called directly where it passes a test on four points, and `SVC` otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
@@ -7,20 +11,28 @@ Source: Fan, Chen & Lin, *Working set selection using second order information* 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.solvers.apart import is_child, when_hurried
+from qpsvm.solvers.clock import Clock
 from qpsvm.solvers.kernel_dual import HingeDual
+from qpsvm.solvers.sliced import run_sliced
 
 #: Megabytes of kernel rows (float32) that the loop may keep when it evaluates the kernel itself: SVC's own default.
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: room for all its rows in float32, up to this many megabytes.
 GRAM_CACHE_MEGABYTES = 1000.0
+#: The most that the loop can count.
+MOST_ITERATIONS = 2**31 - 1
+#: Seconds of an iteration, besides for each row, and of a kernel value that the loop evaluates itself, besides for each
+#: feature: for turning time into iterations, so pessimistic.
+ITERATION_SECONDS, ENTRY_SECONDS = 1e-7, 1e-8
+EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,24 +47,34 @@ class LoopResult:
 def libsvm_loop(
     problem: HingeDual,
     data: FloatArray,
+    most: int | None = None,
+    clock: Clock | None = None,
     *,
     gamma: float | None = None,
     tol: float = 1e-3,
-    max_iter: int = -1,
+    verbose: bool = False,
 ) -> LoopResult:
-    """Run the loop until no pair of rows violates its condition by more than tol, or `max_iter` is reached.
+    """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
     Parameters
     ----------
     problem : HingeDual
     data : ndarray, shape (n, n) or (n, d)
         The Gram matrix, or the samples where `gamma` is given; C-ordered float64.
+    most : int, optional
+        Iterations.
+    clock : Clock, optional
+        Where it stops, the answer is that of a shorter run.
     gamma : float, optional
         Of the RBF kernel that the loop evaluates itself.
     tol : float
         In units of the margin.
-    max_iter : int
-        −1 for no limit.
+    verbose : bool
+        Print a sign of life every two seconds.
+
+    Returns
+    -------
+    LoopResult
     """
     n = problem.n
     cache_megabytes = CACHE_MEGABYTES if gamma is not None else min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
@@ -63,42 +85,93 @@ def libsvm_loop(
         "C": 1.0 if common is None else common,
         "tol": tol,
         "cache_size": cache_megabytes,
-        "max_iter": max_iter,
     }
     weights = np.empty(0) if common is not None else problem.upper
     run = _through_compiled if compiled_loop() is not None else _through_svc
-    support, coefficients, iterations, finished = run(data, problem.y, weights, settings)
+    width = None if gamma is None else data.shape[1]
+    arguments = (np.ascontiguousarray(data), problem.y, weights, settings)
+    raw = run_sliced(
+        run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width), _nothing,
+        clock or Clock(), verbose,
+    )
     beta = np.zeros(n)
-    beta[support] = coefficients
+    beta[raw.support] = np.nan_to_num(raw.coefficients)
     if beta @ problem.y < 0:  # which class LIBSVM calls +1 is its own affair
         beta = -beta
-    return LoopResult(problem.balanced(beta), iterations, finished)
+    return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
+
+
+def iterations_within(
+    seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES, begins: float = 0.0
+) -> int:
+    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples.
+
+    Where the loop begins at a point with so many entries, their rows of K are made first. An iteration reads two rows.
+    They are evaluated where they are not in the cache, of so many megabytes; none is evaluated twice where all rows fit
+    there. At the end the loop may evaluate as many again, for the rows that it had set aside.
+    """
+    reading, evaluating = ITERATION_SECONDS + ENTRY_SECONDS * n, 0.0
+    if width is not None:
+        evaluating = (EVALUATION_SECONDS + FEATURE_SECONDS * width) * n
+    seconds -= begins * (reading + evaluating)
+    most = seconds / (reading + 4.0 * evaluating)
+    if 4e-6 * n * n <= cache:
+        most = max(most, (seconds - 2.0 * evaluating * n) / reading)
+    return max(int(most), 0)
+
+
+def _nothing() -> _Raw:
+    return _Raw(np.empty(0, dtype=np.intp), np.empty(0), 0, False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    """The compiled loop's answer: β over its support (s,)."""
+
+    support: IntArray
+    coefficients: FloatArray
+    iterations: int
+    finished: bool
 
 
 def _through_compiled(
-    data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any]
-) -> tuple[Any, FloatArray, int, bool]:
+    data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
+) -> _Raw:
     fit = compiled_loop()
     assert fit is not None
+    if is_child() and settings["kernel"] != "precomputed":
+        data = data.copy()  # the parent's may lie in memory that it shares
+        when_hurried(partial(data.fill, np.nan))
     out = fit(
-        np.ascontiguousarray(data), (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0),
-        sample_weight=weights, shrinking=1, probability=0, random_seed=0, **settings,
+        data, (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0), sample_weight=weights, shrinking=1,
+        probability=0, random_seed=0, max_iter=most, **settings,
     )
-    return out[0], out[3][0], int(np.sum(out[8])), out[7] == 0
+    hurried = is_child() and bool(np.isnan(data[0, 0]))
+    return _Raw(out[0], out[3][0], int(np.sum(out[8])), out[7] == 0 and not hurried)
 
 
-def _through_svc(
-    data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any]
-) -> tuple[Any, FloatArray, int, bool]:
+def _through_svc(data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int) -> _Raw:
     import sklearn
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import SVC
 
-    model = SVC(**settings)
-    with warnings.catch_warnings(), sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    model = quiet("SVC")(max_iter=most, **settings)
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
         model.fit(data, y, weights if len(weights) else None)
-    return model.support_, model.dual_coef_[0], int(np.sum(model.n_iter_)), model.fit_status_ == 0
+    return _Raw(model.support_, model.dual_coef_[0], int(np.sum(model.n_iter_)), model.fit_status_ == 0)
+
+
+@cache
+def quiet(name: str) -> Any:
+    """scikit-learn's `SVC` or `NuSVC` without its `ConvergenceWarning`: the status says it.
+
+    To filter the warning would not do: `warnings.catch_warnings` in one thread changes what all others see, and may
+    leave it changed.
+    """
+    import sklearn.svm
+
+    def silent(self: Any) -> None:
+        """Where it would warn."""
+
+    return type(name, (getattr(sklearn.svm, name),), {"_warn_from_fit_status": silent, "__module__": __name__})
 
 
 @cache

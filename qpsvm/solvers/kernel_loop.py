@@ -33,7 +33,7 @@ def short_loop(K: FloatArray, problem: HingeDual, tolerance: float, effort: Effo
     most = ITERATIONS_PER_ROW * problem.n + ITERATIONS
     if effort.loop_iterations is not None:
         most = min(most, effort.loop_iterations - effort.iterations)
-    short = Effort(None if effort.seconds is None else max(effort.clock.left, 0.0), most)
+    short = Effort(None if effort.seconds is None else max(effort.clock.left, 0.0), most, effort.verbose)
     beta = short.loop(problem, K, tolerance)
     effort.iterations += short.iterations
     return beta

@@ -45,6 +45,8 @@ SETTLED, STEPS = 0.1, 12
 FLAT = 1e-10
 #: Rows of the map made at a time.
 STRIP = 1024
+#: Rows of the map that are multiplied at a time: between them the clock is looked at.
+AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, eff
     """
     n = problem.n
     m = int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST))
-    G = _features(blocks, order[:m])
+    G = _features(blocks, order[:m], effort)
     if G is None or effort.late():
         return None
     rest = np.maximum(blocks.diagonal(np.arange(n)) - np.einsum("ij,ij->i", G[:, :m], G[:, :m]), 0.0)
@@ -106,8 +108,8 @@ def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, eff
     return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, G, rest)  # (NYSTROM.5)
 
 
-def _features(blocks: KernelBlocks, landmarks: IntArray) -> SingleArray | None:
-    """G with a column of ones for the intercept, float32: (n, m + 1)."""
+def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:
+    """G with a column of ones for the intercept, float32: (n, m + 1); None where time runs out or there is no L."""
     m = len(landmarks)
     square = blocks.block(landmarks, landmarks)
     square.flat[:: m + 1] += RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny)
@@ -121,6 +123,8 @@ def _features(blocks: KernelBlocks, landmarks: IntArray) -> SingleArray | None:
     G = np.empty((blocks.n, m + 1), dtype=np.float32)
     G[:, m] = 1.0
     for start in range(0, blocks.n, STRIP):
+        if effort.late():
+            return None
         rows = np.arange(start, min(start + STRIP, blocks.n))
         strip = blocks.block(rows, landmarks, rough=True).astype(np.float32)
         np.matmul(strip, right, out=G[start : start + STRIP, :m])
@@ -147,20 +151,27 @@ class _Smoothed:
         ratio: FloatArray = (1.0 + 0.5 * self.h - self.y * f) / self.width  # (NYSTROM.3)
         return ratio
 
-    def _newton(self, t: FloatArray) -> FloatArray | None:
-        """(NYSTROM.4)."""
+    def _newton(self, t: FloatArray, effort: Effort) -> FloatArray | None:
+        """(NYSTROM.4); None where time runs out or there is no factor."""
         full = t >= 1.0
         changed = np.flatnonzero(full != self._full)
         signed = np.where(full[changed], 1.0, -1.0) * (self.y * self.upper)[changed]
         self._pull = self._pull + signed.astype(np.float32) @ self.G[changed]
         self._full = full
         free = np.flatnonzero((t > 0.0) & (t < 1.0))
-        part, weight = self.G[free], self.upper[free] / self.width[free]
-        scaled = part * np.sqrt(weight).astype(np.float32)[:, None]
-        hessian = (scaled.T @ scaled).astype(np.float64)
+        weight = self.upper[free] / self.width[free]
+        right = self._pull.copy()
+        hessian = np.zeros((self.G.shape[1],) * 2)
+        for start in range(0, len(free), AT_ONCE):
+            if effort.late():
+                return None
+            strip = slice(start, start + AT_ONCE)
+            part = self.G[free[strip]]
+            scaled = part * np.sqrt(weight[strip]).astype(np.float32)[:, None]
+            hessian += scaled.T @ scaled
+            right += (1.0 + 0.5 * self.h) * ((weight * self.y[free])[strip].astype(np.float32) @ part)
         hessian.flat[:: len(hessian) + 1] += self.flat
         hessian[-1, -1] += FLAT * (1.0 + float(weight.sum()))
-        right = self._pull + (1.0 + 0.5 * self.h) * ((weight * self.y[free]).astype(np.float32) @ part)
         ridge = RIDGE
         for _ in range(4):
             lower, info = lapack.dpotrf(hessian, lower=1)
@@ -176,7 +187,7 @@ class _Smoothed:
         f = _product(self.G, v)
         t = self._ratio(f)
         for _ in range(STEPS):
-            target = self._newton(t)
+            target = self._newton(t, effort)
             if target is None or effort.late():
                 break
             d = target - v

@@ -20,7 +20,7 @@ from qpsvm.arrays import FloatArray, IntArray
 from qpsvm.kernel_blocks import KernelBlocks
 from qpsvm.solvers.clock import Clock
 from qpsvm.solvers.kernel_dual import DualPoint, HingeDual
-from qpsvm.solvers.kernel_libsvm import CACHE_MEGABYTES, libsvm_loop
+from qpsvm.solvers.kernel_libsvm import libsvm_loop
 from qpsvm.solvers.kernel_newton_step import newton_polish
 
 #: Relative error of a kernel value in single precision; in u the errors add up like a random walk, ε is four of them.
@@ -39,10 +39,6 @@ LOOKAHEAD = 0.1
 LOOP_TOL = 1e-3
 #: Iterations that one run of LIBSVM's loop may take, a row and besides; Newton steps go on from there.
 LOOP_ITERATIONS_PER_ROW, LOOP_ITERATIONS = 100, 20_000
-#: Seconds that the loop needs a row and iteration, for turning a time limit into iterations: pessimistic.
-SECONDS_PER_ENTRY = 1e-8
-#: Seconds of a kernel value that the loop evaluates itself, and besides for each feature: as pessimistic.
-EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m rows
 #: in units of m³: as pessimistic. They cannot be interrupted, so they are not begun where they would not end in time.
 GRAM_SECONDS, GRAM_FEATURE_SECONDS, NEWTON_SECONDS = 20e-9, 0.1e-9, 1.5e-11
@@ -85,16 +81,12 @@ class Effort:
         return self.loop_iterations is not None and self.iterations >= self.loop_iterations
 
     def loop(self, problem: HingeDual, data: FloatArray, tol: float, gamma: float | None = None) -> FloatArray:
-        """LIBSVM's loop within what is left; it cannot be interrupted, so time is turned into iterations. β (n,)."""
+        """LIBSVM's loop within what is left. β (n,)."""
         limit = LOOP_ITERATIONS_PER_ROW * problem.n + LOOP_ITERATIONS
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        if self.seconds is not None:
-            in_time = _iterations_within(self.clock.left, problem.n, None if gamma is None else data.shape[1])
-        else:
-            in_time = limit
-        result = libsvm_loop(problem, data, gamma=gamma, tol=tol, max_iter=min(limit, in_time))
-        self.shortened |= in_time < limit and not result.finished
+        result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
+        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
         self.iterations += result.iterations
         return result.beta
 
@@ -113,21 +105,6 @@ class Effort:
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 flush=True,
             )
-
-
-def _iterations_within(seconds: float, n: int, width: int | None) -> int:
-    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples: at least one.
-
-    An iteration reads two rows of K. They are evaluated where they are not in the cache; none is evaluated twice where
-    all rows fit there. At the end the loop may evaluate as many again, for the rows that it had set aside.
-    """
-    reading, evaluating = SECONDS_PER_ENTRY * n, 0.0
-    if width is not None:
-        evaluating = (EVALUATION_SECONDS + FEATURE_SECONDS * width) * n
-    most = seconds / (reading + 4.0 * evaluating)
-    if 4e-6 * n * n <= CACHE_MEGABYTES:
-        most = max(most, (seconds - 2.0 * evaluating * n) / reading)
-    return max(int(most), 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,92 @@
+"""The loop under a clock: which slices are run, where, and which one is the answer."""
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from qpsvm.solvers import sliced
+from qpsvm.solvers.clock import Clock
+from qpsvm.solvers.sliced import run_sliced
+
+#: Iterations that the loop of these tests needs.
+NEEDED = 1000
+N = 10
+
+
+@dataclass
+class Run:
+    iterations: int
+    finished: bool
+
+
+def loop(speed: float, most: int) -> Run:
+    """A loop that makes so many iterations a second."""
+    made = min(most, NEEDED)
+    time.sleep(made / speed)
+    return Run(made, made == NEEDED)
+
+
+def nothing() -> Run:
+    return Run(0, False)
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """The numbers of iterations that were asked for in a child."""
+    asked = []
+    true = sliced.run_apart
+
+    def run(function, arguments, *rest):
+        asked.append(arguments[-1])
+        return true(function, arguments, *rest)
+
+    monkeypatch.setattr(sliced, "run_apart", run)
+    return asked
+
+
+def run(most: int, sure_speed: float, limit: float | None = None, speed: float = 1e9) -> Run:
+    return run_sliced(loop, (speed,), N, most, lambda s: int(s * sure_speed), nothing, Clock(limit))
+
+
+def test_a_loop_that_surely_ends_soon_runs_here(apart):
+    assert run(100, 1e6) == Run(100, False)
+    assert run(10**6, 1e6) == Run(NEEDED, True)
+    assert apart == []
+
+
+def test_a_loop_that_may_be_long_runs_apart(apart):
+    assert run(10**6, 1.0) == Run(NEEDED, True)
+    assert apart == [10**6]
+
+
+def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
+    assert run(10**6, N * sliced.WORTHWHILE / sliced.AT_ONCE + 1) == Run(NEEDED, True)
+    assert apart == [10**6]
+
+
+def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(apart):
+    answer = run(10**6, 100.0, limit=1.0, speed=400.0)
+    assert not answer.finished
+    assert 0 < answer.iterations < NEEDED
+    assert apart[0] <= 30
+    assert answer.iterations in apart
+
+
+def test_no_iteration_that_surely_ends_is_no_iteration():
+    answer = run(10**6, 1e-9, limit=0.1, speed=1.0)
+    assert answer == Run(0, False)
+
+
+def test_without_a_child_the_loop_runs_here(monkeypatch):
+    def none(*_):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(sliced, "run_apart", none)
+    assert run(10**6, 1.0) == Run(NEEDED, True)
+
+
+def test_signs_of_life(monkeypatch, capsys):
+    monkeypatch.setattr(sliced, "SIGN_OF_LIFE", 0.05)
+    run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), nothing, Clock(), True)
+    assert "running for" in capsys.readouterr().out
