@@ -16,6 +16,7 @@ from qpsvm import backends
 from qpsvm.arrays import FloatArray, as_positive, shown
 from qpsvm.backends.base import COMMON_OPTIONS, WITH_START, Backend, Compiled, Limits
 from qpsvm.choice import Choice, choices
+from qpsvm.clock import Clock
 from qpsvm.errors import (
     InaccurateWarning,
     ParameterTypeError,
@@ -186,7 +187,7 @@ class Request:
 
 def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -> SVMResult:
     """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no."""
-    start = time.perf_counter()
+    start, clock = time.perf_counter(), Clock(request.time_limit)
     scaled = problem.solver_qp(form)
     compiled = backend.compile(scaled.qp)
     build_time = time.perf_counter() - start
@@ -210,7 +211,7 @@ def _attempt(problem: Problem, backend: Backend, form: Form, request: Request) -
             answer = scaled.unscale(answer).changed(solve_time=solve_time, iterations=iterations or None)
             result = problem.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
-                build_time=build_time,
+                build_time=build_time, clock=clock,
             )
             if noted() and result.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost

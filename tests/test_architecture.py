@@ -24,7 +24,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
 LAYERS = (
     {"errors", "interrupts"},
-    {"arrays"},
+    {"arrays", "clock"},
     {"products"},
     {"kernels"},
     {"operators"},
@@ -42,7 +42,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 PACKAGES = {"problems", "backends", "solvers"}
 #: What our own algorithms may know: arrays, kernels and operators, neither problems nor the QP class.
 BELOW_SOLVERS = {
-    "errors", "interrupts", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
+    "errors", "interrupts", "clock", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
 }  # fmt: skip
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",

@@ -27,6 +27,7 @@ from qpsvm.arrays import (
     shown,
 )
 from qpsvm.certificate import Certificate
+from qpsvm.clock import Clock
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
@@ -214,6 +215,7 @@ class Problem(ABC):
         form: Form | None = None,
         backend: str = "",
         build_time: float = 0.0,
+        clock: Clock | None = None,
     ) -> SVMResult:
         """Read α from a solution of one of this problem's QPs, polish it, and certify it.
 
@@ -230,6 +232,8 @@ class Problem(ABC):
         backend : str
         build_time : float
             Seconds, for the record.
+        clock : Clock, optional
+            Of the whole run: what is left to be found out is looked for while it runs.
 
         Returns
         -------
@@ -243,7 +247,7 @@ class Problem(ABC):
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol)
-        certificate, status, message, error = self._judge(certificate, solution, tol, polished)
+        certificate, status, message, error = self._judge(certificate, solution, tol, polished, clock)
         return svm_result(
             self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
@@ -282,10 +286,10 @@ class Problem(ABC):
         return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
 
     def _judge(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The status that the certificate proves. A soft margin is feasible and bounded, whatever a solver says."""
-        del polished
+        del polished, clock
         if certificate.gap <= tol:
             return certificate, Status.OPTIMAL, self._note(certificate), None
         claimed = solution.status
