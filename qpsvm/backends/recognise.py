@@ -133,9 +133,11 @@ def recognise_nu(qp: QP, scale: FloatArray | None, name: str) -> RecognisedNuSVM
 
 
 def _boxed(qp: QP, hard: bool = False) -> bool:
-    """Whether there are only rows of equalities and a box [0, u] with finite u > 0; if `hard`, all u may be infinite."""
+    """Whether there are only rows of equalities and a box [0, u] with finite u > 0; or, if `hard`, all infinite."""
     lb, ub = qp.bounds
-    return qp.G is None and _same(lb, 0.0) and float(ub.min()) > 0 and (float(ub.max()) < np.inf or (hard and float(ub.min()) == np.inf))
+    least, most = float(ub.min()), float(ub.max())
+    bounded = most < np.inf or (hard and least == np.inf)
+    return qp.G is None and _same(lb, 0.0) and least > 0 and bounded
 
 
 def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:

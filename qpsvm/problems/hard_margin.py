@@ -50,6 +50,12 @@ from qpsvm.result import QPSolution, Status
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
 FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: How a search ends that does not decide.
+UNDECIDED = {
+    "time_limit": (Status.TIME_LIMIT, "within the time limit"),
+    "interrupted": (Status.INTERRUPTED, "before it was interrupted"),
+    "iteration_limit": (Status.INACCURATE, "in as many rounds as it is worth"),
+}
 #: Roundings of a decision value, besides one for each term of its sum.
 ROUNDING = 8.0
 
@@ -224,13 +230,13 @@ class HardMargin(Problem):
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
-            if hulls.meet and (np.isinf(certificate.gap) or not hulls.distance):
+            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
                 error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
                 return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
             certificate = self._better(certificate, hulls, tol, polished)
         result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
-            status, why = _undecided(hulls, status)
+            status, why = _undecided(hulls)
             message = f"{why} {message}".strip()
         return result, status, message, error2
 
@@ -242,20 +248,17 @@ class HardMargin(Problem):
 
     def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
         """The certificate at the nearest points, where that is the better one."""
-        start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
-        if np.isinf(start.gap) and not self.space.is_linear:
-            start = self._certify(hulls.u + hulls.v)
+        explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
+        start = self._certify(hulls.u + hulls.v, explicit)
         better = self._polished(start, tol) if polished and not hulls.undecided else start
         return better if better.gap < certificate.gap else certificate
 
 
-def _undecided(hulls: HullDistance, claimed: Status) -> tuple[Status, str]:
+def _undecided(hulls: HullDistance) -> tuple[Status, str]:
     """The status and the words where there is neither a margin nor a proof that there is none."""
-    if hulls.undecided == "time_limit":
-        return Status.TIME_LIMIT, "whether the classes can be separated was not decided within the time limit."
-    if hulls.undecided == "interrupted":
-        return Status.INTERRUPTED, "whether the classes can be separated was not decided when it was interrupted."
-    del claimed
+    if hulls.undecided:
+        status, until = UNDECIDED[hulls.undecided]
+        return status, f"whether the classes can be separated was not decided {until}."
     return Status.NUMERICAL_ERROR, (
         f"the hulls of the classes come as near as {hulls.distance:.1e} of the data's size, too near to be told apart "
         "at working precision: a margin, if there is one, is no larger."

@@ -2,7 +2,7 @@
 
     (NEAR.1)  minimise ½‖w‖²  over u, v ≥ 0  subject to  1ᵀu = 1, 1ᵀv = 1,  w = Σ u_i z_i − Σ v_j z_j
     (NEAR.2)  for every w and all such u, v:  (min₊ wᵀz − max₋ wᵀz) / ‖w‖  ≤  distance  ≤  ‖Σ u_i z_i − Σ v_j z_j‖
-    (NEAR.3)  with x = (u, v), D the rows y_i z_i, E the classes (n, 2):  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0
+    (NEAR.3)  x = (u, v), D the rows y_i z_i, E the classes (n, 2):  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0
     (NEAR.4)  a step, with θ = x/s and B = (D, −E):  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = …,  r + 2 unknowns
 
 Both bounds of (NEAR.2) hold for any w, u, v, so whatever the iteration does, what it says of the distance is proven up

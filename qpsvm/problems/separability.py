@@ -4,9 +4,9 @@
 
 t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
 alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
-coordinates are centred and scaled one by one first: neither changes whether the hulls meet. HiGHS solves (SEP.1) exactly
-where it is small. Of many rows or coordinates, `nearest_points` takes a fraction of the time and can be stopped; of very
-many rows, it takes those that matter:
+coordinates are centred and scaled one by one first: neither changes whether the hulls meet. HiGHS solves (SEP.1)
+exactly where it is small. Of more rows or coordinates, `nearest_points` takes a fraction of the time and can be
+stopped; of very many rows, it takes those that matter:
 
     (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
              that w puts on the wrong side of its margin, until there are none.
@@ -14,6 +14,7 @@ many rows, it takes those that matter:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ from qpsvm.problems.space import FeatureSpace, pivoted_cholesky
 MEETING = 1e-8
 #: The smallest tolerance that HiGHS takes.
 FINEST = 1e-10
+#: Squared norms after centring of this share of those before are rounding.
+ROUNDING = 8.0 * float(np.finfo(float).eps)
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
 #: A margin over all rows of this share of that over S is as good; S grows so often at most.
@@ -127,9 +130,8 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
     centred = Z if sp.issparse(Z) else Z - Z.mean(axis=0)
     squares = centred.multiply(centred).sum(axis=1) if sp.issparse(Z) else (centred * centred).sum(axis=1)
-    reach = float(np.sqrt(np.max(squares)))
     gap = float(np.linalg.norm(centred.T @ (u - v)))
-    return HullDistance(u, v, gap / reach if reach > 0 else 0.0, _oriented(direction, Z, y))
+    return HullDistance(u, v, _relative(gap, float(np.max(squares)), abs(Z).max() ** 2), _oriented(direction, Z, y))
 
 
 def nearest_hulls(
@@ -203,7 +205,8 @@ def _coordinates(space: FeatureSpace, rows: IntArray) -> FloatArray:
         Z = as_dense(space.rows[rows])
     else:
         Z = pivoted_cholesky(space.centred.block(rows, rows))
-    return Z - Z.mean(axis=0)
+    centred: FloatArray = Z - Z.mean(axis=0)
+    return centred
 
 
 def _longest(Z: FloatArray) -> float:
@@ -219,21 +222,31 @@ def _uniform(y: FloatArray, why: str) -> HullDistance:
 def _measured(
     space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None
 ) -> HullDistance:
-    """The weights with their distance, measured over all rows: in the coordinates that w has, else by the Gram matrix."""
+    """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear:
         w = space.weights(beta)
         mean = np.asarray(space.rows.mean(axis=0)).ravel()
-        squares = space.centred.diagonal() - 2.0 * (space.rows @ mean) + mean @ mean
+        squares: FloatArray = space.centred.diagonal() - 2.0 * (space.rows @ mean) + float(mean @ mean)
         distance = float(np.linalg.norm(w))
     else:
         w = np.zeros(0)
         central = space.centred @ np.full(n, 1.0 / n)
         squares = space.centred.diagonal() - 2.0 * central + central.mean()
         distance = max(distance, float(np.sqrt(max(beta @ (space.centred @ beta), 0.0))))
-    reach = float(np.sqrt(max(squares.max(), 0.0)))
-    return HullDistance(u, v, distance / reach if reach > 0 else 0.0, w, why)
+    size = 0.0 if space.is_linear else float(space.centred.diagonal().max())
+    return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
+
+
+def _relative(distance: float, reach: float, size: float) -> float:
+    """A distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
+
+    What centring leaves of samples that are all one point is rounding: they are nowhere near or far from each other.
+    """
+    if reach <= ROUNDING * size:
+        return ROUNDING if reach > 0 else 0.0
+    return distance / math.sqrt(reach) if reach > 0 else 0.0
 
 
 def _conditioned(Z: Matrix) -> tuple[Matrix, FloatArray]:

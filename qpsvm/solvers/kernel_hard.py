@@ -19,13 +19,15 @@ from qpsvm.solvers.kernel_portfolio import KernelSolution, solve_kernel
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
 PRICES = (10.0, 100.0, 1e4, 1e6)
+#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
+FINER = 0.01
 #: Share of the α at C that may still be there after a step.
 STILL_BOUND = 0.75
 
 
 def solve_kernel_hard(
-    kernel: Kernel, X: Matrix, y: FloatArray, curvature: float, *, time_limit: float | None, max_iter: int | None,
-    start: FloatArray | None, **settings: Any,
+    kernel: Kernel, X: Matrix, y: FloatArray, curvature: float, *, tol: float, time_limit: float | None,
+    max_iter: int | None, start: FloatArray | None, **settings: Any,
 ) -> KernelSolution:
     """Solve the dual of the hard margin, or find that no α bounded by the last price does.
 
@@ -35,6 +37,8 @@ def solve_kernel_hard(
         As for `solve_kernel`.
     curvature : float
         The mean of K_ii, positive.
+    tol : float
+        Relative gap.
     time_limit : float or None
         Seconds.
     max_iter : int or None
@@ -54,12 +58,14 @@ def solve_kernel_hard(
         C = price / curvature
         left = None if max_iter is None else max(max_iter - iterations, 1)
         seconds = None if time_limit is None else max(clock.left, 0.0)
-        answer = solve_kernel(kernel, X, y, C, start=start, time_limit=seconds, max_iter=left, **settings)
+        answer = solve_kernel(
+            kernel, X, y, C, start=start, tol=FINER * tol, time_limit=seconds, max_iter=left, **settings
+        )
         iterations += answer.iterations
         answer, start, before = replace(answer, iterations=iterations), answer.alpha, bound
         bound = int(np.count_nonzero(answer.alpha >= C))
-        if not bound or answer.reason != "converged" or (price > PRICES[0] and bound > STILL_BOUND * before):
+        limited = answer.reason not in ("converged", "numerical_error") or iterations >= (max_iter or np.inf)
+        stuck = answer.gap_estimate > tol or (price > PRICES[0] and bound > STILL_BOUND * before)
+        if not bound or limited or stuck:
             break
-        if max_iter is not None and iterations >= max_iter:
-            return replace(answer, reason="iteration_limit")
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
