@@ -228,13 +228,13 @@ def _measured(
     if space.is_linear:
         w = space.weights(beta)
         mean = np.asarray(space.rows.mean(axis=0)).ravel()
-        squares: FloatArray = space.centred.diagonal() - 2.0 * (space.rows @ mean) + float(mean @ mean)
+        squares = space.centred.diagonal() - 2.0 * (space.rows @ mean) + float(mean @ mean)
         distance = float(np.linalg.norm(w))
     else:
         w = np.zeros(0)
         central = space.centred @ np.full(n, 1.0 / n)
         squares = space.centred.diagonal() - 2.0 * central + central.mean()
-        distance = max(distance, float(np.sqrt(max(beta @ (space.centred @ beta), 0.0))))
+        distance = max(distance, math.sqrt(max(float(beta @ (space.centred @ beta)), 0.0)))
     size = 0.0 if space.is_linear else float(space.centred.diagonal().max())
     return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
 
