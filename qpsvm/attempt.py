@@ -159,7 +159,7 @@ def _attempt(
             result = problem.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
                 build_time=build_time, certifying=request.certifying,
-                polishing=request.polishing(len(problem.labels), solve_time),
+                polishing=request.polishing(len(problem.labels), solve_time), clock=request.clock,
             )
             if noted() and result.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
@@ -185,7 +185,7 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, solver)
     result = problem.interpret(
         answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
-        certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0),
+        certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0), clock=request.clock,
     )
     if result.status is Status.OPTIMAL:
         return result

@@ -1,8 +1,12 @@
-"""Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix."""
+"""Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix.
+
+A hard margin is the C-SVM with a C that no α reaches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +24,8 @@ from qpsvm.result import QPSolution, Solver
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
+#: A Gram matrix with less on its diagonal is zero.
+LEAST_CURVATURE = 1e-280
 #: Rows of a linear machine up to which its Gram matrix is made.
 LARGEST_GRAM = 8000
 Recognised = TypeVar("Recognised", RecognisedCSVM, RecognisedNuSVM)
@@ -33,7 +39,7 @@ class KernelNewtonBackend(Backend):
     module = "qpsvm.solvers.kernel_portfolio"
     starts = True
     polls = True
-    takes = "dual of a C-SVM or primal hinge problem with a free intercept, kernel or wide linear; fast"
+    takes = "dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast"
 
     def options(self) -> frozenset[str]:
         """The engine: auto, gram, band, dense or libsvm."""
@@ -47,20 +53,24 @@ class KernelNewtonBackend(Backend):
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
-        problem, kernel, X, gram = kernel_csvm(qp, self.name)
+        problem, kernel, X, gram = kernel_csvm(qp, self.name, hard=True)
         data = SolverData(kernel=kernel, X=X, y=problem.y, C=problem.C, gram=gram)
         return KernelNewtonCompiled(self, qp, data, problem)
 
 
-def kernel_csvm(qp: QP, name: str) -> tuple[RecognisedCSVM, Any, Any, FloatArray | None]:
+def kernel_csvm(
+    qp: QP, name: str, hard: bool = False
+) -> tuple[RecognisedCSVM, Any, Any, FloatArray | None]:
     """The C-SVM of a dual with a free intercept: its kernel and samples, and its Gram matrix where that exists.
+
+    If `hard`, C may be infinite.
 
     Raises
     ------
     UnsupportedError
         Another problem, or a P that is neither a kernel's nor dense.
     """
-    problem, kernel, X, gram = kernel_machine(qp, name, recognise)
+    problem, kernel, X, gram = kernel_machine(qp, name, partial(recognise, hard=hard))
     if not problem.row:
         raise UnsupportedError(f"{name} needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
     return problem, kernel, X, gram
@@ -99,21 +109,30 @@ class KernelNewtonCompiled(Compiled):
         self._problem = problem
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.kernel_hard import solve_kernel_hard
         from qpsvm.solvers.kernel_portfolio import solve_kernel
 
         data, problem, P = self.data, self._problem, self.qp.P
         blocks = P.blocks if isinstance(P, KernelGram) else data.gram
         if isinstance(data.kernel, Linear):
             blocks = inner(data.X, data.X)
-        answer = solve_kernel(
-            data.kernel, data.X, data.y, data.C, gram=blocks,
-            tol=limits.tol or DEFAULT_TOLERANCE,
-            max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
-            start=None if limits.start is None else problem.alpha(limits.start), **options,
-        )
+        settings: dict[str, Any] = {
+            "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
+            "time_limit": limits.time_limit, "verbose": limits.verbose,
+            "start": None if limits.start is None else problem.alpha(limits.start), **options,
+        }
+        if np.isinf(data.C[0]):
+            answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
+        else:
+            answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
         status, raw = stopped(answer.reason)
         solver = Solver(self.backend.name, built_in_version(), f"{raw} ({answer.engine})")
         if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.u).all()):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
         x, balance = problem.x(answer.alpha), problem.balance(answer.b)
         return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations)
+
+    def _curvature(self) -> float:
+        """The mean of K_ii; 1 where that is nothing."""
+        kappa = self.qp.P.mean_diagonal() / self._problem.unit**2
+        return kappa if kappa > LEAST_CURVATURE else 1.0

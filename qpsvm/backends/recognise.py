@@ -50,8 +50,8 @@ class RecognisedCSVM:
         return np.array([b * self.target / self.row]) if self.row else np.zeros(0)
 
 
-def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
-    """Recognise the dual of a C-SVM or primal hinge problem.
+def recognise(qp: QP, scale: FloatArray | None, name: str, hard: bool = False) -> RecognisedCSVM:
+    """Recognise the dual of a C-SVM or primal hinge problem, or of a hard margin.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
         σy, as `LowRank` and `KernelGram` hold it; None where P is dense, and y is read off the balance row.
     name : str
         The backend, for the message.
+    hard : bool
+        Whether C may be infinite.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def recognise(qp: QP, scale: FloatArray | None, name: str) -> RecognisedCSVM:
     target = float(-qp.q[0])
     one_row = row is None or (qp.A is not None and qp.A.shape[0] == 1 and qp.b is not None and not qp.b.any())
     signed = scale is not None or row is not None
-    if not (signed and one_row and _boxed(qp) and target > 0 and _same(qp.q, -target)):
+    if not (signed and one_row and _boxed(qp, hard) and target > 0 and _same(qp.q, -target)):
         raise UnsupportedError(
             f"{name} takes duals of C-SVM and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row yᵀα = 0); "
             "for hard margin and nu-SVM use interior_point, cvxopt or osqp"
@@ -130,10 +132,12 @@ def recognise_nu(qp: QP, scale: FloatArray | None, name: str) -> RecognisedNuSVM
     return RecognisedNuSVM(y, qp.bounds[1], float(qp.b[1] / A[1, 0]), unit, k, float(A[1, 0]))
 
 
-def _boxed(qp: QP) -> bool:
-    """Whether there are only rows of equalities and a box [0, u] with finite u > 0."""
+def _boxed(qp: QP, hard: bool = False) -> bool:
+    """Whether there are only rows of equalities and a box [0, u] with finite u > 0; or, if `hard`, all infinite."""
     lb, ub = qp.bounds
-    return qp.G is None and _same(lb, 0.0) and float(ub.min()) > 0 and float(ub.max()) < np.inf
+    least, most = float(ub.min()), float(ub.max())
+    bounded = most < np.inf or (hard and least == np.inf)
+    return qp.G is None and _same(lb, 0.0) and least > 0 and bounded
 
 
 def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:

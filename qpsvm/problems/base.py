@@ -226,6 +226,7 @@ class Problem(ABC):
         build_time: float = 0.0,
         certifying: float = float("inf"),
         polishing: Clock | None = None,
+        clock: Clock | None = None,
     ) -> SVMResult:
         """Read α from a solution of one of this problem's QPs, polish it, and certify it.
 
@@ -246,6 +247,8 @@ class Problem(ABC):
             Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
         polishing : Clock, optional
             What polishing may take.
+        clock : Clock, optional
+            Of the whole run: what is left to be found out is looked for while it runs.
 
         Returns
         -------
@@ -263,7 +266,7 @@ class Problem(ABC):
             certificate = self._polished(certificate, tol, polishing, each)
         in_time = polishing is None or polishing.left > 0
         certificate = self._proven(certificate, tol, in_time)
-        certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time)
+        certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(
             self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
@@ -331,10 +334,10 @@ class Problem(ABC):
         return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
 
     def _judge(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
         """The status that the certificate proves. A soft margin is feasible and bounded, whatever a solver says."""
-        del polished
+        del polished, clock
         if certificate.gap <= tol:
             return certificate, Status.OPTIMAL, self._note(certificate), None
         if certificate.measured <= tol:

@@ -21,11 +21,12 @@ f(x) = ⟨w, φ(x)⟩ + b.
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
     (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
 
-δ > 0 proves that the classes can be separated. Otherwise a linear program decides, see `separability`.
+δ > 0 proves that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -35,20 +36,27 @@ from numpy.typing import ArrayLike
 
 from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, repeated
 from qpsvm.certificate import Certificate, balanced, objective_terms, relative_gap
+from qpsvm.clock import Clock
 from qpsvm.errors import NotSeparableError, QPSVMError
 from qpsvm.kernels import Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import DualSystem
+from qpsvm.polish import TEACHING_ROWS, DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
 from qpsvm.problems.proven import Equalities
-from qpsvm.problems.separability import HullDistance, hull_distance, shared_sample
+from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status
 
-#: Entries of the coordinates up to which the linear program serves as another start where a solver failed.
-AFFORDABLE = 50_000
+#: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
+FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: How a search ends that does not decide.
+UNDECIDED = {
+    "time_limit": (Status.TIME_LIMIT, "within the time limit"),
+    "interrupted": (Status.INTERRUPTED, "before it was interrupted"),
+    "iteration_limit": (Status.INACCURATE, "in as many rounds as it is worth"),
+}
 
 
 class HardMargin(Problem):
@@ -74,6 +82,7 @@ class HardMargin(Problem):
 
     def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
         super().__init__(X, y, kernel, None, "free", psd)
+        self._hulls: HullDistance | None = None
 
     @cached_property
     def upper(self) -> FloatArray:
@@ -177,35 +186,79 @@ class HardMargin(Problem):
     def _equalities(self) -> Equalities:
         return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))
 
-    def _affordable(self) -> bool:
-        """Whether the linear program is small enough to be solved for a better start alone."""
-        n, r = self.space.coordinates.shape
-        return bool(n * r <= AFFORDABLE)
+    def hulls(
+        self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None
+    ) -> HullDistance:
+        """Where the hulls of the classes meet, or how far they are apart: found once, and kept if it was found.
 
-    @cached_property
-    def hulls(self) -> HullDistance:
-        """The linear program's answer: where the hulls of the classes meet, or a direction that separates them."""
+        Parameters
+        ----------
+        hint : ndarray, shape (rows that take part,), optional
+            An α, positive where the classes come close.
+        stopped : callable, optional
+            Asked now and then: why to stop ("time_limit", "interrupted"), or None. The answer is then `undecided`.
+
+        Returns
+        -------
+        HullDistance
+            Over the rows that take part.
+        """
+        if self._hulls is None:
+            found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)
+            if found.undecided in ("time_limit", "interrupted"):
+                return found
+            self._hulls = found
+        return self._hulls
+
+    def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
+        """By a shared sample, the linear program where that is small, or the nearest points."""
         shared = None if isinstance(self.kernel, Precomputed) else shared_sample(self.X, self.labels)
-        return shared or hull_distance(self.space.coordinates, self.labels)
+        if shared:
+            return shared
+        small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES
+        if small and not stopped():
+            return hull_distance(self.space.coordinates, self.labels)
+        return nearest_hulls(self.space, self.labels, hint, stopped)
 
     def _judge(
-        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
-        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self._affordable()):
-            hulls = self.hulls
-            if hulls.meet and (np.isinf(certificate.gap) or not len(hulls.direction)):
+        stopped = (clock or Clock()).stopped
+        hulls: HullDistance | None = None
+        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
+            hulls = self.hulls(certificate.alpha, stopped)
+            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
                 error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
                 return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
-            start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
-            if np.isinf(start.gap) and not self.space.is_linear:
-                start = self._certify(hulls.u + hulls.v)
-            better = self._proven(self._polished(start, tol) if polished else start, tol)
-            certificate = better if better.gap < certificate.gap else certificate
-        result, status, message, error2 = super()._judge(certificate, solution, tol, polished)
-        if np.isinf(result.gap):
-            distance = self.hulls.distance
-            message = f"the classes can be separated, but only by {distance:.1e} of the data's size. {message}"
-            status = Status.NUMERICAL_ERROR
-        return result, status, message.strip(), error2
+            certificate = self._better(certificate, hulls, tol, polished)
+        result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
+        if np.isinf(result.gap) and hulls is not None:
+            status, why = _undecided(hulls)
+            message = f"{why} {message}".strip()
+        return result, status, message, error2
+
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """A point that separates nothing is not polished where that takes long: the hulls say where to go on from."""
+        if np.isinf(certificate.gap) and len(self.labels) > TEACHING_ROWS:
+            return certificate
+        return super()._polished(certificate, tol, clock, each)
+
+    def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
+        """The certificate at the nearest points, where that is the better one."""
+        explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
+        start = self._certify(hulls.u + hulls.v, explicit)
+        better = self._proven(self._polished(start, tol) if polished and not hulls.undecided else start, tol)
+        return better if better.gap < certificate.gap else certificate
 
 
+def _undecided(hulls: HullDistance) -> tuple[Status, str]:
+    """The status and the words where there is neither a margin nor a proof that there is none."""
+    if hulls.undecided:
+        status, until = UNDECIDED[hulls.undecided]
+        return status, f"whether the classes can be separated was not decided {until}."
+    return Status.NUMERICAL_ERROR, (
+        f"the hulls of the classes come as near as {hulls.distance:.1e} of the data's size, too near to be told apart "
+        "at working precision: a margin, if there is one, is no larger."
+    )

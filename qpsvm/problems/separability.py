@@ -1,27 +1,42 @@
-"""Can two classes be separated? One linear program answers, with a proof either way.
+"""Can two classes be separated? A linear program or the nearest points of the hulls answer, with a proof either way.
 
     (SEP.1)  minimise t  over u, v ≥ 0, t  subject to  1ᵀu = 1, 1ᵀv = 1,  |Σ u_i z_i − Σ v_j z_j| ≤ t in each coordinate
 
 t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
 alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
-coordinates are centred and scaled one by one first: neither changes whether the hulls meet.
+coordinates are centred and scaled one by one first: neither changes whether the hulls meet. HiGHS solves (SEP.1)
+exactly where it is small. Of more rows or coordinates, `nearest_points` takes a fraction of the time and can be
+stopped; of very many rows, it takes those that matter:
+
+    (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
+             that w puts on the wrong side of its margin, until there are none.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from qpsvm.arrays import FloatArray, Matrix, as_dense
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import SolverError
+from qpsvm.problems.nearest_points import nearest_points
+from qpsvm.problems.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
 #: The smallest tolerance that HiGHS takes.
 FINEST = 1e-10
+#: Squared norms after centring of this share of those before are rounding.
+ROUNDING = 8.0 * float(np.finfo(float).eps)
+#: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
+WHOLE_ROWS, FEWEST_ADDED = 1500, 200
+#: A margin over all rows of this share of that over S is as good; S grows so often at most.
+AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +50,18 @@ class HullDistance:
     distance : float
         ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
     direction : ndarray, shape (r,)
-        A direction that separates where the hulls do not meet, in the coordinates given.
+        A direction that separates where the hulls do not meet, in the coordinates given; empty where it is only known
+        as Σ u_i z_i − Σ v_j z_j.
+    undecided : str or None
+        Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit"); then the weights and
+        the distance are the best that it had.
     """
 
     u: FloatArray
     v: FloatArray
     distance: float
     direction: FloatArray
+    undecided: str | None = None
 
     @property
     def meet(self) -> bool:
@@ -110,9 +130,123 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
     centred = Z if sp.issparse(Z) else Z - Z.mean(axis=0)
     squares = centred.multiply(centred).sum(axis=1) if sp.issparse(Z) else (centred * centred).sum(axis=1)
-    reach = float(np.sqrt(np.max(squares)))
     gap = float(np.linalg.norm(centred.T @ (u - v)))
-    return HullDistance(u, v, gap / reach if reach > 0 else 0.0, _oriented(direction, Z, y))
+    return HullDistance(u, v, _relative(gap, float(np.max(squares)), abs(Z).max() ** 2), _oriented(direction, Z, y))
+
+
+def nearest_hulls(
+    space: FeatureSpace, y: FloatArray, hint: FloatArray, stopped: Callable[[], str | None]
+) -> HullDistance:
+    """(SEP.2): the nearest points of the hulls, by a set of rows that grows where there are many.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        Of n samples; its Gram matrix is read in blocks.
+    y : ndarray, shape (n,)
+        −1/+1.
+    hint : ndarray, shape (n,)
+        Rows with positive entries are taken first: an α, which is positive near the other class.
+    stopped : callable
+        Asked between steps: why to stop now ("time_limit", "interrupted"), or None.
+
+    Returns
+    -------
+    HullDistance
+    """
+    rows = _first_rows(y, hint)
+    for _ in range(ROUNDS):
+        why = stopped()
+        if why:
+            return _uniform(y, why)
+        Z = _coordinates(space, rows)
+        points = nearest_points(Z, y[rows], stopped)
+        beta = np.zeros(len(y))
+        beta[rows] = points.x * y[rows]
+        if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
+            return _measured(space, y, beta, points.upper, points.stopped)
+        added = _misplaced(space.centred @ beta, y, rows)
+        if not len(added):
+            return _measured(space, y, beta, points.upper, None)
+        rows = np.union1d(rows, added)
+    return _measured(space, y, beta, points.upper, "iteration_limit")
+
+
+def _first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
+    """S to begin with: the largest entries of the hint, and of each class every k-th row besides."""
+    if len(y) <= WHOLE_ROWS:
+        return np.arange(len(y))
+    order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
+    rest = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
+    parts = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
+    return np.unique(np.concatenate([order, *(part[:: max(2 * len(part) // rest, 1)] for part in parts)]))
+
+
+def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
+    """The rows that a direction puts furthest on the wrong side of its margin over S, at most half as many as S has.
+
+    None where the margin over all rows is as good as that over S.
+    """
+    signed = y * values
+    levels = np.where(y > 0, signed[rows][y[rows] > 0].min(), signed[rows][y[rows] < 0].min())
+    margin = float(levels[y > 0][0] + levels[y < 0][0])
+    everywhere = float(signed[y > 0].min() + signed[y < 0].min())
+    if everywhere >= AS_GOOD * margin > 0:
+        return np.zeros(0, dtype=np.intp)
+    excess = levels - signed
+    outside = np.flatnonzero(excess > 0)
+    most = max(len(rows) // 2, FEWEST_ADDED)
+    return outside[np.argsort(-excess[outside], kind="stable")[:most]]
+
+
+def _coordinates(space: FeatureSpace, rows: IntArray) -> FloatArray:
+    """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
+    if space.is_linear and space.rows.shape[1] <= len(rows):
+        Z = as_dense(space.rows[rows])
+    else:
+        Z = pivoted_cholesky(space.centred.block(rows, rows))
+    centred: FloatArray = Z - Z.mean(axis=0)
+    return centred
+
+
+def _longest(Z: FloatArray) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
+
+
+def _uniform(y: FloatArray, why: str) -> HullDistance:
+    """Nothing is known: the means of the classes stand in for their nearest points."""
+    u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
+    return HullDistance(u, v, float("inf"), np.zeros(0), why)
+
+
+def _measured(
+    space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None
+) -> HullDistance:
+    """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
+    n = len(y)
+    u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    if space.is_linear:
+        w = space.weights(beta)
+        mean = np.asarray(space.rows.mean(axis=0)).ravel()
+        squares = space.centred.diagonal() - 2.0 * (space.rows @ mean) + float(mean @ mean)
+        distance = float(np.linalg.norm(w))
+    else:
+        w = np.zeros(0)
+        central = space.centred @ np.full(n, 1.0 / n)
+        squares = space.centred.diagonal() - 2.0 * central + central.mean()
+        distance = max(distance, math.sqrt(max(float(beta @ (space.centred @ beta)), 0.0)))
+    size = 0.0 if space.is_linear else float(space.centred.diagonal().max())
+    return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
+
+
+def _relative(distance: float, reach: float, size: float) -> float:
+    """A distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
+
+    What centring leaves of samples that are all one point is rounding: they are nowhere near or far from each other.
+    """
+    if reach <= ROUNDING * size:
+        return ROUNDING if reach > 0 else 0.0
+    return distance / math.sqrt(reach) if reach > 0 else 0.0
 
 
 def _conditioned(Z: Matrix) -> tuple[Matrix, FloatArray]:

@@ -304,6 +304,8 @@ def doubly_centred(K: FloatArray) -> FloatArray:
 
 def is_psd(K: FloatArray, tolerance: float) -> bool:
     """Whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
+    if not K.any():
+        return True  # which a factorisation with nothing added to it does not see
     shifted = K.copy()
     shifted[np.diag_indices_from(shifted)] += tolerance
     return bool(lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] == 0)  # K = Kᵀ, in LAPACK's order
