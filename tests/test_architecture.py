@@ -29,7 +29,7 @@ LAYERS = (
     {"kernels"},
     {"operators"},
     {"kernel_blocks"},
-    {"gram"},
+    {"gram", "qp_parts"},
     {"qp"},
     {"kkt", "certificate", "dualise"},
     {"polish", "model"},
