@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real_vector, common_value, repeated, shown, times
+from qpsvm.coefficients import as_vector, is_ready
 from qpsvm.errors import DataError, DataTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.qp_parts import (
@@ -27,7 +28,6 @@ from qpsvm.qp_parts import (
     as_names,
     as_operator,
     as_rows,
-    as_vector,
     check_bounds,
     check_finite,
     tile,
@@ -333,7 +333,7 @@ class QP:
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
     """A vector of n numbers, of whatever value."""
-    vector = values if type(values) is np.ndarray and values.dtype == np.float64 else as_real_vector(values, name)
+    vector = values if is_ready(values) else as_real_vector(values, name)
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
     return vector

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix, as_dense, as_real, as_real_vector, common_value, repeated, shown
+from qpsvm.arrays import FloatArray, Matrix, as_dense, as_real, common_value, repeated, shown
+from qpsvm.coefficients import as_coefficients, as_vector
 from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
-from qpsvm.operators import Dense, Diagonal, LowRank, Operator, check_memory, largest_asymmetry
+from qpsvm.operators import Dense, Diagonal, Operator, check_memory, largest_asymmetry
 
 #: Relative difference of P and Pᵀ that may be rounding.
 ASYMMETRY = 1e-10
@@ -33,7 +34,7 @@ def as_operator(P: Any) -> Operator:
         A sparse P with entries beside the diagonal, too large to be made dense.
     """
     if isinstance(P, Operator):
-        operator = _read_operator(P)
+        operator = P
     elif sp.issparse(P):
         matrix = as_coefficients(P, "P")
         _check_square(matrix.shape)
@@ -44,89 +45,15 @@ def as_operator(P: Any) -> Operator:
             check_memory(matrix.shape[0], matrix.shape[1], "a sparse P with entries beside the diagonal")
             operator = Dense(as_dense(matrix))
     else:
-        operator = Dense(as_coefficients(P, "P"))
+        matrix = as_coefficients(P, "P")
+        _check_square(matrix.shape)
+        operator = Dense(matrix)
     if isinstance(operator, Dense):
-        _check_square(operator.matrix.shape)
         _check_numbers(operator.matrix)
         _check_symmetric(operator.matrix)
     elif isinstance(operator, Diagonal):
         _check_numbers(operator.d)
     return operator
-
-
-def _read_operator(P: Operator) -> Operator:
-    """An operator that somebody made of lists or whole numbers, with arrays of floats."""
-    if isinstance(P, Dense) and not _is_ready(P.matrix):
-        return Dense(as_coefficients(P.matrix, "P's matrix") if not sp.issparse(P.matrix) else as_dense(P.matrix))
-    if isinstance(P, Diagonal) and not (_is_ready(P.d) and P.d.ndim == 1):
-        return Diagonal(as_vector(P.d, "P's diagonal"))
-    if isinstance(P, LowRank):
-        parts = [part if part is None or _is_ready(part) else as_vector(part, "P's d and scale")
-                 for part in (P.d, P.scale)]  # fmt: skip
-        Z = P.Z if sp.issparse(P.Z) or _is_ready(P.Z) else as_coefficients(P.Z, "P's factor Z")
-        if np.ndim(Z) != 2 or any(part is not None and part.shape != (Z.shape[0],) for part in parts):
-            raise DataError("P is low rank, S Z Zᵀ S + diag(d): Z must be (n, k), d and the scale S (n,)")
-        return P if Z is P.Z and parts == [P.d, P.scale] else LowRank(Z, *parts)
-    return P
-
-
-def _is_ready(values: Any) -> bool:
-    """Whether values are an array of floats already."""
-    return type(values) is np.ndarray and values.dtype == np.float64
-
-
-def as_vector(values: Any, name: str) -> FloatArray:
-    """A vector of real numbers as float64.
-
-    Raises
-    ------
-    DataTypeError
-        Text, complex numbers, objects, None.
-    DataError
-        Not one-dimensional.
-    """
-    if not _is_ready(values):
-        if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
-            raise DataTypeError(f"{name} must be a vector of numbers, got {shown(values)}")
-        values = as_real_vector(values, name)
-    vector: FloatArray = values
-    if vector.ndim != 1:
-        hint = f"; pass {name}.ravel()" if vector.ndim == 2 and 1 in vector.shape else ""
-        raise DataError(f"{name} must be one-dimensional, got shape {vector.shape}{hint}")
-    return vector
-
-
-def as_coefficients(matrix: Any, name: str) -> Matrix:
-    """A matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
-
-    Raises
-    ------
-    DataTypeError
-        Text, complex numbers, objects.
-    DataError
-        Not two-dimensional.
-    """
-    if _is_ready(matrix):
-        values = matrix
-    elif not sp.issparse(matrix):
-        if matrix is None or isinstance(matrix, (str, bytes)):
-            raise DataTypeError(f"{name} must be a matrix of numbers, got {shown(matrix)}")
-        values = as_real_vector(matrix, name)
-    elif matrix.dtype.kind not in "biuf":
-        raise DataTypeError(f"{name} must hold real numbers, got {matrix.dtype}")
-    else:
-        values = matrix
-    if values.ndim != 2:
-        hint = f"; for one row pass {name}.reshape(1, -1)" if values.ndim == 1 else ""
-        raise DataError(f"{name} has shape {values.shape}; it must have two dimensions{hint}")
-    if not sp.issparse(values):
-        return values
-    if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
-        values = sp.csc_array(values, dtype=np.float64)
-    if not values.has_canonical_format:
-        values = values.copy()  # the caller's own arrays are left as they are
-        values.sum_duplicates()
-    return values
 
 
 def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:

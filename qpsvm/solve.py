@@ -17,6 +17,7 @@ from qpsvm.arrays import FloatArray, as_positive, shown
 from qpsvm.backends.base import COMMON_OPTIONS, WITH_START, Backend, Compiled, Limits
 from qpsvm.choice import Choice, choices
 from qpsvm.errors import (
+    DataError,
     InaccurateWarning,
     ParameterTypeError,
     QPSVMError,
@@ -58,9 +59,15 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         The backend cannot take this QP.
     MissingExtraError
         The backend's package is not installed.
+    DataError
+        P's factor is not finite.
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(qp.P.mean_diagonal())
+    if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
+        raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     return backends.get(backend).compile(qp)
 
 

@@ -25,7 +25,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     {"errors", "interrupts"},
     {"arrays"},
-    {"products"},
+    {"products", "coefficients"},
     {"kernels"},
     {"operators"},
     {"kernel_blocks"},

@@ -191,7 +191,10 @@ class CvxpyCompiled(Compiled):
             reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
             status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
         solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
-        values = [variable.value for variable in self.variables.values()]
+        asked = {variable.id for variable in self.data.variables()}
+        values = [  # any value is as good for a variable that stands nowhere, and CVXPY leaves it None
+            variable.value if variable.id in asked else np.zeros(variable.shape) for variable in self.variables.values()
+        ]
         missing = any(constraint.dual_value is None for constraint in self.constraints.values())
         if raw not in WITH_POINT or any(value is None for value in values):
             return QPSolution(self.qp, status, solver, iterations=iterations)
