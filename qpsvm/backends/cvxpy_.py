@@ -107,14 +107,21 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
     for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
         low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
         if len(low):
-            constraints[f"{name} >= lb"] = _entries(variables[name], low) >= lb[part][low]
+            constraints[_label(qp, f"{name} >= lb")] = _entries(variables[name], low) >= lb[part][low]
         if len(high):
-            constraints[f"{name} <= ub"] = _entries(variables[name], high) <= ub[part][high]
+            constraints[_label(qp, f"{name} <= ub")] = _entries(variables[name], high) <= ub[part][high]
     for name, constraint in constraints.items():
         if hasattr(constraint, "set_label"):
             constraint.set_label(name)
     objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
     return CvxpyCompiled(backend, qp, cp.Problem(objective, list(constraints.values())), variables, constraints)
+
+
+def _label(qp: QP, text: str) -> str:
+    """The name of a bound among the constraints, with underscores where a group of rows already has it."""
+    while text in qp.constraints:
+        text += "_"
+    return text
 
 
 def _entries(variable: Any, index: Any) -> Any:
@@ -215,7 +222,8 @@ class CvxpyCompiled(Compiled):
                 (z if group.matrix == "G" else y)[group.rows] = self.constraints[name].dual_value
         lb, ub = self.qp.bounds
         for name, part in self.qp.variables.items():
-            for label, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+            for text, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+                label = _label(self.qp, text)
                 if label in self.constraints:
                     index = part.start + np.flatnonzero(np.isfinite(bound[part]))
                     z_box[index] += sign * self.constraints[label].dual_value
