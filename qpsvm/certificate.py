@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, common_value, times, total
+from qpsvm.arrays import FloatArray, common_value, outline, times, total
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -70,6 +70,9 @@ class Certificate:
     primal: float
     dual: float
     gap: float
+
+    def __repr__(self) -> str:
+        return outline("Certificate", **vars(self))
 
     @property
     def xi(self) -> FloatArray:

@@ -168,6 +168,14 @@ class CvxpyCompiled(Compiled):
         self.variables = variables
         self.constraints = constraints
 
+    def __getstate__(self) -> tuple[Backend, QP]:
+        """Without CVXPY's objects, which cannot be pickled once they have been solved."""
+        return self.backend, self.qp
+
+    def __setstate__(self, state: tuple[Backend, QP]) -> None:
+        """The model made again."""
+        self.__dict__.update(vars(_model(*state)))
+
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         import warnings
 

@@ -92,6 +92,9 @@ class Step:
         """Name, file and line of `function`."""
         return location(self.function)
 
+    def __repr__(self) -> str:
+        return f"<Step {self.tag}: {self.title}{', which does not exist here' if self.absent else ''}>"
+
     def __str__(self) -> str:
         from qpsvm.derivation.text import describe_with_code
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays import (
@@ -81,6 +82,14 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+
+    def __repr__(self) -> str:
+        storage = "sparse" if sp.issparse(self.X) else "dense"
+        n, d = self.X.shape
+        counts = (f"{shown(label)} ({int(count)})" for label, count in zip(
+            self.classes.tolist(), (np.count_nonzero(self.y < 0), np.count_nonzero(self.y > 0)), strict=True
+        ))  # fmt: skip
+        return f"<{type(self).__name__}: {self.title}; X {n} × {d}, {storage}; classes {' and '.join(counts)}>"
 
     @property
     def n(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from qpsvm.arrays import FloatArray, Matrix, as_dense
+from qpsvm.arrays import FloatArray, Matrix, as_dense, outline
 from qpsvm.errors import SolverError
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
@@ -42,6 +42,9 @@ class HullDistance:
     v: FloatArray
     distance: float
     direction: FloatArray
+
+    def __repr__(self) -> str:
+        return outline("HullDistance", **vars(self))
 
     @property
     def meet(self) -> bool:
