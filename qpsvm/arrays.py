@@ -382,6 +382,19 @@ def as_real(value: Any, name: str) -> float:
     return number
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """Check True or False, or 1 or 0 for them.
+
+    Raises
+    ------
+    ParameterTypeError
+        Anything else.
+    """
+    if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+        raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
 def shown(value: Any) -> str:
     """A value as one short line of a message."""
     text = " ".join(repr(value).split())

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real_vector, common_value, repeated, shown, times
 from qpsvm.coefficients import as_vector, is_ready
-from qpsvm.errors import DataError, DataTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.qp_parts import (
     as_bound,
@@ -248,9 +248,12 @@ class QP:
 
         Raises
         ------
-        ParameterError
-            A factor that is not positive and finite.
+        ParameterError, ParameterTypeError
+            A factor that is not positive and finite; no mappings.
         """
+        for scales, name in ((variables, "variables"), (rows, "rows")):
+            if not isinstance(scales, Mapping):
+                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
         for factor in (*variables.values(), *rows.values(), objective):
             as_positive(factor, "a positive scale")
         s, g, a = self.scales(variables, rows)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays import FloatArray, as_positive, shown
+from qpsvm.arrays import FloatArray, as_flag, as_positive
 from qpsvm.backends.base import COMMON_OPTIONS, WITH_START, Backend, Compiled, Limits
 from qpsvm.choice import Choice, choices
 from qpsvm.errors import (
@@ -142,8 +142,7 @@ def solve(
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
-        if not isinstance(flag, (bool, np.bool_, int)) or flag not in (0, 1):
-            raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
+        as_flag(flag, name)
     begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin)
     best: SVMResult | None = None

@@ -651,10 +651,10 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(qpsvm.MissingExtraError, match=rf"'{package}'.*pip install \"qpsvm\[teach\]\""):
+    with pytest.raises(qpsvm.MissingExtraError, match=rf"'{package}'.*pip install \"\.\[teach\]\""):
         derivation.to_html(tmp_path / "page.html")
     assert "(NUSVM.1)" in str(derivation)
-    assert "pip install &quot;qpsvm[teach]&quot;" in derivation._repr_html_()
+    assert "pip install &quot;.[teach]&quot;" in derivation._repr_html_()
 
 
 def test_deriving_and_printing_load_nothing_of_the_extra():

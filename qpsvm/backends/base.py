@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_finite_vector, as_positive, outline, shown
+from qpsvm.arrays import FloatArray, as_finite_vector, as_flag, as_positive, outline, shown
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -206,7 +206,7 @@ class Compiled(ABC):
             A start of another shape, or not finite.
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
-        limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
+        limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
         self.backend.check(limits, options)
         began = time.perf_counter()
         try:

@@ -10,6 +10,7 @@ import numpy as np
 
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.source import location, source
+from qpsvm.pairing import check_pair
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
@@ -66,7 +67,13 @@ class Step:
         ----------
         problem : Problem
         result : SVMResult
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Something else, or a result over other rows, features or kernel.
         """
+        check_pair(problem, result)
         return self.measured(Letters(problem, result)).residual
 
     def measured(self, at: Letters[Any]) -> Measurement:

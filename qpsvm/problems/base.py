@@ -28,7 +28,7 @@ from qpsvm.arrays import (
     shown,
 )
 from qpsvm.certificate import Certificate
-from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
+from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
 from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
@@ -244,8 +244,13 @@ class Problem(ABC):
         -------
         SVMResult
             With `error` set to what `solve(check=True)` raises, or None.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            No solution, or one of another QP.
         """
-        form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
+        form = read_form(solution, form, len(self.labels))
         alpha, w = self._read(solution, form)
         certificate = self._certify(alpha, w, 0.0 if len(self.labels) <= MANY_ROWS else min(GOOD, tol))
         solver_gap = certificate.gap
@@ -369,6 +374,27 @@ class Problem(ABC):
     @abstractmethod
     def _dual_system(self) -> DualSystem:
         """The dual as `polish` needs it."""
+
+
+def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
+    """The form of which a solution is, read off the variables' names where it is not said.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a solution.
+    DataError
+        Of a QP without α (n,), or without n margin rows.
+    """
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
+    qp = solution.qp
+    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
+    group = qp.constraints.get("margin")
+    rows = qp.variables.get("alpha") if form == "dual" else None if group is None else group.rows
+    if rows is None or rows.stop - rows.start != n:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    return form
 
 
 def check_form(form: str) -> Form:
