@@ -254,7 +254,8 @@ class QP:
         for scales, name in ((variables, "variables"), (rows, "rows")):
             if not isinstance(scales, Mapping):
                 raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
-        for factor in (*variables.values(), *rows.values(), objective):
+        objective = as_positive(objective, "a positive scale")
+        for factor in (*variables.values(), *rows.values()):
             as_positive(factor, "a positive scale")
         s, g, a = self.scales(variables, rows)
         common = common_value(s)
