@@ -23,6 +23,8 @@ IntArray: TypeAlias = NDArray[np.intp]
 #: A dense (n, d) array or a SciPy CSR array of the same meaning. SciPy has no types of its own.
 Matrix: TypeAlias = Any
 
+#: Entries up to which a `repr` shows an array itself.
+MOST_SHOWN = 3
 #: Values from here on overflow when they are squared.
 LARGEST_VALUE = 1e150
 
@@ -380,10 +382,36 @@ def as_real(value: Any, name: str) -> float:
     return number
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """Check True or False, or 1 or 0 for them.
+
+    Raises
+    ------
+    ParameterTypeError
+        Anything else.
+    """
+    if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+        raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
 def shown(value: Any) -> str:
     """A value as one short line of a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def outline(kind: str, **parts: Any) -> str:
+    """A `repr` on one line: arrays by their shape, everything else as one short text."""
+    return f"{kind}({', '.join(f'{name}={_outlined(part)}' for name, part in parts.items())})"
+
+
+def _outlined(part: Any) -> str:
+    if isinstance(part, np.ndarray) and part.size > MOST_SHOWN:
+        return f"<array {' × '.join(map(str, part.shape)) or 'of no dimension'}>"
+    if sp.issparse(part):
+        return f"<sparse array {' × '.join(map(str, part.shape))}, {part.nnz} non-zeros>"
+    return shown(part)
 
 
 def as_penalties(C: Any, n: int) -> FloatArray:

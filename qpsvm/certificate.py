@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, IntArray, common_value, times, total
+from qpsvm.arrays import FloatArray, IntArray, common_value, outline, times, total
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -101,6 +101,9 @@ class Certificate:
     def rounding(self) -> float:
         """How much of `gap` is there for rounding alone; 0 where that was not counted."""
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
+
+    def __repr__(self) -> str:
+        return outline("Certificate", **vars(self))
 
     @property
     def xi(self) -> FloatArray:

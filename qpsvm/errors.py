@@ -151,6 +151,11 @@ class InaccurateWarning(QPSVMWarning):
     """The best certified point is further from the optimum than the tolerance asked for."""
 
 
+def install(extra: str) -> str:
+    """The command that installs an extra: from a clone, as long as there is no release to take it from."""
+    return f'pip install ".[{extra}]" in a clone of the repository'
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Name the nearest known option, for the end of an error message.
 

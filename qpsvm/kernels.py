@@ -259,7 +259,11 @@ class UserKernel(Kernel):
         return False
 
     def __str__(self) -> str:
-        return getattr(self.function, "__name__", repr(self.function))
+        function = getattr(self.function, "func", self.function)  # what functools.partial fills in
+        return str(getattr(function, "__name__", type(function).__name__))
+
+    def __repr__(self) -> str:
+        return f"UserKernel({self})"
 
 
 BY_NAME: dict[str, type[Kernel]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, Matrix, as_matrix
+from qpsvm.arrays import FloatArray, Matrix, as_matrix, outline
 from qpsvm.errors import FileFormatError, MissingFileError, UnsupportedError
 from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel
 
@@ -61,6 +61,9 @@ class Model:
     w: FloatArray | None
     n_features: int
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return outline("Model", **vars(self))
 
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) for each row of X.

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, times
-from qpsvm.errors import TooLargeError
+from qpsvm.coefficients import as_coefficients, as_vector, is_ready
+from qpsvm.errors import DataError, TooLargeError
 from qpsvm.memory import available_memory, in_words, total_memory
 
 #: Share of the machine's memory that one dense matrix may take.
@@ -111,10 +112,21 @@ class Dense(Operator):
 
     Parameters
     ----------
-    matrix : ndarray, shape (n, n)
+    matrix : array_like, shape (n, n)
+
+    Raises
+    ------
+    DataError, DataTypeError
+        No square matrix of real numbers.
     """
 
     matrix: FloatArray
+
+    def __post_init__(self) -> None:
+        if not is_ready(self.matrix):
+            object.__setattr__(self, "matrix", as_dense(as_coefficients(self.matrix, "the matrix of a dense operator")))
+        if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
+            raise DataError(f"the matrix of a dense operator must be square, got shape {self.matrix.shape}")
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -157,10 +169,18 @@ class Diagonal(Operator):
 
     Parameters
     ----------
-    d : ndarray, shape (n,)
+    d : array_like, shape (n,)
+
+    Raises
+    ------
+    DataError, DataTypeError
+        No vector of real numbers.
     """
 
     d: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", as_vector(self.d, "the diagonal d"))
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -207,17 +227,32 @@ class LowRank(Operator):
 
     Parameters
     ----------
-    Z : ndarray or csr_array, shape (n, k)
+    Z : array_like or SciPy sparse, shape (n, k)
         Kept by reference: the dual of a linear SVM shares the caller's X.
-    d : ndarray, shape (n,), optional
+    d : array_like, shape (n,), optional
         Zero where None.
-    scale : ndarray, shape (n,), optional
+    scale : array_like, shape (n,), optional
         The rows of the factor are scale_i·z_i; ones where None.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        No matrix or vectors of real numbers, or shapes that do not fit.
     """
 
     Z: Matrix
     d: FloatArray | None = None
     scale: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "Z", as_coefficients(self.Z, "the factor Z"))
+        for name in ("d", "scale"):
+            given = getattr(self, name)
+            if given is not None:
+                vector = as_vector(given, f"{name} of a low-rank operator")
+                object.__setattr__(self, name, vector)
+                if vector.shape != self.Z.shape[:1]:
+                    raise DataError(f"{name} has shape {vector.shape} where the factor Z has {self.Z.shape[0]} rows")
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]

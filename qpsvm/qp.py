@@ -9,20 +9,29 @@ Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, common_value, repeated, times
-from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.operators import Dense, Diagonal, Operator, largest_asymmetry
-
-#: Relative difference of P and Pᵀ that may be rounding.
-ASYMMETRY = 1e-10
+from qpsvm.arrays import FloatArray, Matrix, as_positive, as_real_vector, common_value, repeated, shown, times
+from qpsvm.coefficients import as_vector, is_ready
+from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.qp_parts import (
+    as_bound,
+    as_constant,
+    as_extent,
+    as_names,
+    as_operator,
+    as_rows,
+    check_bounds,
+    check_finite,
+    tile,
+)
 
 
 @dataclass(frozen=True)
@@ -50,17 +59,20 @@ class QP:
 
     Parameters
     ----------
-    P : Operator, shape (n, n)
-        Symmetric, positive semidefinite where it counts: that is the problem's business.
-    q : ndarray, shape (n,)
+    P : Operator, array_like or SciPy sparse, shape (n, n)
+        Symmetric, positive semidefinite where it counts: that is the problem's business. For a linear program a sparse
+        matrix without entries.
+    q : array_like, shape (n,)
     r : float
         Constant in the objective.
-    G, h : (m, n) array or CSC array and (m,), or None
-    A, b : (p, n) array or CSC array and (p,), or None
-    lb, ub : ndarray, shape (n,), or None
+    G, h : array_like or SciPy sparse, shape (m, n), and array_like, shape (m,), or None
+    A, b : array_like or SciPy sparse, shape (p, n), and array_like, shape (p,), or None
+    lb, ub : array_like, shape (n,), one number for all, or None
         May be infinite.
     variables : mapping of name to slice
+        Covering 0 to n in order; all are "x" where there is none.
     constraints : mapping of name to Rows
+        Naming every row of G once, or none of them; and of A.
     formula : str
         The objective as a person writes it.
     title : str
@@ -69,7 +81,15 @@ class QP:
     Raises
     ------
     DataError
-        Shapes that do not fit, numbers that are not finite, lb > ub.
+        Shapes that do not fit, numbers that are not finite, lb > ub; a P that is not symmetric.
+    DataTypeError
+        Text, complex numbers or objects where numbers belong.
+    TooLargeError
+        A sparse P that is not diagonal, and too large to be made dense.
+
+    Notes
+    -----
+    What is kept are arrays of float64 and, for P, an `Operator`: what was given itself where it is that already.
     """
 
     P: Operator
@@ -87,47 +107,54 @@ class QP:
     title: str = "QP"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.P, Operator):
-            raise ParameterTypeError(f"P must be an Operator such as operators.Dense(P), got {type(self.P).__name__}")
-        if self.q.ndim != 1 or not np.isfinite(self.r):
-            raise DataError(f"q must be one-dimensional and r finite, got shape {self.q.shape} and r = {self.r}")
-        n = len(self.q)
+        P, q = as_operator(self.P), as_vector(self.q, "q")
+        n = len(q)
         if not n:
             raise DataError("a QP needs at least one variable; q is empty")
-        explicit = self.P.matrix if isinstance(self.P, Dense) else self.P.d if isinstance(self.P, Diagonal) else None
-        if explicit is not None and not _finite(explicit):
-            raise DataError("P holds a number that is not finite")
-        if self.P.shape != (n, n):
-            raise DataError(f"P has shape {self.P.shape} where q has {n} entries")
-        if isinstance(self.P, Dense):
-            _check_symmetric(self.P.matrix)
-        for matrix, vector, names in ((self.G, self.h, ("G", "h")), (self.A, self.b, ("A", "b"))):
-            _check_rows(matrix, vector, n, names)
-        _check_bounds(self.lb, self.ub, n)
-        if not _finite(self.q):
-            raise DataError(f"q is not finite in entry {int(np.flatnonzero(~np.isfinite(self.q))[0])}")
-        if not self.variables:
-            object.__setattr__(self, "variables", {"x": slice(0, n)})
-        parts = list(self.variables.values())
-        starts, stops = [part.start for part in parts], [part.stop for part in parts]
-        if starts != [0, *stops[:-1]] or stops[-1] != n or any(part.stop < part.start for part in parts):
-            raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(self.variables)}")
-        object.__setattr__(self, "constraints", {**self.constraints, **self._unnamed_rows()})
+        if P.shape != (n, n):
+            raise DataError(f"P has shape {P.shape} where q has {n} entries")
+        G, h = as_rows(self.G, self.h, n, ("G", "h"))
+        A, b = as_rows(self.A, self.b, n, ("A", "b"))
+        lb, ub = as_bound(self.lb, "lb", n), as_bound(self.ub, "ub", n)
+        check_bounds(lb, ub)
+        check_finite(q, "q")
+        for text, name in ((self.formula, "formula"), (self.title, "title")):
+            if not isinstance(text, str):
+                raise DataTypeError(f"{name} must be text, got {shown(text)}")
+        self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
+        self.__dict__.update(variables=self._named_variables(), constraints=self._named_rows())
 
-    def _unnamed_rows(self) -> dict[str, Rows]:
-        """Names for the rows of a matrix of which no row has one; some with and some without is an error."""
+    def _named_variables(self) -> dict[str, slice]:
+        """The variables' names, or "x" for all of them."""
+        named = as_names(self.variables, "variables", slice) or {"x": slice(0, self.n)}
+        found = {name: as_extent(part, self.n, f"the variables {name!r}") for name, part in named.items()}
+        if not tile(found.values(), self.n):
+            raise DataError(f"the variables' slices must cover 0 to {self.n} in order, got {dict(self.variables)}")
+        return found
+
+    def _named_rows(self) -> dict[str, Rows]:
+        """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
         found: dict[str, Rows] = {}
-        sides: tuple[tuple[Literal["G", "A"], FloatArray | None, str], ...] = (
-            ("G", self.h, "Gx ≤ h"), ("A", self.b, "Ax = b"),
-        )
-        for matrix, side, formula in sides:
-            count = 0 if side is None else len(side)
-            groups = [group for group in self.constraints.values() if group.matrix == matrix]
-            named = sum(group.rows.stop - group.rows.start for group in groups)
-            if count and not groups:
-                found[matrix] = Rows(matrix, slice(0, count), formula)
-            elif named != count:
-                raise DataError(f"{matrix} has {count} rows but the constraint groups name {named}; name all or none")
+        counts = {"G": 0 if self.h is None else len(self.h), "A": 0 if self.b is None else len(self.b)}
+        for name, group in as_names(self.constraints, "constraints", Rows).items():
+            if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
+                raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
+            if not isinstance(group.rows, slice):
+                raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
+            found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
+        sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
+        for matrix, formula in sides:
+            groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
+            if counts[matrix] and not groups:
+                name = matrix
+                while name in found:
+                    name += "_"
+                found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+            elif not tile((slice(*ends) for ends in groups), counts[matrix]):
+                raise DataError(
+                    f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
+                    f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
+                )
         return found
 
     @property
@@ -143,26 +170,31 @@ class QP:
             repeated(np.inf, self.n) if self.ub is None else self.ub,
         )
 
-    def objective(self, x: FloatArray) -> float:
-        """½xᵀPx + qᵀx + r at x (n,)."""
-        return float(0.5 * (x @ (self.P @ x)) + self.q @ x + self.r)
+    def objective(self, x: ArrayLike) -> float:
+        """½xᵀPx + qᵀx + r at x (n,); a `DataError` where that is no vector of n numbers."""
+        point = _entries_of(x, "x", self.n)
+        return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
 
-    def split(self, x: FloatArray) -> dict[str, FloatArray]:
-        """The named parts of x (n,)."""
-        return {name: x[part] for name, part in self.variables.items()}
+    def split(self, x: ArrayLike) -> dict[str, FloatArray]:
+        """The named parts of x (n,); errors as above."""
+        point = _entries_of(x, "x", self.n)
+        return {name: point[part] for name, part in self.variables.items()}
 
-    def multiplier(self, name: str, z: FloatArray, y: FloatArray) -> FloatArray:
-        """The multipliers of the constraint group `name`, from those of all rows of G, z, and of A, y.
+    def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The multipliers of the constraint group `name`, from those of all rows of G, z (m,), and of A, y (p,).
 
         Raises
         ------
         UnknownOptionError
             No group of that name.
+        DataError
+            Another number of multipliers than rows.
         """
-        if name not in self.constraints:
-            raise UnknownOptionError(f"no constraint group {name!r}; {nearest(name, self.constraints)}")
+        if not isinstance(name, str) or name not in self.constraints:
+            raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
         group = self.constraints[name]
-        return (z if group.matrix == "G" else y)[group.rows]
+        letter, multipliers, side = ("z", z, self.h) if group.matrix == "G" else ("y", y, self.b)
+        return _entries_of(multipliers, letter, 0 if side is None else len(side))[group.rows]
 
     def lifted(self) -> QP:
         """The equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
@@ -216,11 +248,15 @@ class QP:
 
         Raises
         ------
-        ParameterError
-            A factor that is not positive and finite.
+        ParameterError, ParameterTypeError
+            A factor that is not positive and finite; no mappings.
         """
-        if not all(f > 0 and math.isfinite(f) for f in (*variables.values(), *rows.values(), objective)):
-            raise ParameterError(f"scales must be positive and finite: {dict(variables)}, {dict(rows)}, {objective}")
+        for scales, name in ((variables, "variables"), (rows, "rows")):
+            if not isinstance(scales, Mapping):
+                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
+        objective = as_positive(objective, "a positive scale")
+        for factor in (*variables.values(), *rows.values()):
+            as_positive(factor, "a positive scale")
         s, g, a = self.scales(variables, rows)
         common = common_value(s)
         inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
@@ -286,6 +322,10 @@ class QP:
         lines.append(f"  memory      {_human(self.nbytes)}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]
+        return f"<QP {self.title!r}: {', '.join([f'{self.n} variables', *rows])}>"
+
     def _box_text(self, name: str, part: slice) -> str:
         lb, ub = (bound[part] for bound in self.bounds)
         if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
@@ -293,6 +333,14 @@ class QP:
         low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
         high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
         return f"{low}{name}{high}"
+
+
+def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
+    """A vector of n numbers, of whatever value."""
+    vector = values if is_ready(values) else as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
+    return vector
 
 
 def _entry(bound: FloatArray, letter: str) -> str:
@@ -311,59 +359,6 @@ def _nbytes(matrix: Matrix) -> int:
     if sp.issparse(matrix):
         return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
     return int(matrix.nbytes)
-
-
-def _check_rows(matrix: Matrix | None, vector: FloatArray | None, n: int, names: tuple[str, str]) -> None:
-    if (matrix is None) != (vector is None):
-        raise DataError(f"{names[0]} and {names[1]} go together: give both or neither")
-    if matrix is None or vector is None:
-        return
-    if vector.ndim != 1:
-        raise DataError(f"{names[1]} must be one-dimensional, got shape {vector.shape}")
-    if matrix.ndim != 2 or matrix.shape != (len(vector), n):
-        raise DataError(f"{names[0]} has shape {matrix.shape} where ({len(vector)}, {n}) is expected")
-    if not (_finite(matrix.data if sp.issparse(matrix) else matrix) and _finite(vector)):
-        raise DataError(f"{names[0]} or {names[1]} holds a number that is not finite")
-
-
-def _finite(values: FloatArray) -> bool:
-    """Whether all values are finite: a finite sum shows it in one pass, another one has to be looked into."""
-    common = common_value(values)
-    if common is not None:
-        return math.isfinite(common)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
-
-
-def _check_symmetric(P: FloatArray) -> None:
-    """Of xᵀPx only the symmetric part counts, but solvers read one triangle."""
-    i, j, difference = largest_asymmetry(P)
-    if difference > ASYMMETRY:
-        raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
-
-
-def _check_bounds(lb: FloatArray | None, ub: FloatArray | None, n: int) -> None:
-    """Shapes, NaN, infinities on the wrong side, and lb ≤ ub: two passes where nothing is wrong."""
-    for name, bound in (("lb", lb), ("ub", ub)):
-        if bound is not None and bound.shape != (n,):
-            raise DataError(f"{name} has shape {bound.shape} where ({n},) is expected")
-    low, high = -np.inf if lb is None else _shared(lb), np.inf if ub is None else _shared(ub)
-    if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
-        return
-    for name, bound in (("lb", lb), ("ub", ub)):
-        if bound is not None and np.isnan(bound).any():
-            raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
-        if bound is not None and (bound == (np.inf if name == "lb" else -np.inf)).any():
-            raise DataError(f"{name} is infinite on the wrong side: no x can satisfy it")
-    if lb is not None and ub is not None:
-        i = int(np.flatnonzero(lb > ub)[0])
-        raise DataError(f"lb > ub in entry {i}: {lb[i]:g} > {ub[i]:g}")
-
-
-def _shared(vector: FloatArray) -> float | FloatArray:
-    """The one number of a `repeated` vector, or the vector."""
-    value = common_value(vector)
-    return vector if value is None else value
 
 
 def _widen(matrix: Matrix, k: int) -> Matrix:

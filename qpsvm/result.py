@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import kkt
-from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.arrays import FloatArray, IntArray, outline
 from qpsvm.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError, SolverError
 from qpsvm.model import Model
@@ -94,6 +94,10 @@ class QPSolution:
     iterations: int | None = None
     solve_time: float = 0.0
     v: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        parts = ("qp", "status", "solver", "x", "y", "z", "iterations")
+        return outline("QPSolution", **{name: getattr(self, name) for name in parts})
 
     def changed(self, **parts: Any) -> QPSolution:
         """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""

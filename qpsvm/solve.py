@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays import as_positive, shown
+from qpsvm.arrays import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, check_room, not_started
 from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits, keeping
 from qpsvm.choice import Choice, Followers, choices, size_of
 from qpsvm.clock import Clock
 from qpsvm.costs import Cost, cost
 from qpsvm.errors import (
+    DataError,
     InaccurateWarning,
     ParameterTypeError,
     QPSVMError,
@@ -55,11 +56,17 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         The backend cannot take this QP.
     MissingExtraError
         The backend's package is not installed.
+    DataError
+        P's factor is not finite.
     TooLargeError
         Its data do not fit into memory.
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(qp.P.mean_diagonal())
+    if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
+        raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
         return chosen.compile(qp)
@@ -156,8 +163,7 @@ def solve(
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
-        if not isinstance(flag, (bool, np.bool_, int)) or flag not in (0, 1):
-            raise ParameterTypeError(f"{name} must be True or False, got {shown(flag)}")
+        as_flag(flag, name)
     begin = None if start is None else problem.start(start)
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named

@@ -25,11 +25,11 @@ FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     {"errors", "interrupts", "costs", "memory", "progress", "threads"},
     {"arrays", "clock"},
-    {"products", "rounding"},
+    {"products", "coefficients", "rounding"},
     {"kernels"},
     {"operators"},
     {"kernel_blocks"},
-    {"gram"},
+    {"gram", "qp_parts"},
     {"qp"},
     {"kkt", "certificate", "dualise"},
     {"polish", "model"},

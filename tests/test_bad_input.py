@@ -22,7 +22,8 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
-from qpsvm.operators import Dense
+from qpsvm.operators import Dense, Diagonal, LowRank
+from qpsvm.qp import Rows
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -480,6 +481,12 @@ def solve(backend: str = "cvxopt", **options: Any) -> Any:
     return qpsvm.solve(CSVM(X, Y), backend=backend, **options)
 
 
+def with_rows(*groups: Any) -> Any:
+    """A QP with four rows of G, and these groups of them."""
+    names = {f"group {k}": group for k, group in enumerate(groups)}
+    return qpsvm.QP(np.eye(2), [0, 0], G=np.ones((4, 2)), h=np.ones(4), constraints=names)
+
+
 @cases(
     bad("unknown form", lambda: CSVM(X, Y).qp("duals"), ValueError, "form", "'dual'"),
     bad("unknown group", lambda: CSVM(X, Y).qp().multiplier("balanc", X[:0, 0], X[:1, 0]), ValueError, "'balance'"),
@@ -499,7 +506,72 @@ def solve(backend: str = "cvxopt", **options: Any) -> Any:
     bad("certify nan w", lambda: CSVM(X, Y).certify(np.zeros(N), w=np.full(D, NAN)), ValueError, "w"),
     bad("rows", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(3)), ValueError, "P", "q"),
     bad("p nan", lambda: qpsvm.QP(Dense(np.full((2, 2), NAN)), np.zeros(2)), ValueError, "P"),
-    bad("p array", lambda: qpsvm.QP(np.eye(2), np.zeros(2)), TypeError, "P"),
+    bad("p text", lambda: qpsvm.QP("P", np.zeros(2)), TypeError, "P"),
+    bad("p none", lambda: qpsvm.QP(None, np.zeros(2)), TypeError, "P"),
+    bad("p complex", lambda: qpsvm.QP(np.eye(2) * 1j, np.zeros(2)), TypeError, "P"),
+    bad("p objects", lambda: qpsvm.QP(np.eye(2, dtype=object), np.zeros(2)), TypeError, "P"),
+    bad("p complex sparse", lambda: qpsvm.QP(sp.csr_array(np.eye(2) * 1j), np.zeros(2)), TypeError, "P"),
+    bad("p vector", lambda: qpsvm.QP(np.ones(2), np.zeros(2)), ValueError, "P", "two dimensions"),
+    bad("p not square", lambda: qpsvm.QP(np.ones((2, 3)), np.zeros(2)), ValueError, "P", "square"),
+    bad("p ragged", lambda: qpsvm.QP([[1], [2, 3]], np.zeros(2)), ValueError, "P"),
+    bad("p not symmetric", lambda: qpsvm.QP([[1, 2], [3, 4]], np.zeros(2)), ValueError, "P", "symmetric"),
+    bad("p nan list", lambda: qpsvm.QP([[NAN, 0], [0, 1]], np.zeros(2)), ValueError, "P", "finite"),
+    bad("dense of text", lambda: Dense("x"), TypeError, "matrix"),
+    bad("dense not square", lambda: Dense(np.ones((2, 3))), ValueError, "square"),
+    bad("diagonal of a matrix", lambda: Diagonal(np.eye(2)), ValueError, "diagonal", "one-dimensional"),
+    bad("low rank none", lambda: LowRank(None), TypeError, "Z"),
+    bad("low rank d", lambda: LowRank(np.ones((2, 1)), [1, 2, 3]), ValueError, "d", "2 rows"),
+    bad("low rank nan", lambda: qpsvm.compile(qpsvm.QP(LowRank([[NAN], [1]]), [0, 0], lb=0)), ValueError, "finite"),
+    bad("q text", lambda: qpsvm.QP(np.eye(2), ["a", "b"]), TypeError, "q"),
+    bad("q none", lambda: qpsvm.QP(np.eye(2), None), TypeError, "q", "None"),
+    bad("q number", lambda: qpsvm.QP(np.eye(1), 1.0), ValueError, "q", "one-dimensional"),
+    bad("q column", lambda: qpsvm.QP(np.eye(2), [[1], [2]]), ValueError, "q.ravel()"),
+    bad("q empty", lambda: qpsvm.QP(np.zeros((0, 0)), []), ValueError, "at least one variable"),
+    bad("r text", lambda: qpsvm.QP(np.eye(2), [0, 0], r="0"), TypeError, "r"),
+    bad("r nan", lambda: qpsvm.QP(np.eye(2), [0, 0], r=NAN), ValueError, "r"),
+    bad("g text", lambda: qpsvm.QP(np.eye(2), [0, 0], G="G", h=[1]), TypeError, "G"),
+    bad("h none in a list", lambda: qpsvm.QP(np.eye(2), [0, 0], G=[[1, 1]], h=[None]), TypeError, "h"),
+    bad("h infinite", lambda: qpsvm.QP(np.eye(2), [0, 0], G=[[1, 1]], h=[INF]), ValueError, "h", "left out"),
+    bad("a vector", lambda: qpsvm.QP(np.eye(2), [0, 0], A=[1, 1], b=[1]), ValueError, "A", "reshape(1, -1)"),
+    bad("a sparse vector", lambda: qpsvm.QP(np.eye(2), [0, 0], A=sp.coo_array(np.ones(2)), b=[1]), ValueError, "A"),
+    bad("b too long", lambda: qpsvm.QP(np.eye(2), [0, 0], A=[[1, 1]], b=[1, 2]), ValueError, "A has shape", "(2, 2)"),
+    bad("lb text", lambda: qpsvm.QP(np.eye(2), [0, 0], lb="0"), TypeError, "lb"),
+    bad("lb matrix", lambda: qpsvm.QP(np.eye(2), [0, 0], lb=np.eye(2)), ValueError, "lb"),
+    bad("lb above, as a number", lambda: qpsvm.QP(np.eye(2), [0, 0], lb=2, ub=1), ValueError, "lb > ub"),
+    bad("ub nan, as a number", lambda: qpsvm.QP(np.eye(2), [0, 0], ub=NAN), ValueError, "ub has a NaN"),
+    bad("variables list", lambda: qpsvm.QP(np.eye(2), [0, 0], variables=["x"]), TypeError, "variables"),
+    bad("variables number", lambda: qpsvm.QP(np.eye(2), [0, 0], variables={"x": 2}), TypeError, "variables", "'x'"),
+    bad("variables text", lambda: qpsvm.QP(np.eye(2), [0, 0], variables={"x": slice("a", "b")}), TypeError, "'x'"),
+    bad("variables steps", lambda: qpsvm.QP(np.eye(2), [0, 0], variables={"x": slice(0, 2, 2)}), ValueError, "steps"),
+    bad("variables beyond", lambda: qpsvm.QP(np.eye(2), [0, 0], variables={"x": slice(0, 3)}), ValueError, "0 to 2"),
+    bad("rows of what", lambda: with_rows(Rows("X", slice(0, 1), "")), ValueError, "'G' or 'A'"),
+    bad("rows number", lambda: with_rows(Rows("G", 1, "")), TypeError, "slice"),
+    bad("rows twice", lambda: with_rows(Rows("G", slice(0, 2), ""), Rows("G", slice(0, 2), "")), ValueError,
+        "each once"),
+    bad("rows beyond", lambda: with_rows(Rows("G", slice(2, 6), "")), ValueError, "G has 4 rows"),
+    bad("no rows object", lambda: with_rows("G"), TypeError, "constraints"),
+    bad("title", lambda: qpsvm.QP(np.eye(2), [0, 0], title=3), TypeError, "title"),
+    bad("objective text", lambda: qpsvm.QP(np.eye(2), [0, 0]).objective("x"), TypeError, "x"),
+    bad("objective short", lambda: qpsvm.QP(np.eye(2), [0, 0]).objective([1]), ValueError, "x must be 2 numbers"),
+    bad("split matrix", lambda: qpsvm.QP(np.eye(2), [0, 0]).split(np.eye(2)), ValueError, "x must be 2 numbers"),
+    bad("multipliers short", lambda: CSVM(X, Y).qp().multiplier("balance", [], []), ValueError, "y must be 1 numbers"),
+    bad("group of no name", lambda: CSVM(X, Y).qp().multiplier(["balance"], [], [1]), ValueError, "constraint group"),
+    bad("scales", lambda: CSVM(X, Y).qp().scaled("alpha", {}, 1.0), TypeError, "variables"),
+    bad("scale text", lambda: CSVM(X, Y).qp().scaled({"alpha": "1"}, {}, 1.0), TypeError, "scale"),
+    bad("verbose", lambda: qpsvm.compile(CSVM(X, Y).qp()).solve(verbose=np.ones(2)), TypeError, "verbose"),
+    bad("interpret", lambda: CSVM(X, Y).interpret("solution"), TypeError, "QPSolution"),
+    bad("interpret another", lambda: CSVM(X, Y).interpret(qpsvm.compile(CSVM(X[2:], Y[2:]).qp()).solve()), ValueError,
+        "12 rows"),
+    bad("interpret no svm", lambda: CSVM(X, Y).interpret(qpsvm.compile(qpsvm.QP(np.eye(2), [0, 0])).solve()),
+        ValueError, "this problem"),
+    bad("equivalent of nothing", lambda: CSVM(X, Y).equivalent_nu_svm(None), TypeError, "result"),
+    bad("equivalent of another", lambda: NuSVM(X, Y).equivalent_c_svm(qpsvm.solve(NuSVM(X[2:], Y[2:], 0.2))),
+        ValueError, "10 rows"),
+    bad("residual of nothing", lambda: qpsvm.derive(CSVM(X, Y)).steps[0].residual(CSVM(X, Y), None), TypeError,
+        "result"),
+    bad("legend", lambda: qpsvm.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), legend="no"), TypeError,
+        "legend"),
+    bad("sort", lambda: qpsvm.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), sort=X), TypeError, "sort"),
     bad("q nan", lambda: qpsvm.QP(Dense(np.eye(2)), np.array([0, NAN])), ValueError, "q", "1"),
     bad("bounds", lambda: qpsvm.QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.zeros(2)), ValueError, "lb > ub"),
     bad("nan bound", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), ub=np.array([1, NAN])), ValueError, "ub", "1"),

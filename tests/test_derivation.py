@@ -379,6 +379,27 @@ def test_the_table_of_perturbations_is_complete(variant):
     assert measured == set(PERTURBED[variant]) | IDENTITIES.get(variant, set())
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("variant", PERTURBED)
+def test_a_residual_is_a_size_and_not_negative(variant, kernel):
+    """Whichever side of an equation is the larger one, by rounding or because the result is none."""
+    problem, result = solved(variant, kernel)
+    rng = np.random.default_rng(7)
+    n, size = len(result.alpha), float(result.alpha.max())
+    rounded = [result.alpha * (1 + 1e-15 * rng.uniform(-1, 1, n)) for _ in range(5)]
+    for alpha in (-result.alpha, 1.1 * result.alpha, 0 * result.alpha, size * rng.normal(size=n), *rounded):
+        for tampered in (replace(result, alpha=alpha), replace(result, alpha=alpha, rho=-result.rho)):
+            residuals = qpsvm.derive(problem, tampered).residuals()
+            assert {tag: r for tag, r in residuals.items() if r < 0} == {}
+
+
+def test_an_alpha_beyond_the_best_factor_is_not_taken_for_a_certificate():
+    """(HARD.14): where the lower value exceeds the upper one, α is infeasible, and by so much it violates."""
+    problem, result = solved("hard", "linear")
+    plus = np.where(problem.y > 0, 1.2 * result.alpha, result.alpha)
+    assert qpsvm.derive(problem)["HARD.14"].residual(problem, replace(result, alpha=plus)) > FAILS
+
+
 def test_rows_of_weight_zero_have_no_part_in_it():
     X, y = samples("moons")
     problem = qpsvm.CSVM(X, y, 1.0, sample_weight=weights(len(y)))
@@ -630,10 +651,10 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(qpsvm.MissingExtraError, match=rf"'{package}'.*pip install \"qpsvm\[teach\]\""):
+    with pytest.raises(qpsvm.MissingExtraError, match=rf"'{package}'.*pip install \"\.\[teach\]\""):
         derivation.to_html(tmp_path / "page.html")
     assert "(NUSVM.1)" in str(derivation)
-    assert "pip install &quot;qpsvm[teach]&quot;" in derivation._repr_html_()
+    assert "pip install &quot;.[teach]&quot;" in derivation._repr_html_()
 
 
 def test_deriving_and_printing_load_nothing_of_the_extra():

@@ -467,7 +467,7 @@ def test_names_are_counted():
 
 def test_without_matplotlib_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(qpsvm.MissingExtraError, match=r"pip install 'qpsvm\[plot\]'"):
+    with pytest.raises(qpsvm.MissingExtraError, match=r"pip install \"\.\[plot\]\""):
         plotting.boundary(*SOLVED["linear"])
 
 

@@ -87,15 +87,111 @@ def test_a_qp_needs_no_names():
     np.testing.assert_array_equal(qp.bounds[1], [np.inf, np.inf])
 
 
-def test_an_array_as_p_is_taken_or_refused():
-    """P is an operator; an array is made one, or refused in the library's words."""
-    try:
-        qp = QP(P=np.eye(2), q=ZERO2)
-    except (qpsvm.DataError, TypeError) as error:
-        assert "P" in str(error)  # noqa: PT017
+def test_an_array_as_p_is_taken():
+    """P is an operator, and an array is made one."""
+    qp = QP(P=np.eye(2), q=ZERO2)
+    assert qp.objective(np.ones(2)) == 1.0
+    assert "2 × 2" in str(qp)
+
+
+#: P, q, G, h, A, b, lb, ub.
+LISTS = ([[2, 1], [1, 2]], [1, -1], [[1, 1]], [1], [[1, -1]], [0], [0, 0], [1, 1])
+PLAIN = {
+    "lists": LISTS,
+    "integers": tuple(np.array(part) for part in LISTS),
+    "float32": tuple(np.array(part, dtype="f4") for part in LISTS),
+    "numbers as bounds": (*LISTS[:6], 0, 1),
+    **{
+        form: (sp.coo_array([[2, 1], [1, 2]]).asformat(form), [1, -1], sp.coo_array([[1, 1]]).asformat(form), [1],
+               sp.coo_array([[1, -1]]).asformat(form), [0], [0, 0], [1, 1])
+        for form in ("coo", "csr", "csc", "dok", "lil", "dia")
+    },
+    "matrix classes": (
+        sp.csr_matrix([[2, 1], [1, 2]]), [1, -1], sp.csc_matrix([[1, 1]]), [1], np.matrix([[1, -1]]), [0], 0, 1,
+    ),
+    "twice the same entry": (sp.coo_array(([1.0, 1.0, 1.0, 1.0, 2.0], ([0, 0, 0, 1, 1], [0, 0, 1, 0, 1]))), *LISTS[1:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_qp_by_hand_is_made_of_what_one_has(name):
+    """And every backend that takes any QP solves it: x = (0, 0), as x₁ = x₂ and the objective is 3x₁² there."""
+    P, q, G, h, A, b, lb, ub = PLAIN[name]
+    qp = QP(P, q, 1, G, h, A, b, lb, ub)
+    np.testing.assert_array_equal(qp.P.dense(), [[2, 1], [1, 2]])
+    for vector in (qp.q, qp.h, qp.b, qp.lb, qp.ub):
+        assert vector.dtype == np.float64
+        assert vector.ndim == 1
+    assert qp.objective([1, 1]) == 4.0
+    assert "memory" in str(qp)
+    assert qpsvm.dualise(qp).n > 2
+    for backend in ("cvxopt", "osqp", "cvxpy", "slsqp"):
+        answer = qpsvm.compile(qp, backend).solve(**({"tol": 1e-7} if backend != "slsqp" else {}))
+        assert answer.status is Status.OPTIMAL, backend
+        assert answer.x == pytest.approx([0, 0], abs=1e-4), backend
+        assert answer.duality_gap() < 1e-4, backend
+
+
+def test_a_sparse_diagonal_stays_one_and_without_entries_is_a_linear_program():
+    assert isinstance(QP(sp.eye_array(3), np.ones(3)).P, Diagonal)
+    program = QP(sp.csc_array((2, 2)), [1, 2], G=[[-1, -1]], h=[-1], lb=0)
+    assert isinstance(program.P, Diagonal)
+    for backend in ("cvxopt", "osqp", "cvxpy", "slsqp"):
+        answer = qpsvm.compile(program, backend).solve()
+        assert answer.objective == pytest.approx(1.0, abs=5e-3), backend
+
+
+def test_what_is_in_shape_is_kept_and_nothing_given_is_changed():
+    P, q, G = np.eye(2), np.ones(2), sp.csc_array(np.ones((1, 2)))
+    kept = QP(P, q, G=G, h=[1])
+    assert kept.P.matrix is P
+    assert kept.q is q
+    assert kept.G is G
+    entries = sp.csr_array(([1.0, 1.0], [0, 0], [0, 2]), shape=(1, 2))
+    assert QP(P, q, A=entries, b=[0]).A.nnz == 1
+    assert entries.nnz == 2
+
+
+def test_names_that_the_rows_without_one_would_have_are_left_to_their_owner():
+    qp = QP(np.eye(2), [1, 1], A=[[1, 1]], b=[1], G=[[1, 0]], h=[0], constraints={"G": Rows("A", slice(None), "sum")})
+    assert qp.constraints["G"] == Rows("A", slice(0, 1), "sum")
+    assert qp.constraints["G_"].matrix == "G"
+    swapped = QP(np.eye(2), [1, 1], G=[[1, 1], [-1, 0]], h=[0, 5],
+                 constraints={"last": Rows("G", slice(1, 2), ""), "first": Rows("G", slice(0, 1), "")})  # fmt: skip
+    np.testing.assert_array_equal(swapped.multiplier("last", [1, 2], []), [2.0])
+
+
+#: By hand, with the optimum or how it has to end; the backends that see it.
+BY_HAND = {
+    "nothing at all": (QP(sp.csc_array((2, 2)), [0, 0]), 0.0, ("osqp", "cvxpy", "slsqp")),
+    "one variable": (QP([[2]], [-2]), -1.0, ("cvxopt", "osqp", "cvxpy", "slsqp", "interior_point", "dual_ascent")),
+    "no rows": (QP(np.eye(2), [1, 1], G=np.zeros((0, 2)), h=[]), -1.0, ("cvxopt", "osqp", "cvxpy", "slsqp")),
+    "a single point": (QP(np.eye(2), [1, 1], lb=1, ub=1), 3.0, ("osqp", "cvxpy", "slsqp", "interior_point")),
+    "no point": (QP(np.eye(2), [1, 1], lb=1, ub=1, A=[[1, 1]], b=[3]), None,
+                 ("cvxopt", "osqp", "cvxpy", "slsqp", "interior_point", "dual_ascent")),
+    "equal rows": (QP(np.eye(2), [0, 0], A=[[1, 1], [2, 2]], b=[2, 4]), 1.0, ("osqp", "cvxpy")),
+    "unbounded": (QP(sp.diags_array([1.0, 0.0]), [0, 1]), None,
+                  ("cvxopt", "osqp", "cvxpy", "slsqp", "interior_point")),
+    "overflow": (QP(1e200 * np.eye(2), [1e200, 1], lb=0, ub=1), None, ("cvxopt", "osqp", "cvxpy", "dual_ascent")),
+    "a group named as a bound": (
+        QP(np.eye(2), [1, 1], A=[[1, 1]], b=[1], lb=0, constraints={"x >= lb": Rows("A", slice(0, 1), "")}), 1.25,
+        ("cvxopt", "osqp", "cvxpy"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(("name", "backend"), [(name, each) for name, row in BY_HAND.items() for each in row[2]])
+def test_a_qp_by_hand_ends_in_its_optimum_or_in_a_status(name, backend):
+    qp, optimum, _ = BY_HAND[name]
+    answer = qpsvm.compile(qp, backend).solve()
+    if optimum is None:
+        assert answer.status is not Status.OPTIMAL
+        assert answer.status.sentence
     else:
-        assert qp.objective(np.ones(2)) == 1.0
-        assert "2 × 2" in str(qp)
+        assert answer.status is Status.OPTIMAL
+        assert answer.objective == pytest.approx(optimum, abs=5e-3)  # OSQP's own tolerances
+        assert answer.z_box.shape == (qp.n,)
 
 
 def test_a_qp_is_frozen_and_compares_by_identity():

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_finite_vector, as_positive, shown
+from qpsvm.arrays import FloatArray, as_finite_vector, as_flag, as_positive, outline, shown
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -130,8 +130,12 @@ class SolverData(tuple[Any, ...]):
             return self[name]
         raise AttributeError(name)
 
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
+        """How it is pickled and copied: made anew, from its parts by name."""
+        return (), dict(zip(self._names, self, strict=True))
+
     def __repr__(self) -> str:
-        return "SolverData(" + ", ".join(f"{name}={self[name]!r}" for name in self._names) + ")"
+        return outline("SolverData", **dict(zip(self._names, self, strict=True)))
 
 
 def own_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,6 +161,9 @@ class Compiled(ABC):
         self.backend = backend
         self.qp = qp
         self.data = data
+
+    def __repr__(self) -> str:
+        return f"<{self.qp!r} as {self.backend.name} takes it>"
 
     def solve(
         self,
@@ -201,7 +208,7 @@ class Compiled(ABC):
             The solver ran out of memory.
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
-        limits = Limits(tol, max_iter, time_limit, bool(verbose), point)
+        limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
         self.backend.check(limits, options)
         began = time.perf_counter()
         try:
@@ -261,6 +268,9 @@ class Backend(ABC):
     study: bool = False
     starts: bool = False
     polls: bool = False
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}: {self.takes}>"
 
     @abstractmethod
     def compile(self, qp: QP) -> Compiled:

@@ -107,14 +107,21 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
     for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
         low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
         if len(low):
-            constraints[f"{name} >= lb"] = _entries(variables[name], low) >= lb[part][low]
+            constraints[_label(qp, f"{name} >= lb")] = _entries(variables[name], low) >= lb[part][low]
         if len(high):
-            constraints[f"{name} <= ub"] = _entries(variables[name], high) <= ub[part][high]
+            constraints[_label(qp, f"{name} <= ub")] = _entries(variables[name], high) <= ub[part][high]
     for name, constraint in constraints.items():
         if hasattr(constraint, "set_label"):
             constraint.set_label(name)
     objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
     return CvxpyCompiled(backend, qp, cp.Problem(objective, list(constraints.values())), variables, constraints)
+
+
+def _label(qp: QP, text: str) -> str:
+    """The name of a bound among the constraints, with underscores where a group of rows already has it."""
+    while text in qp.constraints:
+        text += "_"
+    return text
 
 
 def _entries(variable: Any, index: Any) -> Any:
@@ -161,6 +168,14 @@ class CvxpyCompiled(Compiled):
         self.variables = variables
         self.constraints = constraints
 
+    def __getstate__(self) -> tuple[Backend, QP]:
+        """Without CVXPY's objects, which cannot be pickled once they have been solved."""
+        return self.backend, self.qp
+
+    def __setstate__(self, state: tuple[Backend, QP]) -> None:
+        """The model made again."""
+        self.__dict__.update(vars(_model(*state)))
+
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         import cvxpy as cp
 
@@ -185,7 +200,10 @@ class CvxpyCompiled(Compiled):
             reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
             status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
         solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
-        values = [variable.value for variable in self.variables.values()]
+        asked = {variable.id for variable in self.data.variables()}
+        values = [  # any value is as good for a variable that stands nowhere, and CVXPY leaves it None
+            variable.value if variable.id in asked else np.zeros(variable.shape) for variable in self.variables.values()
+        ]
         missing = any(constraint.dual_value is None for constraint in self.constraints.values())
         if raw not in WITH_POINT or any(value is None for value in values):
             return QPSolution(self.qp, status, solver, iterations=iterations)
@@ -206,7 +224,8 @@ class CvxpyCompiled(Compiled):
                 (z if group.matrix == "G" else y)[group.rows] = self.constraints[name].dual_value
         lb, ub = self.qp.bounds
         for name, part in self.qp.variables.items():
-            for label, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+            for text, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
+                label = _label(self.qp, text)
                 if label in self.constraints:
                     index = part.start + np.flatnonzero(np.isfinite(bound[part]))
                     z_box[index] += sign * self.constraints[label].dual_value

@@ -117,6 +117,10 @@ class OsqpCompiled(Compiled):
         self._solver: Any = None
         self._options: dict[str, Any] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without OSQP's own object, which cannot be pickled: the copy sets it up again, and has no last point."""
+        return {**self.__dict__, "_solver": None, "_options": None}
+
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         import osqp
 

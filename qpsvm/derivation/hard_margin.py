@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation import measures, shared
-from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.letters import Letters, share
 from qpsvm.derivation.step import Step
 from qpsvm.problems import HardMargin, reading
 
@@ -115,7 +115,7 @@ def lagrangian(at: At) -> float:
 
 def dual_feasibility(at: At) -> float:
     """α_i ≥ 0."""
-    return float(np.maximum(-at.alpha, 0).max() / at.alpha.max())
+    return share(np.maximum(-at.alpha, 0).max(), at.largest)
 
 
 def complementary_slackness(at: At) -> float:
@@ -148,4 +148,4 @@ def certificate(at: At) -> float:
         return float("inf")  # w(α) separates nothing
     norm2 = 2 * at.half_norm_of_alpha
     above, below = norm2 / (2 * delta**2), at.alpha.sum() ** 2 / (2 * norm2)
-    return float((above - below) / above)
+    return float(abs(above - below) / above)  # rounding, and an α that is not feasible, can put `below` above

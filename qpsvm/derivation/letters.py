@@ -51,6 +51,16 @@ class Letters(Generic[P]):
         return self.problem.taking_part(self.result.alpha)
 
     @cached_property
+    def total(self) -> float:
+        """Σ |α_i|: of the α of a result Σ α_i, and for any other still a size."""
+        return float(np.abs(self.alpha).sum())
+
+    @cached_property
+    def largest(self) -> float:
+        """max |α_i|: likewise."""
+        return float(np.abs(self.alpha).max())
+
+    @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row of weight 0, whose upper bound is 0 too."""
         return float(np.abs(np.where(self.problem.sample_weight > 0, 0.0, self.result.alpha)).max())
@@ -180,12 +190,12 @@ class Letters(Generic[P]):
     @cached_property
     def terms(self) -> float:
         """The size of what f sums up, Σ α_i · max K_ii: rounding leaves so many digits of f."""
-        return float(np.abs(self.alpha).sum() * self.problem.space.centred.diagonal().max())
+        return float(self.total * self.problem.space.centred.diagonal().max())
 
     @cached_property
     def terms_of_w(self) -> float:
         """The size of what w sums up, Σ α_i · max ‖φ(x_i)‖."""
-        return float(np.abs(self.alpha).sum() * np.sqrt(self.problem.space.centred.diagonal().max()))
+        return float(self.total * np.sqrt(self.problem.space.centred.diagonal().max()))
 
     @cached_property
     def level(self) -> float:
@@ -205,5 +215,9 @@ class Letters(Generic[P]):
 def relative(difference: FloatArray, whole: FloatArray, terms: float = 0.0) -> float:
     """max |difference_i| / max |whole_i|, or over the terms of a whole that vanishes beside them; 0/0 is 0."""
     error, size = float(np.abs(difference).max()), float(np.abs(whole).max())
-    size = size if size > VANISHING * terms else terms
-    return error / size if size > 0 else error
+    return share(error, size if size > VANISHING * terms else terms)
+
+
+def share(part: float, whole: float) -> float:
+    """A violation relative to the size of what it violates, both not negative; 0/0 is 0."""
+    return float(part / whole if whole > 0 else part)

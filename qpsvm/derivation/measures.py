@@ -1,5 +1,8 @@
 """Residuals that several variants share: each is its equation, written in NumPy, relative to the size of its terms.
 
+A residual is a size, so it is not negative for any result whatever: differences of two sides of an equation, of which
+rounding may make either the larger one, are taken absolutely, and what they are relative to is a size as well.
+
 Letters as in `letters`; `at` stands for "at the solution".
 """
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from qpsvm import kkt
 from qpsvm.certificate import hinge_intercepts
-from qpsvm.derivation.letters import Letters, relative
+from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable
 
 # --- margin -----------------------------------------------------------------------------------------------------------
@@ -42,7 +45,7 @@ def stationarity_in_w(at: Letters[Any]) -> float:
 
 def stationarity_in_b(at: Letters[Any]) -> float:
     """yᵀα = 0."""
-    return float(abs(at.y @ at.alpha) / at.alpha.sum())
+    return share(abs(float(at.y @ at.alpha)), at.total)
 
 
 def stationarity_in_xi(at: Letters[Any]) -> float:
@@ -79,9 +82,9 @@ def primal_violation(at: Letters[Any]) -> float:
 def dual_optimum(at: Letters[Any]) -> float:
     """α is feasible for the dual, has the value claimed, and a projected gradient step from it goes nowhere."""
     gradient = at.y * (at.u + at.b) - at.rho  # of the dual's Lagrangian: b (and ρ) multiply its equalities
-    step = at.alpha.max() / at.level
+    step = at.largest / at.level
     moved = np.clip(at.alpha - step * gradient, 0, at.C)
-    infeasible = kkt.primal_residual(at.dual, at.alpha) / at.alpha.max()
+    infeasible = share(kkt.primal_residual(at.dual, at.alpha), at.largest)
     value = abs(at.dual.objective(at.alpha) + at.result.dual) / at.size
     return float(max(infeasible, value, relative(moved - at.alpha, at.alpha)))
 
@@ -117,14 +120,14 @@ def intercept_recovered(at: Letters[Any]) -> float:
 def kinds_of_samples(at: Letters[Any]) -> float:
     """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ."""
     slack = (at.y * at.f - at.rho) / at.level
-    share = at.alpha / np.where(np.isfinite(at.C), at.C, at.alpha.max())
-    inside = np.clip(share, 0, 1)
+    filled = at.alpha / np.where(np.isfinite(at.C), at.C, at.largest or 1.0)
+    inside = np.clip(filled, 0, 1)
     wrong = np.select(
         [at.kind == 0, at.kind == 1, at.kind == 2],
         [
-            np.maximum(np.abs(share), -slack),
-            np.maximum(np.abs(share - inside), np.abs(slack)),
-            np.maximum(np.abs(1 - share), slack),
+            np.maximum(np.abs(filled), -slack),
+            np.maximum(np.abs(filled - inside), np.abs(slack)),
+            np.maximum(np.abs(1 - filled), slack),
         ],
     )
     return float(wrong.max())

@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.derivation.source import location, source
 from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
 from qpsvm.derivation.text import shown
-from qpsvm.errors import MissingExtraError
+from qpsvm.errors import MissingExtraError, install
 
 if TYPE_CHECKING:
     from qpsvm.derivation.derive import Derivation
@@ -99,6 +99,6 @@ def _extra(name: str) -> ModuleType:
     except ImportError:
         package = name.split(".")[0]
         raise MissingExtraError(
-            f"the page of a derivation needs the package {package!r}, which is not installed; run: "
-            'pip install "qpsvm[teach]" (print(derivation) works without)'
+            f"the page of a derivation needs the package {package!r}, which is not installed (print(derivation) works "
+            f"without); run: {install('teach')}"
         ) from None

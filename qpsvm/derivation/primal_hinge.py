@@ -9,7 +9,7 @@ import numpy as np
 from qpsvm import kkt
 from qpsvm.certificate import hinge_intercepts, objective_terms
 from qpsvm.derivation import measures, shared, soft
-from qpsvm.derivation.letters import Letters, relative
+from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.problems import PrimalHinge
 from qpsvm.problems.space import FeatureSpace
@@ -208,7 +208,7 @@ def multipliers_of_the_qp(at: At) -> float:
         relative(left["xi"] - at.unit * at.eta, at.problem.shares),
     ]
     if b:
-        residuals.append(float(abs(left["b"][0]) / (at.unit * at.alpha.sum())))
+        residuals.append(share(abs(left["b"][0]), at.unit * at.total))
     return max(residuals)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.source import location, source
+from qpsvm.pairing import check_pair
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
@@ -66,7 +67,13 @@ class Step:
         ----------
         problem : Problem
         result : SVMResult
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Something else, or a result over other rows, features or kernel.
         """
+        check_pair(problem, result)
         return self.measured(Letters(problem, result)).residual
 
     def measured(self, at: Letters[Any]) -> Measurement:
@@ -91,6 +98,9 @@ class Step:
     def where(self) -> str:
         """Name, file and line of `function`."""
         return location(self.function)
+
+    def __repr__(self) -> str:
+        return f"<Step {self.tag}: {self.title}{', which does not exist here' if self.absent else ''}>"
 
     def __str__(self) -> str:
         from qpsvm.derivation.text import describe_with_code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, shown
+from qpsvm.arrays import FloatArray, as_flag, shown
 from qpsvm.errors import ParameterError, ParameterTypeError
 from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import (
@@ -78,6 +78,7 @@ def boundary(
         The kernel is precomputed.
     """
     check_pair(problem, result)
+    as_flag(legend, "legend")
     if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
         raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
     if resolution < 2:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qpsvm.arrays import as_flag
 from qpsvm.errors import DataError
 from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import BLACK, SKY, draw_samples, legend_below, line_proxy, new_axes, say_what
@@ -43,6 +44,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
         Matplotlib is not installed.
     """
     check_pair(problem, result)
+    as_flag(legend, "legend")
     ax = new_axes(ax)
     rows = problem.rows[result.upper[problem.rows] > 0]  # of a result with other weights: rows that take part in both
     if not len(rows):

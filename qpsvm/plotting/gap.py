@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_positive, as_real_vector
+from qpsvm.arrays import FloatArray, as_flag, as_positive, as_real_vector
 from qpsvm.errors import DataError
 from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes, plain
 
@@ -59,6 +59,7 @@ def gap(
         raise DataError("there is no run to draw: history is an empty mapping")
     if tol is not None:
         tol = as_positive(tol, "tol")
+    as_flag(legend, "legend")
     rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
     ax = new_axes(ax, (6.4, 4.4))
     for k, (name, pairs) in enumerate(rows.items()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, as_dense
+from qpsvm.arrays import FloatArray, as_dense, as_flag
 from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.pairing import check_pair
 from qpsvm.plotting.reduced_hull import reduced_hull
@@ -86,6 +86,7 @@ def hulls(
     error = result if isinstance(result, NotSeparableError) else getattr(result, "error", None)
     meeting = error if isinstance(error, NotSeparableError) else None
     _check(problem, result)
+    as_flag(legend, "legend")
     view = view_of(problem, None, names)
     shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
     ax = new_axes(ax, (6.4, 5.8))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qpsvm.arrays import as_flag
 from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import (
     BLACK,
@@ -49,6 +50,8 @@ def multipliers(
         Matplotlib is not installed.
     """
     check_pair(problem, result)
+    as_flag(sort, "sort")
+    as_flag(legend, "legend")
     ax = new_axes(ax, (7.2, 4.4))
     rows = problem.rows
     if sort:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_real_vector, shown
+from qpsvm.arrays import FloatArray, as_flag, as_real_vector, shown
 from qpsvm.errors import (
     DataError,
     NoWeightVectorError,
@@ -121,6 +121,7 @@ def path(
     """
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
+    as_flag(legend, "legend")
     letter, _ = _family(problem)
     at = _values(values)
     if show == "coefficients" and not problem.space.is_linear:

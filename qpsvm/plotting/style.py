@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qpsvm.arrays import FloatArray, IntArray
-from qpsvm.errors import MissingExtraError, ParameterTypeError
+from qpsvm.errors import MissingExtraError, ParameterTypeError, install
 from qpsvm.problems import Problem
 from qpsvm.result import Status, SVMResult
 
@@ -50,7 +50,7 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
         from matplotlib.axes import Axes as Kind
     except ImportError as error:
         raise MissingExtraError(
-            "qpsvm.plotting needs Matplotlib, which is not installed; run: pip install 'qpsvm[plot]'"
+            f"qpsvm.plotting needs Matplotlib, which is not installed; run: {install('plot')}"
         ) from error
     if ax is None:
         created: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays import (
@@ -29,7 +30,7 @@ from qpsvm.arrays import (
 )
 from qpsvm.certificate import Certificate
 from qpsvm.clock import Clock
-from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
+from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
 from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
@@ -91,6 +92,14 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+
+    def __repr__(self) -> str:
+        storage = "sparse" if sp.issparse(self.X) else "dense"
+        n, d = self.X.shape
+        counts = (f"{shown(label)} ({int(count)})" for label, count in zip(
+            self.classes.tolist(), (np.count_nonzero(self.y < 0), np.count_nonzero(self.y > 0)), strict=True
+        ))  # fmt: skip
+        return f"<{type(self).__name__}: {self.title}; X {n} × {d}, {storage}; classes {' and '.join(counts)}>"
 
     @property
     def n(self) -> int:
@@ -254,8 +263,13 @@ class Problem(ABC):
         -------
         SVMResult
             With `error` set to what `solve(check=True)` raises, or None.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            No solution, or one of another QP.
         """
-        form = form or ("dual" if "alpha" in solution.qp.variables else "primal")
+        form = read_form(solution, form, len(self.labels))
         alpha, w = self._read(solution, form)
         alpha = affordable_alpha(self, alpha, certifying)
         measured = Clock()
@@ -418,6 +432,27 @@ class Problem(ABC):
     @abstractmethod
     def _dual_system(self) -> DualSystem:
         """The dual as `polish` needs it."""
+
+
+def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
+    """The form of which a solution is, read off the variables' names where it is not said.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a solution.
+    DataError
+        Of a QP without α (n,), or without n margin rows.
+    """
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
+    qp = solution.qp
+    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
+    group = qp.constraints.get("margin")
+    rows = qp.variables.get("alpha") if form == "dual" else None if group is None else group.rows
+    if rows is None or rows.stop - rows.start != n:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    return form
 
 
 def check_form(form: str) -> Form:

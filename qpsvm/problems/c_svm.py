@@ -45,6 +45,7 @@ from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
 from qpsvm.problems.proven import Equalities
+from qpsvm.problems.reading import check_result
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import SVMResult
@@ -171,9 +172,12 @@ class CSVM(Problem):
         ------
         ParameterError
             All α are 0.
+        ParameterTypeError, DataError
+            Not a result, or over other rows.
         """
         from qpsvm.problems.nu_svm import NuSVM
 
+        check_result(self, result)
         penalties = self.C * self.sample_weight
         nu = float(result.alpha.sum() / penalties.sum())
         if not nu > 0:

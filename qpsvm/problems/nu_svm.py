@@ -57,6 +57,7 @@ from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import PrimalPoint, margin_group, margin_rows, primal_points
 from qpsvm.problems.proven import Equalities
+from qpsvm.problems.reading import check_result
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP, Rows
 from qpsvm.result import SVMResult
@@ -258,7 +259,10 @@ class NuSVM(Problem):
         ------
         ParameterError
             ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
+        ParameterTypeError, DataError
+            Not a result, or over other rows.
         """
+        check_result(self, result)
         if not result.rho > 0:
             raise ParameterError(
                 f"rho is 0 (measured {result.rho:.1e}): the reduced convex hulls meet, w = 0, and no C-SVM is "

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays import shown
 from qpsvm.certificate import Certificate
+from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels import Precomputed
 from qpsvm.model import Model
 from qpsvm.result import SVMResult
@@ -77,3 +79,17 @@ def _spread(problem: Problem, values: NDArray[Any]) -> NDArray[Any]:
     vector = np.zeros(problem.n, dtype=values.dtype)
     vector[problem.rows] = values
     return vector
+
+
+def check_result(problem: Problem, result: SVMResult) -> None:
+    """That a result is over the rows of a problem.
+
+    Raises
+    ------
+    ParameterTypeError, DataError
+        Something else, or other rows.
+    """
+    if not isinstance(result, SVMResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
+    if len(result.alpha) != problem.n:
+        raise DataError(f"the result is over {len(result.alpha)} rows, the problem has {problem.n}")

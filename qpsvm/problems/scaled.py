@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, times
+from qpsvm.arrays import FloatArray, outline, times
 from qpsvm.qp import QP
 from qpsvm.result import QPSolution
 
@@ -31,6 +31,9 @@ class ScaledQP:
     variables: Mapping[str, float]
     rows: Mapping[str, float]
     objective: float
+
+    def __repr__(self) -> str:
+        return outline("ScaledQP", **vars(self))
 
     def scale(self, x: FloatArray) -> FloatArray:
         """A point of `original`, one block of variables, in the units of `qp`: (n,)."""

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, outline
 from qpsvm.errors import SolverError
 from qpsvm.problems.nearest_points import nearest_points
 from qpsvm.problems.space import FeatureSpace, pivoted_cholesky
@@ -62,6 +62,9 @@ class HullDistance:
     distance: float
     direction: FloatArray
     undecided: str | None = None
+
+    def __repr__(self) -> str:
+        return outline("HullDistance", **vars(self))
 
     @property
     def meet(self) -> bool:

@@ -105,6 +105,9 @@ class FeatureSpace:
         self.psd = psd
         self.n = int(X.shape[0])
 
+    def __repr__(self) -> str:
+        return f"<FeatureSpace of {self.kernel}: {self.n} samples, intercept {self.intercept}>"
+
     @property
     def is_linear(self) -> bool:
         """Whether w is a vector in the space of the samples."""

@@ -233,6 +233,8 @@ def projected_gradient(
         Px = np.asarray(P @ x, dtype=np.float64)
         here = base = best = _Point(x, Px, 0 * y, 0 * x, float(0.5 * x @ Px + q @ x))
         size = step or 1.0 / (_largest_eigenvalue(P, len(q)) or 1.0)
+        if not size > 0:  # the eigenvalue overflowed
+            reason = "numerical_error"
         while reason is None:
             iteration += 1
             new, longest = _step(P, q, feasible, base, size, tol)

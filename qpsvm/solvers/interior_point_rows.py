@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, outline
 from qpsvm.operators import LowRank
 from qpsvm.solvers.clock import StopReason
 from qpsvm.solvers.interior_point import mehrotra
@@ -90,6 +90,9 @@ class SoftRows:
     softened: IntArray
     slack: IntArray
     entry: FloatArray
+
+    def __repr__(self) -> str:
+        return outline("SoftRows", **vars(self))
 
     def solve(
         self, *, tol: float = 1e-8, max_iter: int = 100, time_limit: float | None = None, verbose: bool = False

@@ -184,6 +184,8 @@ def _minimise(
     """Run SciPy: the last finite x, the iterations, the reason, and SciPy's result (None if it was stopped)."""
     from scipy.optimize import Bounds, minimize
 
+    if (qp.lb == qp.ub).all():  # a single point, over which SciPy does not iterate
+        return x, 0, "converged" if qp.violation(x) <= ftol else "infeasible", None
     iterations = 0
 
     def after_iteration(xk: FloatArray) -> None:
