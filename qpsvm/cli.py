@@ -256,10 +256,7 @@ def _solved_to_the_last_digit(problem: Problem, options: argparse.Namespace) -> 
 
 def _save(result: SVMResult, table: Table, path: str) -> None:
     result.model.metadata["encoding"] = table.encoding.to_json()
-    try:
-        result.save(path)
-    except OSError as error:
-        raise FileFormatError(f"cannot write {path}: {error.strerror}") from None
+    result.save(path)
 
 
 def _predict(options: argparse.Namespace) -> int:

@@ -24,10 +24,10 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
 LAYERS = (
     {"errors", "interrupts"},
-    {"arrays"},
-    {"products"},
+    {"arrays", "writing", "archive"},
+    {"products", "columns", "json_values"},
     {"kernels"},
-    {"operators"},
+    {"operators", "model_file"},
     {"kernel_blocks"},
     {"gram"},
     {"qp"},
