@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from qpsvm.errors import FileFormatError
 
 #: An array may be this many times as large as its packed form, or small. Deflate packs zeros 1000 times, numbers ten.
-RATIO, SMALL = 100, 16_000_000
+RATIO, SMALL = 100, 32_000_000
 #: Bytes unpacked at a time.
 CHUNK = 1 << 20
 #: Entries along one axis: what can be addressed as numbers of eight bytes.

@@ -71,8 +71,8 @@ def samples(model: Model) -> Any:
 
 
 ODD: tuple[Any, ...] = (
-    None, True, -1, 0, 1, 3.0, 1e300, -1e300, float("nan"), float("inf"), 10**18, 10**400, "", "scale", [], {}, [1, "a"],
-    {"gamma": 1}, {"degree": 1e300, "gamma": 1.0}, {"degree": 2.5, "gamma": 1e-320, "coef0": -5},
+    None, True, -1, 0, 1, 3.0, 1e300, -1e300, float("nan"), float("inf"), 10**18, 10**400, "", "scale", [], {},
+    [1, "a"], {"gamma": 1}, {"degree": 1e300, "gamma": 1.0}, {"degree": 2.5, "gamma": 1e-320, "coef0": -5},
     "linear", "precomputed", ["a", "b", "c"],
 )  # fmt: skip
 KINDS = ("f8", ">f8", "f4", "f2", "g", "i8", "i4", "u1", "u8", "?", "U3", "S2", "c16", "M8[D]", "m8[s]", "O", "V8")

@@ -551,7 +551,7 @@ def test_what_an_archive_may_unpack_to_is_bounded_by_its_size(tmp_path: Path) ->
         if fits:
             qpsvm.load(path)
             continue
-        with pytest.raises(qpsvm.FileFormatError, match=r"unpacks to 16 MB.*without compression"):
+        with pytest.raises(qpsvm.FileFormatError, match=r"unpacks to 32 MB.*without compression"):
             qpsvm.load(path)
         np.savez(path, **arrays)  # the way out that the message names
         qpsvm.load(path)
