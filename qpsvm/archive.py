@@ -38,7 +38,7 @@ LINE = re.compile(
     rb"'shape': \(((?:\d{1,19}(?:, ?\d{1,19}|,))?)\), \} *\n"
 )
 #: What Python's zipfile raises on damaged files, beside its own error.
-DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError)
+DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ REFUSED: dict[str, tuple[Any, tuple[str, ...]]] = {
     "missing": (Frame(X[:, :3], NAMES[:3]), ("no column 'größe'", "by position")),
     "too many": (Frame(np.ones((20, 5)), [*NAMES, "x"]), ("'x' too many", "feature_names")),
     "all others": (
-        Frame(np.ones((20, 6)), list("abcdef")), ("'age', 'weight', 'mean radius' and 1 more", "'a', 'b', 'c' and 3 more"),
+        Frame(np.ones((20, 6)), list("abcdef")),
+        ("'age', 'weight', 'mean radius' and 1 more", "'a', 'b', 'c' and 3 more"),
     ),
     "twice": (Frame(X, ["age", "weight", "mean radius", "age"]), ("'age' twice", "to_numpy")),
     "mixed": (Frame(X, ["age", "weight", "mean radius", 3]), ("3 for the name", "to_numpy")),
