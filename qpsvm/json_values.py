@@ -26,7 +26,7 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, dict) and depth < DEEPEST:
         odd = next((key for key in value if not isinstance(key, str)), None)
         if odd is not None:
-            raise ParameterTypeError(f"{where} has the key {shown(odd)}; keys in a file are text: use {str(odd)!r}")
+            raise ParameterTypeError(f"{where} has the key {shown(odd)}; keys in a file are text: use {shown(odd)!r}")
         return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and depth < DEEPEST:
         return [as_json(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
