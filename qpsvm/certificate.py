@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, common_value, times, total
+from qpsvm.arrays import FloatArray, IntArray, common_value, times, total
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -55,7 +55,23 @@ class Certificate:
     unit : float
         What (CERT.1) is multiplied by to be in the units of the objective.
     primal, dual, gap : float
-        Values, and the relative gap (CERT.3).
+        Values, and the relative gap (CERT.3): as measured, or a bound that counts all rounding once it is proven.
+    measured : float
+        The gap before rounding was counted; NaN where it was not.
+    level, level_radius : float
+        The intercept over the rows computed with that b stands for, and how far it may be off.
+    factor : float
+        coef = factor·α∘y, but for rounding.
+    half_norm : float
+        ½‖w‖².
+    offset : float
+        ‖w − w(α)‖.
+    weight_radius : float or None
+        How far `offset` may be off, where that is known better than a-priori.
+    radius : ndarray, shape (n,), or None
+        How far y f may be off, where that is known better than a-priori.
+    contributing : ndarray of int, or None
+        Rows whose terms of the proven gap are not exactly 0.
     """
 
     alpha: FloatArray
@@ -70,6 +86,20 @@ class Certificate:
     primal: float
     dual: float
     gap: float
+    measured: float = math.nan
+    level: float = 0.0
+    level_radius: float = 0.0
+    factor: float = 1.0
+    half_norm: float = 0.0
+    offset: float = 0.0
+    weight_radius: float | None = None
+    radius: FloatArray | None = None
+    contributing: IntArray | None = None
+
+    @property
+    def rounding(self) -> float:
+        """How much of `gap` is there for rounding alone; 0 where that was not counted."""
+        return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     @property
     def xi(self) -> FloatArray:

@@ -75,7 +75,7 @@ class KernelGram(Operator):
             bounded = self.blocks.fast or bool(np.isfinite(K[-1] @ K).all())
         if isinstance(self.kernel, UserKernel):
             check_symmetric(K, f"the kernel {self.kernel}")
-            K = (K + K.T) / 2
+            K = self.blocks.symmetrised(K)
         if not bounded:
             check_range(K, str(self.kernel))
         return K

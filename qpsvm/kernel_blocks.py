@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix
+from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.kernels import RBF, Kernel
 from qpsvm.operators import Operator
 
@@ -58,6 +58,9 @@ class KernelBlocks:
         self._rough: tuple[Any, Any] | None = None
         self.single = False
         self.samples: FloatArray | None = None
+        self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
+        self.exact = False  # whether `whole` was made by differences, without cancellation
+        self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and self._operator is None and isinstance(kernel, RBF):
             self._augment(float(kernel.gamma))
 
@@ -80,8 +83,26 @@ class KernelBlocks:
         left[:, d], left[:, d + 1] = -half, 1.0
         right = left.copy()
         right[:, d], right[:, d + 1] = 1.0, -half
-        self._left, self._right, self.samples = left, right, X
+        self._left, self._right, self.samples, self.longest = left, right, X, longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
+
+    @classmethod
+    def by_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
+        """The whole Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, and nothing cancels."""
+        from scipy.spatial.distance import pdist, squareform
+
+        exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
+        exponents *= -float(kernel.gamma)
+        blocks = cls(kernel, X, np.exp(exponents, out=exponents))
+        blocks.exact = True
+        return blocks
+
+    def symmetrised(self, K: FloatArray) -> FloatArray:
+        """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
+        symmetric: FloatArray = (K + K.T) / 2
+        largest = float(np.abs(symmetric).max())
+        self.asymmetry = float(np.abs(K - symmetric).max()) / largest if largest > 0 else 0.0
+        return symmetric
 
     @property
     def fast(self) -> bool:

@@ -162,7 +162,10 @@ class SVMResult:
     rho : float
         Margin level: the margin is y f = rho. 1 except in the ν-SVM.
     primal, dual, gap : float
-        Certified values, primal ≥ optimum ≥ dual, and (primal − dual)/max(|primal|, |dual|).
+        Certified values, primal ≥ optimum ≥ dual up to their last digits, and (primal − dual)/max(|primal|, |dual|)
+        with all rounding counted: a bound, for exactly these α, w, b and ρ.
+    rounding : float
+        How much of `gap` is there for rounding alone.
     solver_gap : float
         The same relative gap for the point that the solver returned, before polishing.
     kind : ndarray of int8, shape (n,)
@@ -208,6 +211,7 @@ class SVMResult:
     title: str
     message: str = ""
     error: QPSVMError | None = None
+    rounding: float = 0.0
 
     @cached_property
     def xi(self) -> FloatArray:
@@ -291,7 +295,7 @@ class SVMResult:
             self.title,
             f"  status      {self.status}: {self.status.sentence}",
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
-            f"  gap         {self.gap:.2g} relative, certified (the solver's own point: {self.solver_gap:.2g})",
+            f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
             f"  vectors     {len(self.support)} support = {len(self.on_margin)} on the margin + {len(self.at_bound)} "
             f"at the bound, of {len(self.alpha)}",
             f"  intercept   b = {self.b:.10g}{spread}",

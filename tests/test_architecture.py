@@ -25,7 +25,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     {"errors", "interrupts"},
     {"arrays", "writing", "archive"},
-    {"products", "columns", "json_values"},
+    {"products", "rounding", "columns", "json_values"},
     {"kernels"},
     {"operators", "model_file"},
     {"kernel_blocks"},

@@ -197,7 +197,8 @@ class Letters(Generic[P]):
     def size(self) -> float:
         """What differences of objectives are relative to, as in the certificate: the larger value that is finite."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        floor = self.problem._floor if isinstance(self.problem, NuSVM) else 0.0
+        meets = isinstance(self.problem, NuSVM) and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        floor = 0.5 * self.terms_of_w**2 if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 
 

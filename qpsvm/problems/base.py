@@ -7,6 +7,7 @@ a solution, and how any α is certified. Everything else is here. This is the on
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -32,7 +33,9 @@ from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
 from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
+from qpsvm.problems.accuracy import Accuracy
 from qpsvm.problems.neighbour import neighbouring_alpha
+from qpsvm.problems.proven import Equalities, Proof
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.scaled import ScaledQP
 from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
@@ -40,6 +43,11 @@ from qpsvm.qp import QP
 from qpsvm.result import QPSolution, Status, SVMResult
 
 Form = Literal["dual", "primal"]
+#: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
+LOST_TO_ROUNDING = (
+    "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
+    "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
+)
 #: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
 FEW_FREE = 150
 
@@ -176,7 +184,7 @@ class Problem(ABC):
             width = (self.X.shape[1],) if self.space.is_linear else None
             if explicit.shape != width or not np.isfinite(explicit).all():
                 raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
-        return self._certify(self.taking_part(a), explicit)
+        return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
 
     def start(self, start: SVMResult | ArrayLike) -> FloatArray:
         """An α to begin at: from the result of a neighbouring problem, or given.
@@ -246,6 +254,7 @@ class Problem(ABC):
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol)
+        certificate = self._proven(certificate, tol)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished)
         return svm_result(
             self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
@@ -265,6 +274,33 @@ class Problem(ABC):
         if certificate.gap <= enough:
             return certificate
         return polish(self._dual_system(), certificate, self._certify)
+
+    def _proven(self, certificate: Certificate, tol: float) -> Certificate:
+        """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
+        proven = self._proof.prove(certificate, tol)
+        twin = self._by_differences if certificate.gap <= tol < proven.gap else None
+        if twin is None:
+            return proven
+        exact = twin._certify(certificate.alpha)
+        exact = twin._proof.prove(twin._polished(exact, tol), tol)
+        return exact if exact.gap < proven.gap else proven
+
+    @cached_property
+    def _proof(self) -> Proof:
+        """What bounds the gap of this problem's points."""
+        rules = self._equalities()
+        return Proof(Accuracy(self.space), self.labels, rules, homogeneous=bool(rules.e.any()))
+
+    @cached_property
+    def _by_differences(self) -> Problem | None:
+        """This problem with kernel values that do not cancel, where there are such."""
+        space = self.space.by_differences()
+        if space is None:
+            return None
+        twin = copy.copy(self)
+        twin.__dict__.pop("_proof", None)
+        twin.__dict__["space"] = space
+        return twin
 
     def _read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
         """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""
@@ -291,6 +327,8 @@ class Problem(ABC):
         del polished
         if certificate.gap <= tol:
             return certificate, Status.OPTIMAL, self._note(certificate), None
+        if certificate.measured <= tol:
+            return certificate, Status.INACCURATE, f"{LOST_TO_ROUNDING} {self._note(certificate)}".strip(), None
         claimed = solution.status
         if claimed is Status.OPTIMAL:
             claimed = Status.INACCURATE
@@ -359,6 +397,10 @@ class Problem(ABC):
     @abstractmethod
     def _feasible(self, alpha: FloatArray) -> FloatArray:
         """The nearest cheap α of the dual, over the rows that take part."""
+
+    @abstractmethod
+    def _equalities(self) -> Equalities:
+        """The equalities of the dual, and its penalised intercept."""
 
     @abstractmethod
     def _dual_system(self) -> DualSystem:

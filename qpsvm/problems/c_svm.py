@@ -44,6 +44,7 @@ from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.proven import Equalities
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
 from qpsvm.result import SVMResult
@@ -146,9 +147,12 @@ class CSVM(Problem):
         return feasible(self.space, self.labels, self.upper, alpha)
 
     def _dual_system(self) -> DualSystem:
-        y = self.labels
+        y, rules = self.labels, self._equalities()
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, len(y)), self.upper, y[:, None], np.zeros(1), np.zeros(1))
+        return DualSystem(Q, repeated(1.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
+
+    def _equalities(self) -> Equalities:
+        return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))
 
     def equivalent_nu_svm(self, result: SVMResult) -> NuSVM:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -41,6 +41,7 @@ from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
+from qpsvm.problems.proven import Equalities
 from qpsvm.problems.separability import HullDistance, hull_distance, shared_sample
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP
@@ -48,8 +49,6 @@ from qpsvm.result import QPSolution, Status
 
 #: Entries of the coordinates up to which the linear program serves as another start where a solver failed.
 AFFORDABLE = 50_000
-#: Roundings of a decision value, besides one for each term of its sum.
-ROUNDING = 8.0
 
 
 class HardMargin(Problem):
@@ -136,33 +135,28 @@ class HardMargin(Problem):
         low, high = float(u[y > 0].min()), float(u[y < 0].max())
         delta, b = (low - high) / 2, -(low + high) / 2
         dual = float(a.sum()) - stretch * stretch * own.half_norm
-        if not delta > self._noise(a / stretch, point):
+        if not delta > 0:
             factor = stretch if point is own else 1.0
-            plane = self.space.plane(a * y / stretch, point.w, factor)
-            yf = y * (u + b) * factor
-            return Certificate(a, yf, 1.0, b * factor + plane.b, (-np.inf, np.inf), plane.w, plane.coef, self.upper,
-                               1.0, np.inf, dual, np.inf)
-        yf = y * (u + b) / delta
+            plane = self.space.plane(a * y, point.w, b * factor, 1.0 if point.w is None else factor)
+            yf = y * (u * factor + plane.level)
+            return Certificate(
+                a, yf, 1.0, plane.b, (-np.inf, np.inf), plane.w, plane.coef, self.upper, 1.0, np.inf, dual, np.inf
+            )
         primal = point.half_norm / (delta * delta)
-        terms = objective_terms(a, self.upper, yf, 1.0, primal)  # y f ≥ 1 by the choice of δ
         if point is own:
             distance = own.half_norm * (1 / delta - stretch) ** 2
-            plane = self.space.plane(a * y / stretch, point.w, 1 / delta)
         else:
             distance = self._half_distance(point, own, delta, stretch)
-            plane = self.space.plane(a * y, point.w, 1 / delta)
+        factor = 1 / delta
+        plane = self.space.plane(a * y, point.w, b / delta, factor / stretch if point.w is None else factor)
+        yf = y * (u * factor + plane.level)
+        terms = objective_terms(a, self.upper, yf, 1.0, primal)  # y f ≥ 1 by the choice of δ, but for rounding
         gap = relative_gap(distance + float(terms.sum()), primal, dual)
-        b = b / delta + plane.b
-        return Certificate(a, yf, 1.0, b, (b, b), plane.w, plane.coef, self.upper, 1.0, primal, dual, gap)
-
-    def _noise(self, a: FloatArray, point: PrimalPoint) -> float:
-        """The rounding error of u: a δ below it proves nothing."""
-        reach = float(self.space.centred.diagonal().max())
-        if point.w is not None:
-            terms, size = float(len(point.w)), float(np.sqrt(2 * point.half_norm * reach))
-        else:
-            terms, size = self.n + self.space.kernel_roundings, float(a.sum()) * reach
-        return (terms + ROUNDING) * float(np.finfo(float).eps) * size
+        return Certificate(
+            a, yf, 1.0, plane.b, (plane.b, plane.b), plane.w, plane.coef, self.upper, 1.0, primal, dual, gap,
+            level=plane.level, level_radius=plane.level_radius, factor=factor / stretch, half_norm=primal,
+            offset=float(np.sqrt(2 * distance)),
+        )
 
     @staticmethod
     def _half_distance(point: PrimalPoint, own: PrimalPoint, delta: float, stretch: float) -> float:
@@ -176,9 +170,12 @@ class HardMargin(Problem):
         return balanced(alpha, self.labels, self.upper)
 
     def _dual_system(self) -> DualSystem:
-        y = self.labels
+        y, rules = self.labels, self._equalities()
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, self.n), self.upper, y[:, None], np.zeros(1), np.zeros(1))
+        return DualSystem(Q, repeated(1.0, self.n), self.upper, rules.E, rules.e, rules.ridge)
+
+    def _equalities(self) -> Equalities:
+        return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))
 
     def _affordable(self) -> bool:
         """Whether the linear program is small enough to be solved for a better start alone."""
@@ -202,7 +199,7 @@ class HardMargin(Problem):
             start = self._certify(hulls.u + hulls.v, hulls.direction if self.space.is_linear else None)
             if np.isinf(start.gap) and not self.space.is_linear:
                 start = self._certify(hulls.u + hulls.v)
-            better = self._polished(start, tol) if polished else start
+            better = self._proven(self._polished(start, tol) if polished else start, tol)
             certificate = better if better.gap < certificate.gap else certificate
         result, status, message, error2 = super()._judge(certificate, solution, tol, polished)
         if np.isinf(result.gap):

@@ -5,6 +5,7 @@ Notation as in `certificate`: u = K(α∘y), f = u + b.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -151,16 +152,18 @@ def hinge_certificate(
     assert at is not None  # w(α) is always a candidate
     point, growth, b, interval = at
     gap, primal, difference = best
-    plane = space.plane(beta, point.w, 1.0 + growth)
-    yf = point.u * (1.0 + growth) if growth else point.u
-    yf += b
+    factor = 1.0 + growth
+    plane = space.plane(beta, point.w, b, factor)
+    yf = point.u * factor if growth else point.u
+    yf += plane.level
     yf *= y
-    low, high = min(interval[0], b) + plane.b, max(interval[1], b) + plane.b
+    shift = plane.b - b
     return Certificate(
-        alpha=a, yf=yf, rho=1.0, b=b + plane.b, b_interval=(low, high), w=plane.w, coef=plane.coef, upper=upper,
-        unit=unit, primal=unit * primal,
+        alpha=a, yf=yf, rho=1.0, b=plane.b, b_interval=(min(interval[0], b) + shift, max(interval[1], b) + shift),
+        w=plane.w, coef=plane.coef, upper=upper, unit=unit, primal=unit * primal,
         dual=unit * (primal - difference),  # Σα − ½‖w(α)‖² may be a small difference of large numbers
-        gap=gap,
+        gap=gap, level=plane.level, level_radius=plane.level_radius, factor=factor,
+        half_norm=factor * factor * point.half_norm, offset=math.sqrt(2.0 * point.half_distance(growth)),
     )  # fmt: skip
 
 

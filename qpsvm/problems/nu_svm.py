@@ -56,20 +56,21 @@ from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import PrimalPoint, margin_group, margin_rows, primal_points
+from qpsvm.problems.proven import Equalities
 from qpsvm.problems.space import PSDRule
 from qpsvm.qp import QP, Rows
 from qpsvm.result import SVMResult
 
-#: The optimum is 0 where the reduced hulls meet; the gap is then measured against this share of ν² max K_ii.
-OBJECTIVE_FLOOR = 1e-8
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
 SMALLEST_UNIT = 1e-60
-#: ρ below this share of ν √(max K_ii) counts as 0: the reduced hulls meet.
-RHO_FLOOR = 1e-7
 
 
 class NuSVM(Problem):
     """Soft-margin SVM with ν instead of C.
+
+    Where the reduced hulls meet, the optimum is w = 0 and its value 0, to which no gap is relative. A result counts as
+    optimal there if no entry of w(α) is more than the rounding of its own sum; its gap is ‖w(α)‖²/(Σ α_i ‖φ(x_i)‖)²,
+    the objective in units of what it would be if nothing cancelled, and w, b and ρ are 0.
 
     Parameters
     ----------
@@ -174,22 +175,21 @@ class NuSVM(Problem):
         for point in points:
             b, interval, rho, terms, loss = self._best_levels(a, point)
             primal = point.half_norm - self.nu * rho + loss
-            gap = relative_gap(point.half_distance() + terms, primal, -own, self._floor)
+            gap = relative_gap(point.half_distance() + terms, primal, -own)
             if best is None or gap < best.gap:
-                plane = self.space.plane(beta, point.w)
+                plane = self.space.plane(beta, point.w, b)
+                shift = plane.b - b
                 best = Certificate(
-                    alpha=a, yf=self.labels * (point.u + b), rho=rho, b=b + plane.b,
-                    b_interval=(interval[0] + plane.b, interval[1] + plane.b), w=plane.w, coef=plane.coef,
-                    upper=self.upper, unit=1.0, primal=primal, dual=-own, gap=gap,
+                    alpha=a, yf=self.labels * (point.u + plane.level), rho=rho, b=plane.b,
+                    b_interval=(interval[0] + shift, interval[1] + shift), w=plane.w, coef=plane.coef,
+                    upper=self.upper, unit=1.0, primal=primal, dual=-own, gap=gap, level=plane.level,
+                    level_radius=plane.level_radius, half_norm=point.half_norm,
+                    offset=float(np.sqrt(2.0 * point.half_distance())),
                 )
             if best.gap <= enough:
                 break
         assert best is not None  # w(α) is always a candidate
         return best
-
-    @cached_property
-    def _floor(self) -> float:
-        return OBJECTIVE_FLOOR * self.nu**2 * float(self.space.centred.diagonal().max())
 
     def _feasible(self, alpha: FloatArray) -> FloatArray:
         """Each class projected on its capped simplex of mass ν/2, (NUSVM.16)."""
@@ -219,7 +219,7 @@ class NuSVM(Problem):
         plus, minus = on_margin & positive, on_margin & ~positive
         if plus.any() and minus.any():
             averaged = at(float(u[plus].mean()), float(-u[minus].mean()))
-            if prefer_average(terms, averaged[2], max(2 * point.half_norm, self._floor)):
+            if prefer_average(terms, averaged[2], 2 * point.half_norm):
                 rho, b, terms, loss = averaged
                 interval = (min(interval[0], b), max(interval[1], b))
         return b, interval, rho, terms, loss
@@ -229,19 +229,22 @@ class NuSVM(Problem):
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _dual_system(self) -> DualSystem:
-        y = self.labels
-        E = np.column_stack([y > 0, y < 0]).astype(np.float64)
+        y, rules = self.labels, self._equalities()
         Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(0.0, len(y)), self.upper, E, np.full(2, self.nu / 2), np.zeros(2))
+        return DualSystem(Q, repeated(0.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
+
+    def _equalities(self) -> Equalities:
+        E = np.column_stack([self.labels > 0, self.labels < 0]).astype(np.float64)  # (NUSVM.16)
+        return Equalities(E, np.full(2, self.nu / 2), np.zeros(2))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
-        if not self._has_margin(certificate.rho):
-            note = f"rho is 0: the reduced convex hulls meet, the optimal w is 0, and f carries no information. {note}"
+        if certificate.rho == 0.0:  # set by `Proof` alone
+            note = (
+                "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
+                f"no information. {note}"
+            )
         return note.strip()
-
-    def _has_margin(self, rho: float) -> bool:
-        return rho > RHO_FLOOR * self.nu * float(np.sqrt(self.space.centred.diagonal().max()))
 
     def equivalent_c_svm(self, result: SVMResult) -> CSVM:
         """The C-SVM with the same decision function up to the factor ρ: C = 1/(nρ), with weights s_i/(ρ Σs).
@@ -256,7 +259,7 @@ class NuSVM(Problem):
         ParameterError
             ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
         """
-        if not self._has_margin(result.rho):
+        if not result.rho > 0:
             raise ParameterError(
                 f"rho is 0 (measured {result.rho:.1e}): the reduced convex hulls meet, w = 0, and no C-SVM is "
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"

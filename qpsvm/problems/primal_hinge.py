@@ -50,6 +50,7 @@ from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.proven import Equalities
 from qpsvm.problems.space import Intercept, PSDRule
 from qpsvm.qp import QP
 
@@ -163,12 +164,15 @@ class PrimalHinge(Problem):
         return feasible(self.space, self.labels, self.upper, alpha)
 
     def _dual_system(self) -> DualSystem:
-        y = self.labels
-        kept = self.space.computed_intercept
+        y, rules = self.labels, self._equalities()
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, repeated(1.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
+
+    def _equalities(self) -> Equalities:
+        y, kept = self.labels, self.space.computed_intercept
         E = np.zeros((len(y), 0)) if kept is None else y[:, None]
         ridge = np.ones(1) if kept == "penalised" else np.zeros(E.shape[1])
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, len(y)), self.upper, E, np.zeros(E.shape[1]), ridge)
+        return Equalities(E, np.zeros(E.shape[1]), ridge)
 
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
+#: Nor is more than this share of C ever nothing.
+SMALL = 1e-3
 
 
 def svm_result(problem: Problem, certificate: Certificate, **record: Any) -> SVMResult:
@@ -29,6 +31,7 @@ def svm_result(problem: Problem, certificate: Certificate, **record: Any) -> SVM
     return SVMResult(
         alpha=_spread(problem, certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
         rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
+        rounding=certificate.rounding,
         kind=_spread(problem, kinds(problem, certificate)), yf=yf, upper=_spread(problem, problem.upper),
         unit=certificate.unit, model=model, title=problem.title, **record,
     )  # fmt: skip
@@ -38,7 +41,8 @@ def kinds(problem: Problem, certificate: Certificate) -> NDArray[np.int8]:
     """0 zero, 1 free, 2 bound: by comparing α with the slack y f − ρ, not by a cut like 1e-5.
 
     α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and α
-    nothing beside C; and as C the other way round.
+    nothing beside C; and as C the other way round. What is more than `SMALL` of C away from a bound is not at it,
+    however far from the margin the row of an inaccurate point may be.
     """
     support, bounded = certificate.alpha > 0, certificate.alpha >= problem.upper
     kind: NDArray[np.int8] = 2 * (support & bounded).view(np.int8)
@@ -50,7 +54,9 @@ def kinds(problem: Problem, certificate: Certificate) -> NDArray[np.int8]:
     slack = certificate.yf[inside] - certificate.rho
     nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & (upper < np.inf), NOTHING * upper, 0.0)
     slack *= np.maximum(1.0 / curvature, nothing)
-    kind[inside] = np.where(alpha <= slack, 0, np.where(upper - alpha <= -slack, 2, 1))
+    price = np.minimum(upper, float(certificate.alpha.max()))  # C, or of a hard margin, the largest α
+    zero, full = np.minimum(slack, SMALL * price), np.minimum(-slack, SMALL * price)
+    kind[inside] = np.where(alpha <= zero, 0, np.where(upper - alpha <= full, 2, 1))
     return kind
 
 

@@ -25,9 +25,9 @@ from qpsvm.arrays import FloatArray, IntArray, Matrix, times
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernel_blocks import KernelBlocks
-from qpsvm.kernels import DISTANCE_ERROR, RBF, Kernel, Linear, Precomputed
+from qpsvm.kernels import RBF, Kernel, Linear, Precomputed
 from qpsvm.operators import Dense, LowRank, Operator
-from qpsvm.products import squared_norms
+from qpsvm.rounding import dot
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
 LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
@@ -63,11 +63,24 @@ class Treated:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b: coef (n,), w (d,) or None, and what centring adds to b."""
+    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (n,)
+    w : ndarray, shape (d,), or None
+    b : float
+    level : float
+        The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a float.
+    level_radius : float
+        How far `level` may be off.
+    """
 
     coef: FloatArray
     w: FloatArray | None
     b: float
+    level: float
+    level_radius: float = 0.0
 
 
 class FeatureSpace:
@@ -116,6 +129,25 @@ class FeatureSpace:
         return self.X if self.origin is None else self.X - self.origin
 
     @property
+    def is_plain(self) -> bool:
+        """Whether what is computed with is the Gram matrix of the kernel itself, neither centred nor repaired."""
+        return self.is_linear or isinstance(self._treated.centred, KernelGram)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the Gram matrix was made without cancellation."""
+        return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.exact
+
+    def by_differences(self) -> FeatureSpace | None:
+        """The same samples with an RBF Gram matrix whose entries do not cancel; None where that would be no better."""
+        if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
+            return None
+        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd)
+        gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
+        exact.__dict__["_treated"] = Treated(gram, gram)
+        return exact
+
+    @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
         return LowRank(self.X) if self.is_linear else self._treated.gram
@@ -129,14 +161,6 @@ class FeatureSpace:
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
         return 0.0 if self.is_linear else self._treated.shift
-
-    @cached_property
-    def kernel_roundings(self) -> float:
-        """How many roundings a kernel value carries: those of an inner product, and for RBF of γ‖x − z‖²."""
-        if not isinstance(self.kernel, RBF) or isinstance(self.kernel.gamma, str):
-            return float(self.X.shape[1])
-        longest = float(squared_norms(self.X if sp.issparse(self.X) else self.X - self.X.mean(axis=0)).max())
-        return min(4.0 * self.kernel.gamma * longest, DISTANCE_ERROR / float(np.finfo(float).eps))
 
     @property
     def computed_intercept(self) -> Intercept:
@@ -164,10 +188,11 @@ class FeatureSpace:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
+            blocks = KernelBlocks(self.kernel, self.X, K)
             if not np.array_equal(K, K.T):
                 check_symmetric(K, "the precomputed kernel matrix")
-                K = (K + K.T) / 2
-            gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks(self.kernel, self.X, K))
+                blocks.whole = blocks.symmetrised(K)
+            gram = KernelGram(self.kernel, self.X, blocks=blocks)
         else:
             gram = KernelGram(self.kernel, self.X)
         return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
@@ -213,7 +238,7 @@ class FeatureSpace:
         w: FloatArray = self.rows.T @ beta
         return w
 
-    def plane(self, beta: FloatArray, w: FloatArray | None, factor: float = 1.0) -> Plane:
+    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
 
         Parameters
@@ -221,24 +246,24 @@ class FeatureSpace:
         beta : ndarray, shape (n,)
         w : ndarray or None
             Over `rows`; given where the kernel is linear.
+        b : float
+            Intercept over `rows`.
         factor : float
-            Both are multiplied by it.
-
-        Returns
-        -------
-        Plane
-            Its b is what the centring took away, to be added to b.
+            What β and w, not b, are multiplied by.
         """
         if w is not None:
             w, coef = factor * w, times(factor, beta)
-            return Plane(coef, w, 0.0 if self.origin is None else -float(self.origin @ w))
+            if self.origin is None:
+                return Plane(coef, w, b, b)
+            own = b - dot(self.origin, w)[0]
+            return Plane(coef, w, own, *dot(np.append(self.origin, 1.0), np.append(w, own)))
         projector = self._treated.projector
         coef = times(factor, beta if projector is None else projector @ beta)
         if self._treated.with_ones:
-            return Plane(coef, None, float(coef.sum()))
+            return Plane(coef, None, b + float(coef.sum()), b)
         if self.centred is not self.gram:
-            return Plane(coef, None, -factor * float((self.gram @ beta).mean()))
-        return Plane(coef, None, 0.0)
+            return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
+        return Plane(coef, None, b, b)
 
     @cached_property
     def coordinates(self) -> Matrix:
