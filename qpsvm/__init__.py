@@ -13,6 +13,7 @@ from qpsvm.dualise import dualise
 from qpsvm.errors import (
     DataError,
     DataTypeError,
+    FileAccessError,
     FileFormatError,
     InaccurateWarning,
     IndefiniteKernelError,
@@ -46,6 +47,7 @@ __all__ = [
     "DataError",
     "DataTypeError",
     "Derivation",
+    "FileAccessError",
     "FileFormatError",
     "HardMargin",
     "InaccurateWarning",

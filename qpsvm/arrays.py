@@ -83,7 +83,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     DataError
         Not two-dimensional, empty, another width, NaN or infinite (row and column are named).
     """
-    labels = _column_names(X)
+    labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
         matrix = sp.csr_array(X, dtype=np.float64)
@@ -115,9 +115,12 @@ def _short_indices(matrix: Matrix) -> Matrix:
     return short
 
 
-def _column_names(X: Any) -> Sequence[Any] | None:
-    names = getattr(X, "columns", None)
-    return None if names is None else list(names)
+def column_names(X: Any) -> Sequence[Any] | None:
+    """What a data frame calls its columns, text or not; None for anything else."""
+    try:
+        return list(X.columns)
+    except (AttributeError, TypeError):  # nothing of that name, or something else than names
+        return None
 
 
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
@@ -140,7 +143,25 @@ def _raw_array(values: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:
-        raise DataError(f"{name} cannot be read as an array: {error}; are all rows equally long?") from None
+        reason = _uneven(values) if isinstance(values, (list, tuple)) else f"{error}"
+        raise DataError(f"{name} cannot be read as an array: {reason}; are all rows equally long?") from None
+
+
+def _uneven(rows: Sequence[Any]) -> str:
+    """Where the length of rows changes, as far as one can see from outside; NumPy speaks of its own insides."""
+    lengths = [_length(row) for row in rows]
+    row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if row is None:
+        return "its rows hold something that is not a number"
+    first, other = ("no list" if lengths[i] is None else f"{lengths[i]} long" for i in (0, row))
+    return f"row 0 is {first}, row {row} is {other}"
+
+
+def _length(row: Any) -> int | None:
+    try:
+        return len(row)
+    except TypeError:
+        return None
 
 
 def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
@@ -378,7 +399,7 @@ def as_real(value: Any, name: str) -> float:
     except OverflowError:
         number = float("inf")
     if not np.isfinite(number):
-        raise ParameterError(f"{name} must be finite, got {value!r}")
+        raise ParameterError(f"{name} must be finite, got {shown(value)}")
     return number
 
 
@@ -397,7 +418,10 @@ def as_flag(value: Any, name: str) -> bool:
 
 def shown(value: Any) -> str:
     """A value as one short line of a message."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # a whole number with more digits than Python is willing to print
+        text = f"a huge {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

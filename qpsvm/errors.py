@@ -36,6 +36,13 @@ class MissingFileError(QPSVMError, FileNotFoundError):
     """A data or model file does not exist."""
 
 
+class FileAccessError(QPSVMError, OSError):
+    """A file cannot be written or read: no folder, no permission, no room, or no file but a folder or a device.
+
+    What the system said is in `__cause__`.
+    """
+
+
 class ParameterError(QPSVMError, ValueError):
     """A parameter of a problem, a kernel or `solve` is outside its range."""
 

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+import os
+from dataclasses import dataclass, field, fields
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays import FloatArray, Matrix, as_matrix, outline
-from qpsvm.errors import FileFormatError, MissingFileError, UnsupportedError
-from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel
+from qpsvm.columns import column_order
+from qpsvm.kernels import Kernel, Precomputed
+from qpsvm.model_file import read_model, write_model
 
 #: Kernel values evaluated at a time when predicting (64 MB).
 BLOCK_VALUES = 8_000_000
-#: Kernels that a file can name.
-SAVED_KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "rbf": RBF,
-    "sigmoid": Sigmoid,
-    "precomputed": Precomputed,
-}
-FILE_FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +40,9 @@ class Model:
         Width of what is predicted; for a precomputed kernel the number of training rows.
     metadata : dict
         Anything that JSON holds, kept with the file.
+    feature_names : tuple of str, or None
+        The columns of the data frame that the model was trained on, by which it matches those of others; for a
+        precomputed kernel they stand for the training rows. None for arrays, and for columns without names of text.
     """
 
     kernel: Kernel
@@ -61,6 +53,7 @@ class Model:
     w: FloatArray | None
     n_features: int
     metadata: dict[str, Any] = field(default_factory=dict)
+    feature_names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return outline("Model", **vars(self))
@@ -71,6 +64,8 @@ class Model:
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
+            The columns of a data frame are found by name, in any order, where the model knows names; those of an array
+            by position.
 
         Returns
         -------
@@ -80,9 +75,13 @@ class Model:
         Raises
         ------
         DataError
-            Another width than was trained on, NaN or infinity (row and column are named).
+            Another width or other column names than was trained on, no rows, NaN or infinity (row and column are
+            named).
         """
+        order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
+        if order is not None:
+            samples = samples[:, order]
         if self.w is not None:
             linear: FloatArray = samples @ self.w + self.b
             return linear
@@ -100,89 +99,44 @@ class Model:
         labels: NDArray[Any] = self.classes[(self.decision_function(X) > 0).astype(int)]
         return labels
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
+
+        The file is complete before it takes its name: whatever goes wrong, a model that was there is as it was. In the
+        metadata NumPy's scalars become Python's and tuples become lists; what JSON does not hold is refused.
+
+        Parameters
+        ----------
+        path : str or path-like
 
         Raises
         ------
         UnsupportedError
             The kernel is a Python callable, or the labels are objects that are neither numbers nor text.
+        ParameterTypeError
+            The metadata has something that JSON cannot hold, or `path` is no path.
+        DataError
+            The model is one that could not predict: made by hand, with arrays that do not fit together.
+        FileAccessError
+            No such folder, no permission, no room on the disk, or `path` is a folder, a device or a pipe.
         """
-        name = next((k for k, kind in SAVED_KERNELS.items() if type(self.kernel) is kind), None)
-        if name is None or isinstance(self.kernel, UserKernel):
-            raise UnsupportedError(f"the kernel {self.kernel} is a Python callable, which a file cannot hold")
-        classes = self.classes
-        if classes.dtype == object:
-            if not all(isinstance(c, str) for c in classes):
-                kind = type(classes[0]).__name__
-                raise UnsupportedError(f"labels of type {kind} cannot be saved; use text or numbers")
-            classes = np.array([str(c) for c in classes])
-        header = {
-            "format": FILE_FORMAT,
-            "kernel": name,
-            "parameters": asdict(self.kernel),  # type: ignore[call-overload]
-            "n_features": self.n_features,
-            "metadata": self.metadata,
-        }
-        arrays: dict[str, Any] = {"classes": classes, "b": np.float64(self.b), "coef": self.coef}
-        if self.w is not None:
-            arrays["w"] = self.w
-        elif sp.issparse(self.vectors):
-            V = self.vectors
-            arrays.update(data=V.data, indices=V.indices, indptr=V.indptr, rows=np.int64(V.shape[0]))
-        else:
-            arrays["vectors"] = self.vectors
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header, default=float)), **arrays)
+        write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | os.PathLike[str]) -> Model:
     """Read a model that `Model.save` or `SVMResult.save` wrote.
+
+    Every array is checked, so that what loads can predict; what is written in a file is never run.
 
     Raises
     ------
     MissingFileError
         No such file.
+    FileAccessError
+        A folder, a device or a pipe, or no permission.
     FileFormatError
         Not a model of this library, or damaged.
+    TooLargeError
+        It does not fit into memory.
     """
-    where = Path(path)
-    if not where.is_file():
-        raise MissingFileError(f"no model file {str(where)!r}")
-    try:
-        with np.load(where, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-        header = json.loads(str(arrays["header"]))
-        if header["format"] != FILE_FORMAT:
-            raise FileFormatError(f"{where} has format {header['format']}; this version reads {FILE_FORMAT}")
-        return _from_arrays(header, arrays)
-    except (KeyError, TypeError, AttributeError, ValueError, EOFError, OSError, BadZipFile) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError(f"{where} is not a model saved by qpsvm, or it is damaged ({error})") from None
-
-
-def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
-    if "data" in arrays:
-        shape = (int(arrays["rows"]), header["n_features"])
-        vectors = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-    else:
-        vectors = arrays.get("vectors", np.zeros((0, header["n_features"])))
-    coef, classes, b, w = arrays["coef"], arrays["classes"], float(arrays["b"]), arrays.get("w")
-    width = int(header["n_features"])
-    fits = w.shape == (width,) if w is not None else len(coef) == vectors.shape[0]
-    if w is None and header["kernel"] != "precomputed":
-        fits = fits and vectors.shape[1] == width
-    numbers = [np.array(b), coef, *([] if w is None else [w])]
-    if not fits or classes.shape != (2,) or not all(np.isfinite(v).all() for v in numbers):
-        raise ValueError("its arrays do not fit together")
-    return Model(
-        kernel=SAVED_KERNELS[header["kernel"]](**header["parameters"]),
-        classes=classes,
-        b=b,
-        coef=coef,
-        vectors=vectors,
-        w=w,
-        n_features=width,
-        metadata=header["metadata"],
-    )
+    return Model(**read_model(path))

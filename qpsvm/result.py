@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -281,7 +281,7 @@ class SVMResult:
         """The label of each row of X (m, d): see `Model.predict`."""
         return self.model.predict(X)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the decision function to an .npz file: see `Model.save`; `qpsvm.load` reads it back."""
         self.model.save(path)
 

@@ -24,10 +24,10 @@ FILES = sorted(ROOT.rglob("*.py"))
 #: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
 LAYERS = (
     {"errors", "interrupts", "costs", "memory", "progress", "threads"},
-    {"arrays", "clock"},
-    {"products", "coefficients", "rounding"},
+    {"arrays", "clock", "writing", "archive"},
+    {"products", "coefficients", "rounding", "columns", "json_values"},
     {"kernels"},
-    {"operators"},
+    {"operators", "model_file"},
     {"kernel_blocks"},
     {"gram", "qp_parts"},
     {"qp"},

@@ -108,6 +108,7 @@ def masked(values: Any, index: Any) -> Any:
     bad("none in a list", lambda: CSVM([[1.0, None], [2.0, 3.0]], [0, 1]), TypeError, "row 0", "column 1", "None"),
     bad("complex object", lambda: CSVM(put(2, 1, 1j, object), Y), TypeError, "row 2", "column 1"),
     bad("huge integer", lambda: CSVM([[10**400], [1]], [0, 1]), ValueError, "X"),
+    bad("a number that Python does not print", lambda: CSVM(X, Y, 10**5000), ValueError, "C", "finite"),
     bad("long double too large", lambda: CSVM(X.astype("g") * np.longdouble("1e400"), Y), ValueError, "X"),
     bad("record array", lambda: CSVM(np.rec.fromarrays([X[:, 0], X[:, 1]]), Y), TypeError, "X"),
     bad("none", lambda: CSVM(None, Y), TypeError, "X"),
@@ -613,6 +614,13 @@ def models() -> dict[str, Any]:
     }
 
 
+class Unreadable:
+    """What says itself why it is no array."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("this tensor is on the GPU; call cpu() first")
+
+
 PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]] = {
     "wider": (lambda d: np.zeros((2, d + 1)), ValueError, ("columns", "expected")),
     "narrower sparse": (lambda d: sp.csr_array((2, d - 1)), ValueError, ("columns", "expected")),
@@ -624,6 +632,20 @@ PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]
     "text": (lambda d: np.full((2, d), "1"), TypeError, ("number",)),
     "complex": (lambda d: np.zeros((2, d), complex), TypeError, ("complex",)),
     "none": (lambda d: None, TypeError, ("X",)),  # noqa: ARG005
+    "ragged": (lambda d: [[0.0] * d, [0.0] * (d - 1)], ValueError, ("row 0 is", "row 1 is", "equally long")),
+    "ragged arrays": (lambda d: [np.zeros(d), np.zeros(d), 1.0], ValueError, ("row 2 is no list", "equally long")),
+    "ragged inside": (lambda d: [[0.0] * d, [[0.0]] + [0.0] * (d - 1)], ValueError, ("not a number",)),
+    "ragged, a number": (lambda d: [np.array(1.0), np.zeros(d)], ValueError, ("row 0 is no list",)),
+    "no rows": (lambda _: [], ValueError, ("two-dimensional",)),
+    "1-d sparse": (lambda d: sp.coo_array(np.ones(d)), ValueError, ("two-dimensional",)),
+    "a number": (lambda _: 3.0, ValueError, ("two-dimensional",)),
+    "a string": (lambda _: "samples.csv", TypeError, ("number",)),
+    "a dict": (lambda _: {"a": [1, 2]}, TypeError, ("X",)),
+    "objects": (lambda d: at(np.zeros((2, d), object), (1, 2), "red"), TypeError, ("row 1", "column 2", "'red'")),
+    "none in a list": (lambda d: [[0.0] * (d - 1) + [None]], TypeError, ("row 0", "None")),
+    "dates": (lambda d: np.zeros((2, d), "M8[D]"), TypeError, ("number",)),
+    "too large to be squared": (lambda d: np.full((2, d), 1e200), ValueError, ("overflows",)),
+    "a tensor elsewhere": (lambda _: Unreadable(), ValueError, ("on the GPU",)),
     "masked": (lambda d: masked(np.zeros((2, d)), (1, 2)), ValueError, ("row 1", "column 2")),
 }
 
@@ -635,7 +657,9 @@ def test_prediction(name: str, kernel: str, models: dict[str, Any]) -> None:
     result = models[kernel]
     samples = make(N if kernel == "precomputed" else D)
     for method in (result.predict, result.decision_function, result.model.predict):
-        check(bad(name, lambda method=method: method(samples), builtin, *says))
+        error = check(bad(name, lambda method=method: method(samples), builtin, *says))
+        for advice in ("Reshape your data", "sequence", "inhomogeneous", "dtype=object", "pickle"):
+            assert advice not in str(error), "NumPy's advice is about NumPy"
 
 
 def test_w_of_a_kernel_machine_is_an_attribute_error_that_says_why(models: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from qpsvm.arrays import (
 )
 from qpsvm.certificate import Certificate
 from qpsvm.clock import Clock
+from qpsvm.columns import feature_names
 from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
@@ -60,7 +61,8 @@ class Problem(ABC):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples; for `Precomputed()` the (n, n) kernel matrix among them.
+        Samples; for `Precomputed()` the (n, n) kernel matrix among them. The column names of a data frame are kept as
+        `feature_names`, and frames given to the result are matched by them.
     y : array_like, shape (n,)
         Any two labels; the larger in sort order is +1.
     kernel : Kernel, str or callable
@@ -84,6 +86,7 @@ class Problem(ABC):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
         self.X: Matrix = as_matrix(X)
+        self.feature_names = feature_names(X)
         n, d = self.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")

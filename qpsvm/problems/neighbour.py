@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.columns import order_of
 from qpsvm.errors import DataError
 from qpsvm.kernels import Precomputed
 from qpsvm.result import SVMResult
@@ -41,6 +42,13 @@ def neighbouring_alpha(problem: Problem, result: SVMResult) -> FloatArray:
             f"start is a result over {len(result.alpha)} rows of {result.model.n_features} features, this problem has "
             f"{problem.n} rows of {problem.X.shape[1]}; give the same rows, or the same features"
         )
-    yf = problem.taking_part(problem.y * result.decision_function(problem.X)) / level
+    yf = problem.taking_part(problem.y * result.decision_function(_samples(problem, result))) / level
     share: FloatArray = np.clip(0.5 + (1.0 - yf) / BAND, 0.0, 1.0)
     return np.where(bounded, problem.upper, 0.0) * share
+
+
+def _samples(problem: Problem, result: SVMResult) -> Matrix:
+    """X with its columns in the order of the other result, where both have names."""
+    given, known = problem.feature_names, result.model.feature_names
+    order = None if given is None or known is None else order_of(given, known, "this problem, unlike that of start,")
+    return problem.X if order is None else problem.X[:, order]

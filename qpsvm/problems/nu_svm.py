@@ -270,4 +270,6 @@ class NuSVM(Problem):
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
         labels = self.classes[(self.y > 0).astype(int)]
-        return CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)
+        machine = CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)
+        machine.feature_names = self.feature_names
+        return machine

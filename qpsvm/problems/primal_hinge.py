@@ -186,4 +186,6 @@ class PrimalHinge(Problem):
             raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))
         labels = self.classes[(self.y > 0).astype(int)]
-        return CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)
+        machine = CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)
+        machine.feature_names = self.feature_names
+        return machine

@@ -64,7 +64,10 @@ def kinds(problem: Problem, certificate: Certificate) -> NDArray[np.int8]:
 
 def _model(problem: Problem, certificate: Certificate) -> Model:
     d = problem.X.shape[1]
-    common = {"kernel": problem.kernel, "classes": problem.classes, "b": certificate.b, "n_features": d}
+    common: dict[str, Any] = {
+        "kernel": problem.kernel, "classes": problem.classes, "b": certificate.b, "n_features": d,
+        "feature_names": problem.feature_names,
+    }  # fmt: skip
     if certificate.w is not None:
         return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
     kept = np.flatnonzero(certificate.coef)

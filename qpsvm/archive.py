@@ -1,0 +1,168 @@
+"""Named arrays in an .npz file, read as if an enemy had written it: nothing is unpacked before its size is known.
+
+An .npz file is a zip archive of .npy files: magic, version, length, a line of text with type, order and shape, and then
+the numbers. NumPy's own reader evaluates that line and trusts its shape; this one accepts only what NumPy writes, and
+asks the directory of the archive, the line and the length of the data to agree.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.errors import FileFormatError
+
+#: An array may be this many times as large as its packed form, or this small. Deflate packs zeros 1000 times, tables of
+#: one-hot columns up to 90 times. Text is held tighter: it may be JSON, which takes several times as much again.
+RATIO, SMALL = 100, 32_000_000
+TEXT_RATIO, SMALL_TEXT = 60, 4_000_000
+#: Bytes unpacked at a time.
+CHUNK = 1 << 20
+#: Entries along one axis: what can be addressed as numbers of eight bytes.
+LONGEST_AXIS = np.iinfo(np.intp).max // 8
+#: Magic and version 1.0 of an .npy file, and the length of the line that follows.
+START = struct.Struct("<8sH")
+MAGIC = b"\x93NUMPY\x01\x00"
+#: That line as NumPy writes it, for numbers, text and dates.
+LINE = re.compile(
+    rb"\{'descr': '([<>|][biufSUMm]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,19}(?:, ?\d{1,19}|,))?)\), \} *\n"
+)
+#: What Python's zipfile raises on damaged files, beside its own error.
+DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Member:
+    """What an array says of itself: its type and shape, the order of its entries, and where they begin."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran: bool
+    offset: int
+    info: ZipInfo
+
+
+class Archive:
+    """The arrays of an open .npz file.
+
+    Parameters
+    ----------
+    file : binary file
+
+    Attributes
+    ----------
+    members : dict of str to Member
+        Each small, or not many times as large as its packed form.
+
+    Raises
+    ------
+    FileFormatError
+        Not an archive of arrays, damaged, packed by another method, or unpacking to implausibly much.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        size = file.seek(0, os.SEEK_END)
+        with _no_foreign_errors():
+            self._zip = ZipFile(file)
+        infos = self._zip.infolist()
+        if len({info.filename for info in infos}) < len(infos) or sum(info.compress_size for info in infos) > size:
+            raise FileFormatError("its directory lists the same content twice")
+        self.members = {info.filename.removesuffix(".npy"): self._member(info) for info in infos}
+
+    def _member(self, info: ZipInfo) -> Member:
+        """Read the line that describes an array, and compare it with the directory."""
+        name = repr(info.filename[:40])
+        if not info.filename.endswith(".npy") or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise FileFormatError(f"its part {name} is not an array, or packed in another way")
+        with _no_foreign_errors(), self._zip.open(info) as member:
+            start = member.read(START.size)
+            magic, length = START.unpack(start)
+            line = LINE.fullmatch(member.read(length)) if magic == MAGIC else None
+        if line is None:
+            raise FileFormatError(f"its part {name} is not an array of numbers or text")
+        shape = tuple(int(length) for length in re.findall(rb"\d+", line[3]))
+        try:
+            dtype = np.dtype(line[1].decode())
+        except (TypeError, ValueError, OverflowError):
+            raise FileFormatError(f"its part {name} is an array of an unknown type") from None
+        member_size = START.size + length + math.prod(shape) * dtype.itemsize
+        if member_size != info.file_size or not dtype.itemsize or max(shape, default=0) > LONGEST_AXIS:
+            raise FileFormatError(f"its part {name} has another size than its shape {shape} says")
+        if not plausible(info, dtype):
+            times = info.file_size // max(info.compress_size, 1)
+            raise FileFormatError(
+                f"its part {name} unpacks to {info.file_size / 1e6:.0f} MB, {times} times its packed size; if you "
+                "trust where it is from, unpack the archive and pack it again uncompressed"
+            )
+        return Member(dtype, shape, line[2] == b"True", START.size + length, info)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Unpack one array, in the byte order of this machine.
+
+        Raises
+        ------
+        FileFormatError
+            Damaged.
+        """
+        member = self.members[name]
+        raw = np.empty(member.info.file_size, np.uint8)
+        end = 0
+        with _no_foreign_errors(), self._zip.open(member.info) as packed:
+            while chunk := packed.read(CHUNK):
+                raw[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                end += len(chunk)
+        if end != len(raw):
+            raise FileFormatError(f"its part {name!r} ends early")
+        array = raw[member.offset :].view(member.dtype).reshape(member.shape, order="F" if member.fortran else "C")
+        return np.require(array.astype(member.dtype.newbyteorder("="), copy=False), requirements="A")
+
+
+@contextmanager
+def _no_foreign_errors() -> Iterator[None]:
+    try:
+        yield
+    except DAMAGE as error:
+        raise FileFormatError(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
+    """Whether a member does not unpack to much more than it is packed: whether it can be read without fear."""
+    ratio, small = (TEXT_RATIO, SMALL_TEXT) if dtype.kind == "U" else (RATIO, SMALL)
+    return info.file_size <= max(small, ratio * info.compress_size)
+
+
+def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays so that `Archive` and NumPy read them; packed, unless they pack so well that they look like a trap.
+
+    Parameters
+    ----------
+    file : binary file
+        Empty, seekable.
+    arrays : dict of str to ndarray
+        Numbers, text or dates.
+    """
+    infos = _write(file, arrays, ZIP_DEFLATED)
+    if not all(plausible(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
+        file.seek(0)
+        file.truncate()
+        _write(file, arrays, ZIP_STORED)
+
+
+def _write(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], method: int) -> list[ZipInfo]:
+    with ZipFile(file, "w", method) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return archive.infolist()

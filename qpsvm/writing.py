@@ -1,0 +1,126 @@
+"""A file is replaced, never half written: the new content is complete beside the old one before it takes its name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from qpsvm.errors import FileAccessError, ParameterTypeError, QPSVMError
+
+#: How a file ends that is not complete. One is left behind only where the process, or the machine, was killed.
+UNFINISHED = ".unfinished"
+#: Characters of the file's own name in that of the unfinished one: with the rest at most 255 bytes in UTF-8.
+NAME_KEPT = 40
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to; at the end of the `with` block it is on the disk, and takes the place of `path`.
+
+    Whatever ends the block early, a full disk or Ctrl-C, leaves `path` as it was and nothing beside it. A symbolic
+    link keeps pointing where it points: what it points to is replaced, with its permissions and, where the system
+    allows it, its owner. A new file has the permissions that `open` would give it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, existing or not, in a folder that exists.
+
+    Yields
+    ------
+    binary file
+        In the same folder, under a name that begins with a dot and ends with `.unfinished`.
+
+    Raises
+    ------
+    FileAccessError
+        No such folder, no permission, no room, a folder, or a device or pipe, which cannot be replaced.
+    ParameterTypeError
+        `path` is no path.
+    """
+    given = text_of(path)
+    try:
+        target = Path(os.path.realpath(given))
+        old = _status(target)
+        beside = target.with_name(f".{target.name[:NAME_KEPT]}.{secrets.token_hex(4)}{UNFINISHED}")
+        file = beside.open("xb")
+        try:
+            with file:
+                if old is not None:
+                    _take_over(old, beside)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except QPSVMError:
+        raise
+    except OSError as error:
+        raise FileAccessError(f"cannot write {given}: {error.strerror or error}") from error
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The path as text.
+
+    Raises
+    ------
+    ParameterTypeError
+        Neither text nor path-like, or path-like of bytes.
+    FileAccessError
+        Text that the system cannot take for a path.
+    """
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise ParameterTypeError(f"path must be text or a pathlib.Path, got {type(path).__name__}")
+    try:
+        representable = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        representable = False
+    if not representable:
+        raise FileAccessError(f"{name!r} is no path: it has a character that this system does not allow in one")
+    return name
+
+
+def _status(target: Path) -> os.stat_result | None:
+    """Of the file to be replaced, None where there is none; refuses what `open` would refuse, and what is no file."""
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder {target.parent}") from None
+        return None
+    if stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if not stat.S_ISREG(old.st_mode):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return old
+
+
+def _take_over(old: os.stat_result, beside: Path) -> None:
+    """Owner and group as far as the system lets us, then the permissions, which a change of owner may reset."""
+    if hasattr(os, "chown"):
+        for owner in (old.st_uid, -1):
+            with suppress(OSError):
+                os.chown(beside, owner, old.st_gid)
+                break
+    beside.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name survive a power cut too, on systems whose folders can be opened."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
