@@ -184,9 +184,10 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
     solver = Solver(backend.name, backend.version() or "?", f"not started: {why}")
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, solver)
     result = problem.interpret(
-        answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
+        answer, tol=request.tol, polished=request.polish, form="dual", backend=backend.name,
         certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0), clock=request.clock,
     )
+    result = replace(result, form=form)
     if result.status is Status.OPTIMAL:
         return result
     said = f"{backend.name} on the {form} form was not started: {why}."

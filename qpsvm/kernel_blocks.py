@@ -30,7 +30,7 @@ ONE_PRODUCT_ROWS = 600
 #: Relative size of a rounding, in double and in single precision.
 EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 #: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
-EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-10, 1e-3
+EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
 #: Sparse samples are stored densely if that takes at most this many bytes.
 DENSE_BYTES = 4e8
 

@@ -24,7 +24,7 @@ from qpsvm.products import inner, squared_distances, squared_norms
 Gamma = float | Literal["scale", "auto"]
 
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
-DISTANCE_ERROR = 1e-10
+DISTANCE_ERROR = 1e-11
 #: Degrees up to which a power is made by repeated multiplication, which is faster than the general one.
 REPEATED_PRODUCTS = 8
 

@@ -245,14 +245,14 @@ def _kernel(header: Mapping[str, Any]) -> Kernel:
 
 
 def _check_labels(classes: NDArray[Any]) -> None:
-    """Two labels in sort order, of a type that Python can show."""
+    """Two different labels, of a type that Python can show; in sort order, unless somebody renamed them."""
     kind = classes.dtype.kind
     if kind == "U" and np.ascontiguousarray(classes).view(np.uint32).max() > LARGEST_CHARACTER:
         raise DataError("its labels are not text")
     if kind == "b" and np.ascontiguousarray(classes).view(np.uint8).tolist() != [0, 1]:
         raise DataError("its labels are not false and true")
-    if (kind == "f" and not np.isfinite(classes).all()) or not bool(classes[0] < classes[1]):
-        raise DataError(f"its labels {shown(classes.tolist())} are not two in sort order")
+    if (kind == "f" and not np.isfinite(classes).all()) or not bool(classes[0] != classes[1]):
+        raise DataError(f"its labels {shown(classes.tolist())} are not two different ones")
 
 
 def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:

@@ -219,7 +219,7 @@ def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     assert solve_linear(X, y, 1.0, time_limit=0.0).reason == "time_limit"
     for patience in (0, 1, 5, 20):
         looks = iter([False] * patience)
-        monkeypatch.setattr("qpsvm.solvers.clock.noted", lambda looks=looks: next(looks, True))
+        monkeypatch.setattr("qpsvm.clock.noted", lambda looks=looks: next(looks, True))
         solution = solve_linear(X, y, 100.0)
         assert solution.reason in ("interrupted", "converged")
         assert patience or solution.reason == "interrupted"

@@ -85,8 +85,10 @@ def test_nu_svms_are_certified(name, backend):
 
 @pytest.mark.parametrize("name", MEETING)
 def test_auto_goes_on_where_the_reduced_hulls_meet(name):
-    result = qpsvm.solve(MEETING[name])
-    assert result.status == "optimal"
+    """Exactly ("small"), or to fourteen digits: then the optimum is not 0, and doubles may not be able to tell."""
+    result = qpsvm.solve(MEETING[name], check=False)
+    assert result.status == "optimal" if name == "small" else result.status in ("optimal", "inaccurate")
+    assert abs(result.primal) <= 1e-11
     assert result.backend != "libsvm"
 
 

@@ -51,7 +51,7 @@ def test_what_cannot_end_in_time_is_not_started():
     result = solve(CSVM(*samples(3000), 1.0, RBF(0.05)), "osqp", time_limit=0.3, check=False)
     assert result.solver.status.startswith("not started")
     assert "osqp" in result.message
-    assert result.gap <= 1.0
+    assert result.gap <= 1.0 + 1e-9  # rounding included
     assert not result.alpha.any()
     with pytest.warns(qpsvm.InaccurateWarning, match="not started"):
         solve(CSVM(*samples(3000), 1.0, RBF(0.05)), "osqp", time_limit=0.3)

@@ -102,8 +102,7 @@ def problems_of_the_readme() -> dict[str, tuple[str, qpsvm.Problem]]:
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
         "for ν-SVMs": ("libsvm", qpsvm.NuSVM(*few, 0.3, "rbf")),
-        "for hard margins": ("cvxopt", qpsvm.HardMargin(*few, "rbf")),
-        "and penalised intercepts": ("cvxopt", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
+        "for penalised intercepts": ("cvxopt", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
         "from 4000 rows on": ("osqp", qpsvm.PrimalHinge(*many, kernel="rbf", intercept="penalised")),
     }
 

@@ -6,7 +6,7 @@ import argparse
 
 from qpsvm.cli.data import problem_of, read
 from qpsvm.cli.options import settle
-from qpsvm.cli.writing import require_writable, writing
+from qpsvm.cli.writing import require_writable
 from qpsvm.result import Status
 from qpsvm.solve import solve
 
@@ -30,7 +30,6 @@ def run(options: argparse.Namespace) -> int:
     print(result.summary())
     print(f"  training    accuracy {sample.accuracy(model):.4f}")
     if options.save is not None:
-        with writing(options.save):
-            model.save(options.save)
+        model.save(options.save)
         print(f"  saved       {options.save}")
     return CODES.get(result.status, 1)

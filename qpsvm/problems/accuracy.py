@@ -191,6 +191,29 @@ class Accuracy:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
+    def vanishing_square(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² = βᵀKβ and αᵀ|HKH|α for a kernel, H = I − 11ᵀ/m, if the first is no more than rounding of the second.
+
+        In long doubles, and for an RBF kernel from K − 1, which 1ᵀβ = 0 allows: 1 would swamp a small γ. None where it
+        is more, where there are too many rows, and where long doubles are no longer than others.
+        """
+        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        m = len(support)
+        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
+            return None
+        X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        if isinstance(kernel, RBF):
+            squares = sum((column[:, None] - column) ** 2 for column in X.T)
+            K = np.expm1(-np.longdouble(kernel.gamma) * squares)
+        else:
+            K = (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** np.longdouble(kernel.degree)
+        a, long_unit = np.abs(b), float(np.finfo(np.longdouble).eps) / 2.0
+        row = K.mean(axis=0)
+        centred = K - row - row[:, None] + row.mean()
+        error = (8.0 * m + 2.0 * self._width + 32.0) * long_unit * float(a @ (np.abs(K) @ a))
+        square, size = max(float(b @ (centred @ b)), 0.0) + error, float(a @ (np.abs(centred) @ a))
+        return (square, size) if square <= gamma(m + 2) * size else None
+
     def _sharp_linear(
         self, rows: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray]:

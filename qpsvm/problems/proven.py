@@ -96,21 +96,20 @@ class Proof:
         return replace(self._proven(certificate, tol), measured=certificate.gap)
 
     def _proven(self, certificate: Certificate, tol: float) -> Certificate:
-        best = self._bounded(certificate)
-        if best.gap <= tol:
-            return best
-        best = self._pushed(best)
+        base = self._bounded(certificate)
+        if base.gap <= tol:
+            return base
+        best = self._pushed(base)
         for _ in range(TRIES):
             if best.gap <= tol or best.gap <= 2.0 * certificate.gap:
                 break
-            sharper = self._sharpened(best)
+            sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:
                 break
-            sharper = self._pushed(self._pushed(sharper))
-            if not sharper.gap < 0.5 * best.gap:
-                best = min(best, sharper, key=lambda point: point.gap)
+            best = min(best, self._pushed(self._pushed(sharper)), key=lambda point: point.gap)
+            if not sharper.gap < 0.5 * base.gap:
                 break
-            best = sharper
+            base = sharper
         if self.homogeneous and best.gap > tol:
             return self._nothing(best) or best
         return best
@@ -352,6 +351,21 @@ class Proof:
         dual = primal - point.gap * size if math.isfinite(point.gap) else point.dual / point.unit
         return replace(point, primal=point.unit * primal, dual=point.unit * dual)
 
+    def _vanishing(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine, if no entry of w(α) is more than its rounding."""
+        found = self.accuracy.sharp_weights(beta)
+        if found is None:
+            return None
+        support = np.flatnonzero(beta)
+        part = self.space.X[support]
+        mean = np.asarray(part.mean(axis=0)).ravel()
+        own = found[0] - mean * total(beta)[0]
+        size = np.abs(as_dense(part) - mean).T @ np.abs(beta[support])
+        if not (np.abs(own) <= gamma(len(support) + 2) * size).all():
+            return None
+        own = np.where(np.abs(own) <= found[1], 0.0, own)
+        return float(own @ own), float(size @ size)
+
     def _nothing(self, point: Certificate) -> Certificate | None:
         """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose w(α) is rounding: the reduced hulls meet.
 
@@ -359,26 +373,11 @@ class Proof:
         (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
         beta = point.alpha * self.y
-        support = np.flatnonzero(beta)
-        roundings = gamma(len(support) + 4)
-        if point.w is None:
-            own2 = 2.0 * max(point.half_norm, 0.0)
-            spread = float(point.alpha[support] @ self.accuracy.sizes(support))
-            if own2 > self.accuracy.kappa(beta, None) * spread:
-                return None
-        else:
-            found = self.accuracy.sharp_weights(beta)
-            if found is None:
-                return None
-            part = self.space.X[support]
-            mean = np.asarray(part.mean(axis=0)).ravel()
-            own = found[0] - mean * total(beta)[0]
-            size = np.abs(as_dense(part) - mean).T @ point.alpha[support]
-            if not (np.abs(own) <= roundings * size).all():
-                return None
-            own = np.where(np.abs(own) <= found[1], 0.0, own)
-            own2, spread = float(own @ own), float(np.linalg.norm(size))
-        gap = own2 / spread**2 if spread > 0.0 else 0.0
+        found = self._vanishing(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
+        if found is None:
+            return None
+        own2, spread2 = found
+        gap = own2 / spread2 if spread2 > 0.0 else 0.0
         nothing = np.zeros_like(point.yf)
         return replace(
             point, w=None if point.w is None else np.zeros_like(point.w), coef=nothing, b=0.0, b_interval=(0.0, 0.0),
