@@ -103,7 +103,7 @@ def problems_of_the_readme() -> dict[str, tuple[str, qpsvm.Problem]]:
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
         "for ν-SVMs": ("libsvm", qpsvm.NuSVM(*few, 0.3, "rbf")),
         "for penalised intercepts": ("cvxopt", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
-        "from 4000 rows on": ("osqp", qpsvm.PrimalHinge(*many, kernel="rbf", intercept="penalised")),
+        "from 4000 rows on": ("interior_point", qpsvm.PrimalHinge(*many, kernel="rbf", intercept="penalised")),
     }
 
 
@@ -114,7 +114,7 @@ def test_what_the_readme_says_of_auto_is_what_the_table_does():
         assert words in said
         if words == "from 4000 rows on":  # the Gram matrix of so many rows takes longer than the test is worth
             taken = [choice.backend for choice in choices(problem)]
-            assert taken == ["kernel_newton", backend]
+            assert taken[:2] == ["kernel_newton", backend]
         else:
             assert first_choice(problem) == backend, words
         near = re.search(rf"{re.escape(words)}.{{0,40}}?`{backend}`|`{backend}`.{{0,40}}?{re.escape(words)}", said)
