@@ -80,19 +80,20 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values, UNIT * np.abs(values) + spread * sizes + k * UNDERFLOW
 
 
-def dot(a: FloatArray, b: FloatArray) -> tuple[float, float]:
-    """aᵀb in twice the precision, and how far it may be off: vectors of one length."""
-    values, radii = dots(a[None, :], b)
-    return float(values[0]), float(radii[0])
+def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
+    """aᵀb plus further numbers, rounded once, and how far that may be off: vectors of one length."""
+    product, error = two_product(a, b)
+    s = math.fsum([*product.tolist(), *error.tolist(), *added])
+    return s, UNIT * abs(s) + len(a) * UNDERFLOW
 
 
 def total(values: FloatArray) -> tuple[float, float]:
     """The sum of a vector (n,), and how far it may be off: exact partial sums of chunks."""
     n = len(values)
     if n <= EXACT:
-        s = math.fsum(values)
+        s = math.fsum(values.tolist())
         return s, UNIT * abs(s)
     whole = n - n % CHUNK
     parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
-    s = math.fsum([*parts, *values[whole:]])
+    s = math.fsum([*parts.tolist(), *values[whole:].tolist()])
     return s, UNIT * abs(s) + gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))

@@ -151,7 +151,7 @@ class Proof:
             t -= r
             if math.isfinite(point.upper[0]):
                 loss += float(upper[part] @ np.maximum(t, 0.0))
-        rows = np.concatenate(kept)
+        rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
         t, r = self._slack(point, rows)
         terms = self._terms(a[rows], upper[rows], t, r)
         distance, moved = self._repair(point, rows)

@@ -258,8 +258,8 @@ class FeatureSpace:
             w, coef = factor * w, times(factor, beta)
             if self.origin is None:
                 return Plane(coef, w, b, b)
-            own = b - dot(self.origin, w)[0]
-            return Plane(coef, w, own, *dot(np.append(self.origin, 1.0), np.append(w, own)))
+            own = -dot(self.origin, w, -b)[0]
+            return Plane(coef, w, own, *dot(self.origin, w, own))
         projector = self._treated.projector
         coef = times(factor, beta if projector is None else projector @ beta)
         if self._treated.with_ones:
