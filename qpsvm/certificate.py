@@ -6,8 +6,10 @@ Notation: u = K(α∘y), f = u + b, C_i the upper bounds, ρ the margin level (1
     (CERT.2)  P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i   for every w, b and every feasible α
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
-(CERT.2) follows from ξ_i = (ρ − y_i f_i) + (y_i f_i − ρ)₊ and yᵀα = 0: no large numbers are subtracted, so the gap is
-proven up to the rounding of f. Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, written per sample.
+(CERT.2) follows from ξ_i = (ρ − y_i f_i) + (y_i f_i − ρ)₊ and yᵀα = 0: no large numbers are subtracted, so what is
+computed here, the measured gap, is exact but for the rounding of f, w and yᵀα. `problems.proven` bounds that too, and
+turns the measured gap into the one that a user is given, (PROOF.4). Source: Boyd & Vandenberghe, *Convex Optimization*,
+section 5.5.3, written per sample.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Certificate:
     unit : float
         What (CERT.1) is multiplied by to be in the units of the objective.
     primal, dual, gap : float
-        Values, and the relative gap (CERT.3): as measured, or a bound that counts all rounding once it is proven.
+        Values, and the relative gap: (CERT.3) as measured, or, once it is proven, the bound (PROOF.4) that counts all
+        rounding.
     measured : float
         The gap before rounding was counted; NaN where it was not.
     level, level_radius : float

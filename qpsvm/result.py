@@ -163,11 +163,12 @@ class SVMResult:
         Margin level: the margin is y f = rho. 1 except in the ν-SVM.
     primal, dual, gap : float
         Certified values, primal ≥ optimum ≥ dual up to their last digits, and (primal − dual)/max(|primal|, |dual|)
-        with all rounding counted: a bound, for exactly these α, w, b and ρ.
+        with all rounding counted: a bound, for exactly these α, w, b and ρ, by (PROOF.4). A smaller `tol` makes the
+        library prove a smaller one, where doubles allow it.
     rounding : float
-        How much of `gap` is there for rounding alone.
+        How much of `gap` is there for rounding alone: the rest was measured.
     solver_gap : float
-        The same relative gap for the point that the solver returned, before polishing.
+        The relative gap (CERT.3) of the point that the solver returned, before polishing; as measured.
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound.
     yf, upper : ndarray, shape (n,)

@@ -102,7 +102,9 @@ def solve(
     form : "dual" or "primal", optional
         The form that the backend certifies best, where absent.
     tol : float
-        Relative duality gap up to which the result is `optimal`.
+        Relative duality gap up to which the result is `optimal`, all rounding counted. Where the a-priori bound on
+        rounding is larger, what matters is evaluated in twice the precision; where that is not enough either, the
+        result is `inaccurate` and says so.
     polish : bool
         Improve the solver's point by solving for the exact split of free and bounded α.
     check : bool

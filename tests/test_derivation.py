@@ -117,6 +117,23 @@ def test_every_equation_of_a_hard_margin_holds(name, kernel, backend):
     assert "HARD.1" not in derivation.reasons()
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
+def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kernel):
+    """The result as it comes, not polished further: w is w(α) times a factor whose price, 2(factor − 1), is in the gap."""
+    X, y = samples(name)
+    problem = qpsvm.HardMargin(X, y, KERNELS[kernel])
+    for tol in (1e-6, 1e-15):
+        result = qpsvm.solve(problem, tol=tol, check=False)
+        assert min(result.yf) >= 1 - 1e-15
+        residuals = qpsvm.derive(problem, result).residuals()
+        assert {tag: r for tag, r in residuals.items() if r > HOLDS} == {}
+        if kernel != "linear":
+            support = np.flatnonzero(result.alpha)
+            factor = result.model.coef / (result.alpha * problem.y)[support]
+            assert abs(factor - 1).max() <= result.gap / 2 + 1e-15
+
+
 def indefinite(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """A user's kernel that is none."""
     return np.tanh(0.5 * X @ Z.T - 0.5)

@@ -29,8 +29,8 @@ from qpsvm.pairing import check_pair
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
 from qpsvm.result import Status, SVMResult
 
-#: A relative gap below this is rounding, and how to get there.
-ROUNDING, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"
+#: A relative gap below this leaves nothing to be seen in a residual, and how to get there.
+SHARP, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"
 #: f over the problem's samples is what the result has there but for this share of its size, and for so many times the
 #: rounding of what f sums up: solvers' tolerances have no part in it, for both are read from one result.
 SAME_F, ROUNDINGS = 1e-6, 1e3
@@ -88,8 +88,8 @@ class Derivation:
                 f"optimal, certified relative gap {self.result.gap:.1e}; a residual is an equation's violation at this "
                 "solution, relative"
             )
-            if self.result.gap > ROUNDING:
-                said += f". This gap is above rounding, and a residual may be its square root; {SHARPER} goes on"
+            if self.result.gap > SHARP:
+                said += f". A residual may be as large as the square root of this gap; {SHARPER} proves a smaller one"
             return said
         message = " ".join(self.result.message.split())
         return (

@@ -247,7 +247,7 @@ class Problem(ABC):
         solution : QPSolution
             Of `qp(form)`, or of `solver_qp(form)` after `unscale`.
         tol : float
-            Relative gap up to which the result is `optimal`.
+            Relative gap, rounding included, up to which the result is `optimal`.
         polished : bool
             Whether to improve the solver's point first (`polish`).
         form : "dual" or "primal", optional
