@@ -120,7 +120,7 @@ def test_every_equation_of_a_hard_margin_holds(name, kernel, backend):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
 def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kernel):
-    """The result as it comes, not polished further: w is w(α) times a factor whose price, 2(factor − 1), is in the gap."""
+    """The result as it comes: w is w(α) times a factor, whose price, 2(factor − 1), is in the gap."""
     X, y = samples(name)
     problem = qpsvm.HardMargin(X, y, KERNELS[kernel])
     for tol in (1e-6, 1e-15):

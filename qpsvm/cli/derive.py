@@ -14,7 +14,7 @@ from qpsvm.problems import Problem
 from qpsvm.result import Status, SVMResult
 from qpsvm.solve import solve
 
-#: Gap below rounding, which no result has: asking for it polishes to the last digit.
+#: Gap that hardly a result has, all rounding counted: asking for it polishes and proves to the last digit.
 TO_THE_LAST_DIGIT = 1e-15
 
 

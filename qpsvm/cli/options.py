@@ -104,9 +104,9 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
     """How it is solved."""
     group = parser.add_argument_group("solver")
     group.add_argument("--form", choices=("dual", "primal"), help="default: what the backend certifies best")
-    group.add_argument("--tol", type=float, default=1e-6, help="certified relative gap to reach, rounding included (default 1e-6)")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding counted (default 1e-6)")
     group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
-    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for solving, polishing and certificate together")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for all of it, certificate too")
     group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")
     group.add_argument("--verbose", action="store_true", help="show the solver's progress")
 
