@@ -69,6 +69,8 @@ class Certificate:
         ½‖w‖².
     offset : float
         ‖w − w(α)‖.
+    placed : int
+        How often y f was taken over from a point with another b or factor, at a few roundings each.
     weight_radius : float or None
         How far `offset` may be off, where that is known better than a-priori.
     slack, radius : ndarray, shape (n,), or None
@@ -95,6 +97,7 @@ class Certificate:
     factor: float = 1.0
     half_norm: float = 0.0
     offset: float = 0.0
+    placed: int = 0
     weight_radius: float | None = None
     slack: FloatArray | None = None
     radius: FloatArray | None = None

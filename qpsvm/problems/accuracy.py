@@ -6,14 +6,16 @@ Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and 
 
 by Cauchy-Schwarz. With m terms in the sum, u_i = Σ_j β_j K_ij is known to
 
-    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+4}) ρ_i Σ_j |β_j| ρ_j,  and for an explicit w to  γ_{d+6} ‖z_i‖ ‖w‖
+    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+6}) ρ_i Σ_j |β_j| ρ_j,  and for an explicit w to  γ_{d+6} ‖z_i‖ ‖w‖
 
 RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c = √(2γ)(x − μ), √(2γ)(z − μ):
 
     (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
 
-The 8u are for exp itself, whose implementations claim one ulp, at most four. Sources: Higham (2002), sections 3.1 and
+Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
+exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles. Sources: Higham (2002), sections 3.1 and
 3.5; see `rounding`.
 """
 
@@ -34,10 +36,14 @@ from qpsvm.rounding import UNDERFLOW, UNIT, dots, gamma
 
 #: Roundings of exp, and of a power or tanh besides one a factor.
 FUNCTION_ROUNDINGS = 8
+#: Numbers whose square underflows.
+TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
 #: Products that an evaluation in twice the precision may take in all, and at a time.
 AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
+#: Products in long doubles that kernel values may take in all, and their unit roundoff where they are what they say.
+LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) / 2.0, 2.0**-113)
 
 
 class Accuracy:
@@ -98,6 +104,7 @@ class Accuracy:
     def _norms(self, Z: Matrix) -> FloatArray:
         """‖z_i‖ from above: (r,)."""
         norms: FloatArray = np.sqrt(squared_norms(Z)) * (1.0 + gamma(self._width + 4))
+        norms += math.sqrt(self._width) * TINY_NORM
         return norms
 
     @cached_property
@@ -110,7 +117,7 @@ class Accuracy:
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):
             degree = float(getattr(kernel, "degree", 1.0))
-            return gamma((d + 4) * degree + FUNCTION_ROUNDINGS)
+            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + (gamma(d + 4) ** degree if degree < 1 else 0.0)
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.exact:
             return gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
@@ -120,6 +127,7 @@ class Accuracy:
             X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
+            error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
         return math.expm1(error) + FUNCTION_ROUNDINGS * UNIT
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
@@ -128,7 +136,7 @@ class Accuracy:
             return gamma(self._width + 6) * float(np.linalg.norm(w)) * (1.0 + gamma(len(w) + 4)) + UNDERFLOW
         support = np.flatnonzero(beta)
         size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(len(support)))
-        return (self.epsilon + gamma(len(support) + 4)) * size
+        return (self.epsilon + gamma(len(support) + 6)) * size
 
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
@@ -223,30 +231,55 @@ class Accuracy:
     def _sharp_kernel(
         self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        K, radius = self._sharp_block(rows, support)
-        values, radii = dots(np.column_stack([K, np.ones(len(rows)), levels]), weights)
+        parts, radius = self._sharp_block(rows, support)
+        coef, rest = weights[: len(support)], weights[len(support) :]
+        K = np.column_stack([*parts, np.ones(len(rows)), levels])
+        values, radii = dots(K, np.concatenate([*(coef for _ in parts), rest]))
         inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
         return values, radii + inherited
 
-    def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Kernel values without cancellation, and how far each may be off: (r, c) each."""
+    def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
+        """Kernel values without cancellation as a sum of arrays, and how far that may be off: (r, c) each."""
         X, kernel = self.space.X, self.space.kernel
+        if isinstance(kernel, Precomputed):
+            K = self.space.gram.block(rows, columns)
+            return [K], np.full(K.shape, self.epsilon * self.largest**2)
+        long = len(rows) * len(columns) * X.shape[1] <= LONG_AFFORDABLE
+        left, right = (as_dense(X[part]).astype(np.longdouble if long else np.float64) for part in (rows, columns))
+        unit = LONG_UNIT if long else UNIT
         if isinstance(kernel, RBF):
-            from scipy.spatial.distance import cdist
-
-            exponents = float(kernel.gamma) * cdist(as_dense(X[rows]), as_dense(X[columns]), "sqeuclidean")
-            K = np.exp(-exponents)
-            return K, K * (gamma(self._width + 6) * exponents + FUNCTION_ROUNDINGS * UNIT)  # (ACC.4)
-        if isinstance(kernel, Polynomial):
-            left, right = as_dense(X[rows]), as_dense(X[columns])
-            found = [dots(right, row) for row in left]
-            products, radii = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-            scale, p = float(kernel.gamma), float(kernel.degree)
-            base = scale * products + kernel.coef0
-            error = 3.0 * UNIT * (np.abs(scale * products) + abs(kernel.coef0)) + scale * radii
-            K = base**p
-            return K, p * (np.abs(base) + error) ** (p - 1.0) * error + (p + FUNCTION_ROUNDINGS) * UNIT * np.abs(K)
-        K = self.space.gram.block(rows, columns)
-        return K, np.full(K.shape, self.epsilon * self.largest**2)
+            found, radius = _long_rbf(kernel, left, right, unit)
+        else:
+            assert isinstance(kernel, Polynomial)
+            found, radius = _long_polynomial(kernel, left, right, unit)
+        high = found.astype(np.float64)
+        low = (found - high).astype(np.float64)
+        return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
 
 
+def _long_rbf(kernel: RBF, left: FloatArray, right: FloatArray, unit: float) -> tuple[FloatArray, FloatArray]:
+    """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
+    for a, c in zip(left.T, right.T, strict=True):
+        exponents += (a[:, None] - c) ** 2
+    exponents *= kernel.gamma
+    K = np.exp(-exponents)
+    slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
+    off: FloatArray = (K * (np.expm1(slope * exponents) + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
+    return K, off
+
+
+def _long_polynomial(
+    kernel: Polynomial, left: FloatArray, right: FloatArray, unit: float
+) -> tuple[FloatArray, FloatArray]:
+    """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
+    base = scale * (left @ right.T) + shift
+    size = scale * (np.abs(left) @ np.abs(right).T) + np.abs(shift)
+    error = 2.0 * (left.shape[1] + 6) * unit * size
+    K = base ** left.dtype.type(p)
+    moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
+    off: FloatArray = ((moved + (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)) * (1.0 + FUNCTION_ROUNDINGS * unit)).astype(
+        np.float64
+    )
+    return K, off

@@ -28,7 +28,8 @@ import numpy as np
 
 from qpsvm.arrays import FloatArray, IntArray, as_dense
 from qpsvm.certificate import BLOCK, Certificate
-from qpsvm.problems.accuracy import Accuracy
+from qpsvm.kernels import Precomputed
+from qpsvm.problems.accuracy import AFFORDABLE, Accuracy
 from qpsvm.rounding import UNIT, gamma, total
 
 #: A few roundings, where it does not pay to count them.
@@ -93,7 +94,21 @@ class Proof:
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        return replace(self._proven(certificate, tol), measured=certificate.gap)
+        proven = self._proven(certificate, tol)
+        same = proven.yf is certificate.yf and proven.rho == certificate.rho
+        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+
+    def _measured(self, point: Certificate) -> float:
+        """The gap of a proven point without what is there for rounding."""
+        rows = point.contributing
+        if rows is None or not math.isfinite(point.gap):
+            return point.gap
+        t = self._slack(point, rows)[0]
+        difference = 0.5 * point.offset**2 + self._terms(point.alpha[rows], point.upper[rows], t, np.zeros_like(t))
+        if self.equalities.ridge.any():
+            difference += 0.5 * (point.level - total(point.alpha * self.y)[0]) ** 2
+        size = self._sum(point).size
+        return min(difference / size, point.gap) if size > 0.0 else point.gap
 
     def _proven(self, certificate: Certificate, tol: float) -> Certificate:
         base = self._bounded(certificate)
@@ -125,8 +140,10 @@ class Proof:
             return point.slack[rows].copy(), point.radius[rows]
         t: FloatArray = point.rho - point.yf[rows]
         size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(rows)
-        r = 2.0 * UNIT * np.abs(t)
-        r += self._kappa(point) * size + point.level_radius + 2.0 * UNIT * (abs(point.level) + abs(point.rho))
+        each = (2.0 + 4.0 * point.placed) * UNIT
+        r = each * np.abs(t)
+        r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
+        r += each * (abs(point.level) + abs(point.rho))
         return t, r
 
     def _kappa(self, point: Certificate) -> float:
@@ -196,15 +213,17 @@ class Proof:
 
     def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
         """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
-        distance = point.offset * (1.0 + gamma(len(point.coef) + 8))
+        terms = len(point.coef) + (0 if point.w is None else len(point.w))
+        distance = point.offset * (1.0 + gamma(terms + 8))
         moved = 0.0
         if point.w is not None:
             known = point.weight_radius
             distance += self.accuracy.weight_radius(point.alpha) if known is None else known
-            distance += 3.0 * UNIT * float(np.linalg.norm(point.w)) * FEW
+            distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
             support = np.flatnonzero(point.coef)
-            distance += 2.0 * UNIT * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
         rules = self.equalities
         for column, level in zip(rules.E.T[rules.ridge == 0.0], rules.e[rules.ridge == 0.0], strict=True):
             surplus, error = total(np.append(column * point.alpha, -level))
@@ -249,7 +268,7 @@ class Proof:
             point, coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
-            slack=None, radius=None,
+            placed=point.placed + 1, slack=None, radius=None,
         )  # fmt: skip
 
     def _pushed(self, point: Certificate) -> Certificate:
@@ -328,7 +347,7 @@ class Proof:
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
             surplus, error = total(point.alpha * self.y)
             own = own - self.space.origin * surplus
-            radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus))
+            radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
         known = replace(point, offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
@@ -366,6 +385,14 @@ class Proof:
         own = np.where(np.abs(own) <= found[1], 0.0, own)
         return float(own @ own), float(size @ size)
 
+    def _one_sample(self, beta: FloatArray) -> bool:
+        """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
+        part = self.space.X[np.flatnonzero(beta)]
+        if isinstance(self.space.kernel, Precomputed) or part.shape[0] * part.shape[1] > AFFORDABLE:
+            return False
+        dense = as_dense(part)
+        return bool((dense == dense[:1]).all())
+
     def _nothing(self, point: Certificate) -> Certificate | None:
         """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose w(α) is rounding: the reduced hulls meet.
 
@@ -373,7 +400,10 @@ class Proof:
         (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
         beta = point.alpha * self.y
-        found = self._vanishing(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
+        if self._one_sample(beta):
+            found: tuple[float, float] | None = 0.0, 0.0
+        else:
+            found = self._vanishing(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
         if found is None:
             return None
         own2, spread2 = found
