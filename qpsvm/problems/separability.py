@@ -86,7 +86,8 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
     """
     sums = _fingerprints(X)
     positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
-    alike = np.intersect1d(sums[positive], sums[negative])
+    one, other = np.sort(sums[positive]), np.sort(sums[negative])
+    alike = one[other[np.minimum(np.searchsorted(other, one), len(other) - 1)] == one]
     for fingerprint in alike[:CANDIDATES]:  # a chance in 2⁶⁴ that they are not the same
         i, j = (int(rows[np.flatnonzero(sums[rows] == fingerprint)[0]]) for rows in (positive, negative))
         if np.array_equal(as_dense(X[[i]]), as_dense(X[[j]])):
