@@ -8,6 +8,7 @@ answer is the best that is had for nothing, certified like any other. What follo
 | seconds         | once; of as many rows as take so long, or a second | in what is left (few rows: a tenth more) |
 | iterations      | whole                                              | as long as the solver took, or a tenth   |
 | nothing         | whole                                              | three times as long, or three seconds    |
+| with Ctrl-C     | once; of as many rows as take half a second        | not at all (few rows: a round)           |
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 SHORTEST = 1e-9
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 CERTIFYING, POLISHING = 1.0, 0.1
+#: Seconds that it may take where the user has pressed the interrupt key.
+HURRIED = 0.5
 #: Without limits, polishing may take this many times what the solver did, and that counts as at least so long.
 PATIENCE, FLOOR = 3.0, 1.0
 #: Bytes up to which nobody asks whether they are there.
@@ -158,7 +161,7 @@ def _attempt(
             pulse.doing = "measuring and polishing the point"
             result = problem.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
-                build_time=build_time, certifying=request.certifying,
+                build_time=build_time, certifying=HURRIED if noted() else request.certifying,
                 polishing=request.polishing(len(problem.labels), solve_time), clock=request.clock,
             )
             if noted() and result.status is not Status.INTERRUPTED:

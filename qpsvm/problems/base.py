@@ -32,6 +32,7 @@ from qpsvm.certificate import Certificate
 from qpsvm.clock import Clock
 from qpsvm.columns import feature_names
 from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
+from qpsvm.interrupts import noted
 from qpsvm.kernels import Kernel, Precomputed, as_kernel
 from qpsvm.operators import Operator
 from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
@@ -281,7 +282,7 @@ class Problem(ABC):
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
-        in_time = polishing is None or polishing.left > 0
+        in_time = not stopped and (polishing is None or not polishing.stopped())
         certificate = self._proven(certificate, tol, in_time)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(
@@ -307,7 +308,7 @@ class Problem(ABC):
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
-        proven = self._proof.prove(certificate, tol)
+        proven = self._proof.prove(certificate, tol, lambda: in_time and not noted())
         twin = self._by_differences if in_time and certificate.gap <= tol < proven.gap else None
         if twin is None:
             return proven

@@ -247,6 +247,8 @@ class HardMargin(Problem):
 
     def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
         """The certificate at the nearest points, where that is the better one."""
+        if hulls.distance == np.inf:  # the search had no time to find any
+            return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self._certify(hulls.u + hulls.v, explicit)
         better = self._proven(self._polished(start, tol) if polished and not hulls.undecided else start, tol)

@@ -22,6 +22,7 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,7 +83,9 @@ class Proof:
         self.y, self.equalities, self.homogeneous = y, equalities, homogeneous
         self._remembered: tuple[Certificate | None, float] = None, 0.0
 
-    def prove(self, certificate: Certificate, tol: float) -> Certificate:
+    def prove(
+        self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
+    ) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
 
         Parameters
@@ -91,10 +94,12 @@ class Proof:
             Measured.
         tol : float
             No better bound is looked for once it is this small.
+        patient : callable
+            Asked now and then: whether a better bound may be looked for, which takes longer than a certificate.
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        proven = self._proven(certificate, tol)
+        proven = self._proven(certificate, tol, patient)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return replace(proven, measured=certificate.gap if same else self._measured(proven))
 
@@ -110,13 +115,13 @@ class Proof:
         size = self._sum(point).size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
-    def _proven(self, certificate: Certificate, tol: float) -> Certificate:
+    def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if base.gap <= tol:
             return base
         best = self._pushed(base)
         for _ in range(TRIES):
-            if best.gap <= tol or best.gap <= 2.0 * certificate.gap:
+            if best.gap <= tol or best.gap <= 2.0 * certificate.gap or not patient():
                 break
             sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, outline
@@ -33,6 +34,8 @@ MEETING = 1e-8
 FINEST = 1e-10
 #: Squared norms after centring of this share of those before are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
+#: Pairs of rows with one fingerprint that are compared; entries whose fingerprints are made at a time.
+CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
 #: A margin over all rows of this share of that over S is as good; S grows so often at most.
@@ -81,18 +84,38 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
     y : ndarray, shape (n,)
         −1/+1.
     """
-    first: dict[bytes, int] = {}
-    for sign in (1.0, -1.0):
-        for i in np.flatnonzero(y == sign):
-            row = as_dense(X[[i]])
-            key = (row + 0.0).tobytes()  # −0 and 0 are the same
-            if sign > 0:
-                first.setdefault(key, int(i))
-            elif key in first:
-                u, v = np.zeros(len(y)), np.zeros(len(y))
-                u[first[key]] = v[i] = 1.0
-                return HullDistance(u, v, 0.0, np.zeros(0))
+    sums = _fingerprints(X)
+    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    one, other = np.sort(sums[positive]), np.sort(sums[negative])
+    alike = one[other[np.minimum(np.searchsorted(other, one), len(other) - 1)] == one]
+    for fingerprint in alike[:CANDIDATES]:  # a chance in 2⁶⁴ that they are not the same
+        i, j = (int(rows[np.flatnonzero(sums[rows] == fingerprint)[0]]) for rows in (positive, negative))
+        if np.array_equal(as_dense(X[[i]]), as_dense(X[[j]])):
+            u, v = np.zeros(len(y)), np.zeros(len(y))
+            u[i] = v[j] = 1.0
+            return HullDistance(u, v, 0.0, np.zeros(0))
     return None
+
+
+def _fingerprints(X: Matrix) -> NDArray[np.uint64]:
+    """A whole number for each row, the same for rows of the same values: Σ_j (bits of x_ij)·(odd number of j), (n,)."""
+    n, d = X.shape
+    odd = np.random.default_rng(0).integers(0, 2**63, size=d, dtype=np.uint64) * 2 + 1
+    sums = np.zeros(n, dtype=np.uint64)
+    if sp.issparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        np.add.at(sums, rows, _mixed(X.data) * odd[X.indices])
+        return sums
+    step = max(FINGERPRINT_ENTRIES // max(d, 1), 1)
+    for i in range(0, n, step):
+        sums[i : i + step] = (_mixed(X[i : i + step]) * odd).sum(axis=1, dtype=np.uint64)
+    return sums
+
+
+def _mixed(values: FloatArray) -> NDArray[np.uint64]:
+    """The bits of numbers, high ones brought down where a product keeps them; 0 for 0 and −0."""
+    bits = (values + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
 
 
 def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:

@@ -285,7 +285,7 @@ class FeatureSpace:
         gram = self.gram
         if self.computed_intercept is None:
             return gram
-        if isinstance(gram, KernelGram) and gram.shape[0] > CACHE_ROWS and not isinstance(self.kernel, Precomputed):
+        if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
             return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
         return Dense(gram.dense() + 1.0)
 

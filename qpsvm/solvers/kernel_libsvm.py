@@ -92,7 +92,7 @@ def libsvm_loop(
     arguments = (np.ascontiguousarray(data), problem.y, weights, settings)
     raw = run_sliced(
         run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width), _nothing,
-        clock or Clock(), verbose,
+        clock or Clock(), verbose, hurries=gamma is not None,
     )
     beta = np.zeros(n)
     beta[raw.support] = np.nan_to_num(raw.coefficients)

@@ -57,6 +57,8 @@ def run_sliced(
     nothing: Callable[[], R],
     clock: Clock,
     verbose: bool = False,
+    *,
+    hurries: bool = False,
 ) -> R:
     """Run a loop with at most so many iterations, as long as the clock allows.
 
@@ -76,13 +78,15 @@ def run_sliced(
     clock : Clock
     verbose : bool
         Print a sign of life every two seconds.
+    hurries : bool
+        The loop says how it is hurried (`when_hurried`): only then is it waited for when it is to end.
 
     Returns
     -------
     object
         What `loop` returned: the whole, or the longest slice that ended in time.
     """
-    apart = _Apart(loop, arguments, clock, verbose)
+    apart = _Apart(loop, arguments, clock, verbose, hurries)
     here = min(within(min(AT_ONCE, clock.left)), most)
     best: R | None = None
     if here == most or here >= WORTHWHILE * n:
@@ -112,10 +116,13 @@ def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> t
 class _Apart:
     """The loop in a child process; None where the clock ended it."""
 
-    def __init__(self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool) -> None:
+    def __init__(
+        self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool, hurries: bool
+    ) -> None:
         self.loop, self.arguments, self.clock, self.verbose = loop, arguments, clock, verbose
         self._began = self._said = time.perf_counter()
         self._grace = GRACE if clock.limit is None else min(GRACE, GRACE_SHARE * clock.limit)
+        self._grace = self._grace if hurries else 0.0
 
     def __call__(self, most: int) -> Any:
         if self.clock.stopped():
