@@ -89,7 +89,7 @@ class Derivation:
                 "solution, relative"
             )
             if self.result.gap > SHARP:
-                said += f". A residual may be as large as the square root of this gap; {SHARPER} proves a smaller one"
+                said += f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
             return said
         message = " ".join(self.result.message.split())
         return (
