@@ -96,5 +96,5 @@ def test_signs_of_life(monkeypatch, capsys):
 def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
     given = []
     monkeypatch.setattr(sliced, "run_apart", lambda *call: given.append(call[-1]))
-    run_sliced(loop, (1e9,), N, 10**6, lambda s: 0, nothing, Clock(), hurries=hurries)
+    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, nothing, Clock(), hurries=hurries)
     assert given == [grace]
