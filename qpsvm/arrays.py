@@ -192,7 +192,7 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
     values = matrix.data if sp.issparse(matrix) else matrix
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.dot(flat, flat)):
+        if np.isfinite(np.einsum("i,i", flat, flat)):  # np.dot would wake BLAS's threads, which spin on for 40 ms
             return
     good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():  # many large numbers, whose squares only overflow together

@@ -199,3 +199,32 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
     result = problem.interpret(scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve()), clock=Clock())
     assert result.status == "interrupted"
     assert "not decided before it was interrupted" in result.message
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_a_shared_sample_is_found_among_many_rows(storage):
+    X, y = RNG.standard_normal((3000, 3)), np.where(np.arange(3000) % 2, 1.0, -1.0)
+    X[:, :2] = np.round(X[:, :2])
+    assert separability.shared_sample(storage(X), y) is None
+    X[2718] = [0.0, 0.5, -2.0]
+    X[1415] = [-0.0, 0.5, -2.0]
+    y[1415], y[2718] = 1.0, -1.0
+    found = separability.shared_sample(storage(X), y)
+    assert found is not None
+    assert found.distance == 0.0
+    assert found.u[1415] == found.v[2718] == 1.0
+
+
+def test_fingerprints_that_agree_by_chance_prove_nothing(monkeypatch):
+    monkeypatch.setattr(separability, "_fingerprints", lambda X: np.zeros(len(X), dtype=np.uint64))
+    assert separability.shared_sample(RNG.standard_normal((10, 2)), np.where(np.arange(10) % 2, 1.0, -1.0)) is None
+
+
+def test_a_search_that_had_no_time_costs_no_further_certificate(monkeypatch):
+    problem = HardMargin(*moons(2000), RBF(1.0))
+    asked, certify = [], HardMargin._certify
+    monkeypatch.setattr(HardMargin, "_certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
+    result = qpsvm.solve(problem, time_limit=1e-3, check=False)
+    assert result.status == "time_limit"
+    assert result.gap == np.inf
+    assert len(asked) == 1

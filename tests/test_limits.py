@@ -34,6 +34,16 @@ def samples(n: int, d: int = 10) -> tuple[Any, Any]:
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
+def test_the_dual_with_a_penalised_intercept_is_made_without_its_matrix():
+    """It took four seconds of a limit of 0.3 at 3000 rows, for a backend that was then not started."""
+    problem = PrimalHinge(*samples(3000), 0.01, RBF(0.05), intercept="penalised")
+    Q = problem.qp("dual").P
+    assert Q.nbytes == 0
+    result = solve(problem, "interior_point", time_limit=1e-3, check=False)
+    assert result.status == "time_limit"
+    assert problem.space.gram.nbytes == 0
+
+
 @pytest.mark.parametrize("backend", ["osqp", "cvxpy", "interior_point", "subgradient", "auto"])
 @pytest.mark.parametrize("problem", [CSVM(*samples(3000), 1.0, RBF(0.05)), NuSVM(*samples(3000), 0.3, RBF(0.05))])
 def test_a_time_limit_counts_the_set_up(problem, backend):

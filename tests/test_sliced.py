@@ -90,3 +90,11 @@ def test_signs_of_life(monkeypatch, capsys):
     monkeypatch.setattr(sliced, "SIGN_OF_LIFE", 0.05)
     run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), nothing, Clock(), True)
     assert "running for" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("hurries", "grace"), [(True, sliced.GRACE), (False, 0.0)])
+def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
+    given = []
+    monkeypatch.setattr(sliced, "run_apart", lambda *call: given.append(call[-1]))
+    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, nothing, Clock(), hurries=hurries)
+    assert given == [grace]

@@ -145,6 +145,8 @@ def _write(pipe: int, answer: bytes) -> None:
 class Forked:
     """A fork of this process that calls the function and nothing else."""
 
+    _ended = True  # there is nothing to end yet
+
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._reads, writes = os.pipe()
         os.set_blocking(self._reads, False)
@@ -154,6 +156,7 @@ class Forked:
             self._pid = os.fork()
             if self._pid == 0:
                 self._serve(function, arguments, writes, watched)
+            self._ended = False
         except OSError:
             os.close(self._reads)
             os.close(self._held)
@@ -220,15 +223,27 @@ class Forked:
         return b"".join(parts)
 
     def end(self) -> None:
-        """Kill the child."""
-        if not self._gone():
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.waitpid(self._pid, 0)
-            self._alive = False
-        os.close(self._reads)
-        os.close(self._held)
+        """Kill the child, once; a press of the key that falls into it is raised when it is done."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            if self._ended:
+                return
+            self._ended = True
+            if not self._gone():
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(self._pid, 0)
+                self._alive = False
+            os.close(self._reads)
+            os.close(self._held)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __del__(self) -> None:
+        """Where a press of the key fell just before `end`."""
+        if not self._ended:
+            self.end()
 
 
 class Fresh:
