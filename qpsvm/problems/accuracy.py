@@ -128,7 +128,7 @@ class Accuracy:
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
-        return math.expm1(error) + FUNCTION_ROUNDINGS * UNIT
+        return min(math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT, 1.0)  # K is between 0 and 1
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
