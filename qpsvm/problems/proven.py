@@ -301,7 +301,7 @@ class Proof:
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
             u = self.y * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
-            if point.slack is not None:
+            if point.slack is not None and point.radius is not None:
                 support = point.coef != 0.0 if point.w is None else point.alpha < 0.0
                 rows = np.union1d(rows, np.flatnonzero(support & (point.radius < self._slack(pushed, slice(None))[1])))
                 pushed = self._evaluated(pushed, rows) or pushed
