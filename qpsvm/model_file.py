@@ -251,7 +251,8 @@ def _check_labels(classes: NDArray[Any]) -> None:
         raise DataError("its labels are not text")
     if kind == "b" and np.ascontiguousarray(classes).view(np.uint8).tolist() != [0, 1]:
         raise DataError("its labels are not false and true")
-    if (kind == "f" and not np.isfinite(classes).all()) or not bool(classes[0] != classes[1]):
+    missing = (kind == "f" and not np.isfinite(classes).all()) or (kind in "mM" and bool(np.isnat(classes).any()))
+    if missing or not bool(classes[0] != classes[1]):
         raise DataError(f"its labels {shown(classes.tolist())} are not two different ones")
 
 

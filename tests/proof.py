@@ -118,7 +118,7 @@ def prove(task: Task, result: qpsvm.SVMResult, K: Any = None) -> Proof:
     else:
         own_rounding = Long(0)
         K = gram(task.kernel, task.X, task.X) if K is None else np.asarray(K).astype(Long)
-        u, own_square = K @ beta, beta @ K @ beta
+        own_square = beta @ K @ beta
         noise = 16 * EPS * len(y) * (abs(K) @ abs(beta) + abs(Long(result.b)))
         coef = Long(1) * beta
         if np.isfinite(result.gap) and len(result.model.coef) in (0, np.count_nonzero(beta)):  # what predicts, not w(α)

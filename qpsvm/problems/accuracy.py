@@ -15,14 +15,16 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
 
 Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
 exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
-In twice the precision, kernel values come from long doubles, each as a sum of two doubles. Sources: Higham (2002), sections 3.1 and
-3.5; see `rounding`.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles.
+
+Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -117,7 +119,8 @@ class Accuracy:
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):
             degree = float(getattr(kernel, "degree", 1.0))
-            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + (gamma(d + 4) ** degree if degree < 1 else 0.0)
+            steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
+            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.exact:
             return gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
@@ -128,7 +131,7 @@ class Accuracy:
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
-        return math.expm1(error) + FUNCTION_ROUNDINGS * UNIT
+        return min(math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT, 1.0)  # K is between 0 and 1
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
@@ -257,21 +260,19 @@ class Accuracy:
         return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
 
 
-def _long_rbf(kernel: RBF, left: FloatArray, right: FloatArray, unit: float) -> tuple[FloatArray, FloatArray]:
+def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
     """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
     exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
     for a, c in zip(left.T, right.T, strict=True):
         exponents += (a[:, None] - c) ** 2
-    exponents *= kernel.gamma
+    exponents *= float(kernel.gamma)
     K = np.exp(-exponents)
     slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
     off: FloatArray = (K * (np.expm1(slope * exponents) + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
     return K, off
 
 
-def _long_polynomial(
-    kernel: Polynomial, left: FloatArray, right: FloatArray, unit: float
-) -> tuple[FloatArray, FloatArray]:
+def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
     """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
     scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
     base = scale * (left @ right.T) + shift
@@ -279,7 +280,6 @@ def _long_polynomial(
     error = 2.0 * (left.shape[1] + 6) * unit * size
     K = base ** left.dtype.type(p)
     moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
-    off: FloatArray = ((moved + (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)) * (1.0 + FUNCTION_ROUNDINGS * unit)).astype(
-        np.float64
-    )
+    moved += (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)
+    off: FloatArray = np.asarray(moved * (1.0 + FUNCTION_ROUNDINGS * unit), np.float64)
     return K, off

@@ -26,6 +26,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -151,9 +152,10 @@ class HardMargin(Problem):
             return Certificate(
                 a, yf, 1.0, plane.b, (-np.inf, np.inf), plane.w, plane.coef, self.upper, 1.0, np.inf, dual, np.inf
             )
-        primal = point.half_norm / (delta * delta)
+        primal = point.half_norm / delta / delta  # δ² would underflow where the margin need not
         if point is own:
-            distance = own.half_norm * (1 / delta - stretch) ** 2
+            way = math.sqrt(own.half_norm) * (1 / delta - stretch)
+            distance = way * way
         else:
             distance = self._half_distance(point, own, delta, stretch)
         factor = 1 / delta

@@ -159,7 +159,8 @@ def hinge_certificate(
     yf *= y
     shift = plane.b - b
     return Certificate(
-        alpha=a, yf=yf, rho=1.0, b=plane.b, b_interval=(min(interval[0], b) + shift, max(interval[1], b) + shift),
+        alpha=a, yf=yf, rho=1.0, b=plane.b,
+        b_interval=(min(interval[0] + shift, plane.b), max(interval[1] + shift, plane.b)),
         w=plane.w, coef=plane.coef, upper=upper, unit=unit, primal=unit * primal,
         dual=unit * (primal - difference),  # Σα − ½‖w(α)‖² may be a small difference of large numbers
         gap=gap, level=plane.level, level_radius=plane.level_radius, factor=factor,

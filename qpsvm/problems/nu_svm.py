@@ -182,7 +182,8 @@ class NuSVM(Problem):
                 shift = plane.b - b
                 best = Certificate(
                     alpha=a, yf=self.labels * (point.u + plane.level), rho=rho, b=plane.b,
-                    b_interval=(interval[0] + shift, interval[1] + shift), w=plane.w, coef=plane.coef,
+                    b_interval=(min(interval[0] + shift, plane.b), max(interval[1] + shift, plane.b)),
+                    w=plane.w, coef=plane.coef,
                     upper=self.upper, unit=1.0, primal=primal, dual=-own, gap=gap, level=plane.level,
                     level_radius=plane.level_radius, half_norm=point.half_norm,
                     offset=float(np.sqrt(2.0 * point.half_distance())),

@@ -31,12 +31,14 @@ from qpsvm.arrays import FloatArray, IntArray, as_dense
 from qpsvm.certificate import BLOCK, Certificate
 from qpsvm.kernels import Precomputed
 from qpsvm.problems.accuracy import AFFORDABLE, Accuracy
-from qpsvm.rounding import UNIT, gamma, total
+from qpsvm.rounding import UNDERFLOW, UNIT, gamma, total
 
 #: A few roundings, where it does not pay to count them.
 FEW = 1.0 + 64 * UNIT
 #: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
 PUSHABLE = 1e-3
+#: Objectives below this are sums of products that may underflow.
+NEXT_TO_NOTHING = 2.0**-500
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
 
@@ -121,8 +123,8 @@ class Proof:
             return base
         best = self._pushed(base)
         for _ in range(TRIES):
-            if best.gap <= tol or best.gap <= 2.0 * certificate.gap or not patient():
-                break
+            if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
+                break  # pushed or not, what was measured was in doubt
             sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:
                 break
@@ -183,6 +185,8 @@ class Proof:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return _Sum(difference * FEW, half / FEW, rows)
         size = 0.5 * weight * weight + loss * (1.0 - gamma(len(a) + 4))
+        if size < NEXT_TO_NOTHING:  # products that count may be gone
+            difference += (len(a) + 4) * UNDERFLOW
         if self.equalities.ridge.any():
             slope, error = total(point.alpha * self.y)
             difference += 0.5 * (abs(point.level - slope) * FEW + error + point.level_radius) ** 2
@@ -285,6 +289,8 @@ class Proof:
         if rows is None:
             return point
         t, r = self._slack(point, rows)
+        if point.slack is None and not self.homogeneous:  # what taking y f over will add
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + abs(point.rho)) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * point.rho)
         if not near.any():
             return point
@@ -300,7 +306,10 @@ class Proof:
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
             u = self.y * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
-            pushed = pushed if point.slack is None else self._evaluated(pushed, rows) or pushed
+            if point.slack is not None and point.radius is not None:
+                support = point.coef != 0.0 if point.w is None else point.alpha < 0.0
+                rows = np.union1d(rows, np.flatnonzero(support & (point.radius < self._slack(pushed, slice(None))[1])))
+                pushed = self._evaluated(pushed, rows) or pushed
         pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
 
@@ -313,7 +322,12 @@ class Proof:
         if better is not point:
             rows = self._bounded(better).contributing
             assert rows is not None
-        evaluated = self._evaluated(better, rows)
+        everything = np.union1d(rows, np.flatnonzero(point.coef)) if point.w is None else rows  # ‖w‖² needs the support
+        evaluated = self._evaluated(better, everything)
+        if evaluated is None:
+            evaluated = self._evaluated(better, rows)
+        else:
+            rows = everything
         if evaluated is None:
             return None
         evaluated = self._bounded(evaluated)
@@ -370,7 +384,10 @@ class Proof:
         loss = 0.0 if hard else float(point.upper @ np.maximum(slack, 0.0))
         penalty = 0.5 * point.level**2 if self.equalities.ridge.any() else 0.0
         earned = float(self.equalities.e.sum()) * point.rho  # νρ
-        primal = point.half_norm + penalty + loss - earned
+        half_norm = point.half_norm
+        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
+            half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
+        primal = half_norm + penalty + loss - earned
         size = abs(primal) if not self.homogeneous or primal < 0.0 else point.half_norm
         dual = primal - point.gap * size if math.isfinite(point.gap) else point.dual / point.unit
         return replace(point, primal=point.unit * primal, dual=point.unit * dual)
