@@ -212,10 +212,8 @@ class Accuracy:
         m = len(support)
         if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
             return None
-        if space.n**2 * self._width <= AFFORDABLE // 10:  # the mean of all rows, as it may be nearer than theirs
-            everything = np.arange(space.n)
-        else:
-            everything = support
+        small = space.n**2 * self._width <= AFFORDABLE // 10
+        everything = np.arange(space.n) if small else support  # the mean of all rows may be nearer than theirs
         X, b = as_dense(space.X[everything]).astype(np.longdouble), beta[support].astype(np.longdouble)
         if isinstance(kernel, RBF):
             squares = sum((column[:, None] - column) ** 2 for column in X.T)
