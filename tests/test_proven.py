@@ -8,6 +8,7 @@ import pytest
 from dyadic import Dyadic
 from exact import faults, judge
 from exact_space import BITS, gram
+from hunt import examined, problem
 from proof import Task
 from test_hostile import hostile_task
 
@@ -97,6 +98,10 @@ def test_hulls_of_one_sample_meet(kernel):
         assert result.status == "optimal"
         assert result.rho == 0
         assert "hulls meet" in result.message
+
+
+def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not():
+    assert not examined(problem(1546, "poly", False)).faults
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])

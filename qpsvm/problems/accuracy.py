@@ -212,7 +212,9 @@ class Accuracy:
         m = len(support)
         if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
             return None
-        X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        small = space.n**2 * self._width <= AFFORDABLE // 10
+        everything = np.arange(space.n) if small else support  # the mean of all rows may be nearer than theirs
+        X, b = as_dense(space.X[everything]).astype(np.longdouble), beta[support].astype(np.longdouble)
         if isinstance(kernel, RBF):
             squares = sum((column[:, None] - column) ** 2 for column in X.T)
             K = np.expm1(-np.longdouble(kernel.gamma) * squares)
@@ -220,9 +222,14 @@ class Accuracy:
             K = (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** np.longdouble(kernel.degree)
         a, long_unit = np.abs(b), float(np.finfo(np.longdouble).eps) / 2.0
         row = K.mean(axis=0)
+        around_all = K - row - row[:, None] + row.mean()
+        if everything is not support:
+            K, around_all = (part[np.ix_(support, support)] for part in (K, around_all))
+        row = K.mean(axis=0)
         centred = K - row - row[:, None] + row.mean()
         error = (8.0 * m + 2.0 * self._width + 32.0) * long_unit * float(a @ (np.abs(K) @ a))
-        square, size = max(float(b @ (centred @ b)), 0.0) + error, float(a @ (np.abs(centred) @ a))
+        square = max(float(b @ (centred @ b)), 0.0) + error
+        size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
         return (square, size) if square <= gamma(m + 2) * size else None
 
     def _sharp_linear(

@@ -401,7 +401,8 @@ class Proof:
         part = self.space.X[support]
         mean = np.asarray(part.mean(axis=0)).ravel()
         own = found[0] - mean * total(beta)[0]
-        size = np.abs(as_dense(part) - mean).T @ np.abs(beta[support])
+        means = (mean, np.asarray(self.space.X.mean(axis=0)).ravel())  # of all rows, where that is nearer
+        size = np.min([np.abs(as_dense(part) - at).T @ np.abs(beta[support]) for at in means], axis=0)
         if not (np.abs(own) <= gamma(len(support) + 2) * size).all():
             return None
         own = np.where(np.abs(own) <= found[1], 0.0, own)
