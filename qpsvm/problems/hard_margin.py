@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, repeated
 from qpsvm.certificate import Certificate, balanced, objective_terms, relative_gap
 from qpsvm.clock import Clock
-from qpsvm.errors import NotSeparableError, QPSVMError
+from qpsvm.errors import DataError, NotSeparableError, QPSVMError
 from qpsvm.kernels import Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.polish import TEACHING_ROWS, DualSystem
@@ -52,6 +52,8 @@ from qpsvm.result import QPSolution, Status
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
 FEW_ROWS, FEW_ENTRIES = 1000, 10_000
+#: Where squares are no longer ordinary numbers, classes that can be separated look as if they were one point.
+SMALLEST_VALUE = 1e-150
 #: How a search ends that does not decide.
 UNDECIDED = {
     "time_limit": (Status.TIME_LIMIT, "within the time limit"),
@@ -83,6 +85,9 @@ class HardMargin(Problem):
 
     def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
         super().__init__(X, y, kernel, None, "free", psd)
+        largest = float(abs(self.X).max())
+        if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
+            raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
         self._hulls: HullDistance | None = None
 
     @cached_property

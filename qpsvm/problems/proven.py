@@ -39,6 +39,8 @@ FEW = 1.0 + 64 * UNIT
 PUSHABLE = 1e-3
 #: Objectives below this are sums of products that may underflow.
 NEXT_TO_NOTHING = 2.0**-500
+#: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
+NEAR = 1e-7
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
 
@@ -102,6 +104,8 @@ class Proof:
         if not math.isfinite(certificate.gap):
             return certificate
         proven = self._proven(certificate, tol, patient)
+        if self.homogeneous and proven.rho > 0.0:
+            proven = self._valued(proven)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return replace(proven, measured=certificate.gap if same else self._measured(proven))
 
@@ -378,18 +382,25 @@ class Proof:
         return other if other.gap < self._bounded(known).gap else known
 
     def _valued(self, point: Certificate) -> Certificate:
-        """With the objective's values at the point as it is now: D from P and the proven gap between them."""
+        """With the objective's values at the point as it is now: D from P and the proven gap between them.
+
+        Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
+        """
+        half_norm = point.half_norm
+        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
+            half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
+        if self.homogeneous:
+            norm = math.sqrt(2.0 * max(half_norm, 0.0))
+            if not (math.isfinite(point.gap) and 0.0 < norm and point.offset <= NEAR * norm):
+                return point
+            lower = -0.5 * (norm + point.offset) ** 2
+            return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         hard = math.isinf(point.upper[0])
         slack = point.rho - point.yf if point.slack is None else point.slack
         loss = 0.0 if hard else float(point.upper @ np.maximum(slack, 0.0))
         penalty = 0.5 * point.level**2 if self.equalities.ridge.any() else 0.0
-        earned = float(self.equalities.e.sum()) * point.rho  # νρ
-        half_norm = point.half_norm
-        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
-            half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
-        primal = half_norm + penalty + loss - earned
-        size = abs(primal) if not self.homogeneous or primal < 0.0 else point.half_norm
-        dual = primal - point.gap * size if math.isfinite(point.gap) else point.dual / point.unit
+        primal = half_norm + penalty + loss
+        dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
         return replace(point, primal=point.unit * primal, dual=point.unit * dual)
 
     def _vanishing(self, beta: FloatArray) -> tuple[float, float] | None:
