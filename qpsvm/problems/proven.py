@@ -391,7 +391,7 @@ class Proof:
             half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
         if self.homogeneous:
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
-            if not (math.isfinite(point.gap) and 0.0 < norm and point.offset <= NEAR * norm):
+            if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
                 return point
             lower = -0.5 * (norm + point.offset) ** 2
             return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
