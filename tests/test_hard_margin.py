@@ -53,8 +53,6 @@ def proves(error: NotSeparableError, y: np.ndarray, K: np.ndarray) -> None:
     assert distance(K, error.u, error.v) < 1e-8
 
 
-@pytest.mark.parametrize("backend", ["auto", "kernel_newton", "interior_point"])
-@pytest.mark.parametrize("n", [600, 1600])
 def test_samples_whose_squares_underflow_are_refused():
     """They looked like one point, and so like classes that meet."""
     X, y = [[1e-170], [2e-170], [3e-170], [4e-170]], [-1, -1, 1, 1]
@@ -63,6 +61,8 @@ def test_samples_whose_squares_underflow_are_refused():
     assert qpsvm.solve(qpsvm.HardMargin(np.array(X) * 1e170, y)).status == "optimal"
 
 
+@pytest.mark.parametrize("backend", ["auto", "kernel_newton", "interior_point"])
+@pytest.mark.parametrize("n", [600, 1600])
 def test_overlapping_moons_are_not_separable_at_working_precision(n, backend):
     if n > 600 and backend == "interior_point":
         pytest.skip("a dense factorisation an iteration, for the same search")
