@@ -26,6 +26,7 @@ from qpsvm.arrays import (
     as_real_vector,
     as_weights,
     common_value,
+    repeated,
     shown,
 )
 from qpsvm.certificate import Certificate
@@ -73,6 +74,9 @@ class Problem(ABC):
     psd : "raise", "clip" or "shift"
         What to do where the Gram matrix is indefinite.
     """
+
+    #: The coefficient of α in the dual's objective: the margin level, or 0 where that is a variable.
+    _level = 1.0
 
     def __init__(
         self,
@@ -319,8 +323,7 @@ class Problem(ABC):
     @cached_property
     def _proof(self) -> Proof:
         """What bounds the gap of this problem's points."""
-        rules = self._equalities()
-        return Proof(Accuracy(self.space), self.labels, rules, homogeneous=bool(rules.e.any()))
+        return Proof(Accuracy(self.space), self.labels, self._equalities(), homogeneous=self._level == 0.0)
 
     @cached_property
     def _by_differences(self) -> Problem | None:
@@ -433,9 +436,11 @@ class Problem(ABC):
     def _equalities(self) -> Equalities:
         """The equalities of the dual, and its penalised intercept."""
 
-    @abstractmethod
     def _dual_system(self) -> DualSystem:
         """The dual as `polish` needs it."""
+        y, rules = self.labels, self._equalities()
+        Q = self.space.centred.congruence(y)
+        return DualSystem(Q, repeated(self._level, len(y)), self.upper, rules.E, rules.e, rules.ridge)
 
 
 def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:

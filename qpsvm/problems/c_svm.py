@@ -41,7 +41,6 @@ from qpsvm.certificate import Certificate
 from qpsvm.errors import ParameterError
 from qpsvm.kernels import Linear
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
 from qpsvm.problems.proven import Equalities
@@ -146,11 +145,6 @@ class CSVM(Problem):
 
     def _feasible(self, alpha: FloatArray) -> FloatArray:
         return feasible(self.space, self.labels, self.upper, alpha)
-
-    def _dual_system(self) -> DualSystem:
-        y, rules = self.labels, self._equalities()
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
 
     def _equalities(self) -> Equalities:
         return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))

@@ -41,7 +41,7 @@ from qpsvm.clock import Clock
 from qpsvm.errors import DataError, NotSeparableError, QPSVMError
 from qpsvm.kernels import Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import TEACHING_ROWS, DualSystem
+from qpsvm.polish import TEACHING_ROWS
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
 from qpsvm.problems.proven import Equalities
@@ -85,7 +85,7 @@ class HardMargin(Problem):
 
     def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
         super().__init__(X, y, kernel, None, "free", psd)
-        largest = float(abs(self.X).max())
+        largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
         self._hulls: HullDistance | None = None
@@ -184,11 +184,6 @@ class HardMargin(Problem):
 
     def _feasible(self, alpha: FloatArray) -> FloatArray:
         return balanced(alpha, self.labels, self.upper)
-
-    def _dual_system(self) -> DualSystem:
-        y, rules = self.labels, self._equalities()
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, self.n), self.upper, rules.E, rules.e, rules.ridge)
 
     def _equalities(self) -> Equalities:
         return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))

@@ -52,7 +52,6 @@ from qpsvm.certificate import (
 from qpsvm.errors import InfeasibleNuError, ParameterError
 from qpsvm.kernels import Linear
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import PrimalPoint, margin_group, margin_rows, primal_points
@@ -96,6 +95,8 @@ class NuSVM(Problem):
     ----------
     Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000).
     """
+
+    _level = 0.0
 
     def __init__(
         self,
@@ -229,11 +230,6 @@ class NuSVM(Problem):
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """Scaled to Σα = ν, (NUSVM.6)."""
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
-
-    def _dual_system(self) -> DualSystem:
-        y, rules = self.labels, self._equalities()
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(0.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
 
     def _equalities(self) -> Equalities:
         E = np.column_stack([self.labels > 0, self.labels < 0]).astype(np.float64)  # (NUSVM.16)

@@ -46,7 +46,6 @@ from qpsvm.certificate import Certificate
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.kernels import Linear
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import DualSystem
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
@@ -162,11 +161,6 @@ class PrimalHinge(Problem):
 
     def _feasible(self, alpha: FloatArray) -> FloatArray:
         return feasible(self.space, self.labels, self.upper, alpha)
-
-    def _dual_system(self) -> DualSystem:
-        y, rules = self.labels, self._equalities()
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(1.0, len(y)), self.upper, rules.E, rules.e, rules.ridge)
 
     def _equalities(self) -> Equalities:
         y, kept = self.labels, self.space.computed_intercept

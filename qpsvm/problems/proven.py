@@ -141,7 +141,7 @@ class Proof:
         return best
 
     def _bounded(self, point: Certificate) -> Certificate:
-        """With the gap of (PROOF.4), and how much of it is the bound on rounding."""
+        """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self._sum(point)
         return replace(point, gap=found.gap, contributing=found.rows)
 
