@@ -9,7 +9,6 @@
 
 from qpsvm import plotting
 from qpsvm.derivation import Derivation, derive
-from qpsvm.dualise import dualise
 from qpsvm.errors import (
     DataError,
     DataTypeError,
@@ -31,11 +30,13 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Status, SVMResult
+from qpsvm.qp.dualise import dualise
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
 
 __version__ = "0.1.0"

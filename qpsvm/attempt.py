@@ -17,19 +17,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Limits
 from qpsvm.choice import in_seconds
-from qpsvm.clock import Clock
 from qpsvm.costs import Cost, import_bytes
+from qpsvm.dual.polish import FEW_ROWS
 from qpsvm.errors import TooLargeError
-from qpsvm.interrupts import held, noted
-from qpsvm.memory import address_space, available_memory, in_words
-from qpsvm.polish import FEW_ROWS
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form
-from qpsvm.progress import EVERY, Pulse
-from qpsvm.result import QPSolution, Solver, Status, SVMResult
+from qpsvm.qp.solution import QPSolution, Solver, Status
+from qpsvm.resources.clock import Clock
+from qpsvm.resources.interrupts import held, noted
+from qpsvm.resources.memory import address_space, available_memory, in_words
+from qpsvm.resources.progress import EVERY, Pulse
+from qpsvm.result import SVMResult
 
 #: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, Matrix, as_matrix, outline
-from qpsvm.columns import column_order
-from qpsvm.kernels import Kernel, Precomputed
-from qpsvm.model_file import read_model, write_model
+from qpsvm.arrays.checks import as_matrix
+from qpsvm.arrays.columns import column_order
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.words import outline
+from qpsvm.kernels.functions import Kernel, Precomputed
+from qpsvm.saving.model_file import read_model, write_model
 
 #: Kernel values evaluated at a time when predicting (64 MB).
 BLOCK_VALUES = 8_000_000

@@ -1,148 +1,20 @@
-"""What comes back: the solver's answer to a QP, and the library's answer to an SVM. Both measure themselves."""
+"""The library's answer to an SVM: a certified point, which measures itself."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm import kkt
-from qpsvm.arrays import FloatArray, IntArray, outline
-from qpsvm.certificate import objective_terms
-from qpsvm.errors import NoWeightVectorError, QPSVMError, SolverError
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.certificate import objective_terms
+from qpsvm.errors import NoWeightVectorError, QPSVMError
 from qpsvm.model import Model
-from qpsvm.qp import QP
-
-
-class Status(StrEnum):
-    """How a solve ended. Each member carries a sentence: what happened, and what to try."""
-
-    sentence: str
-
-    def __new__(cls, value: str, sentence: str) -> Status:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.sentence = sentence
-        return member
-
-    OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
-    INACCURATE = "inaccurate", "The solver stopped, but the certified gap is above the tolerance."
-    INFEASIBLE = (
-        "infeasible",
-        "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",
-    )
-    UNBOUNDED = "unbounded", "The objective has no lower bound: check that P is positive semidefinite."
-    ITERATION_LIMIT = (
-        "iteration_limit",
-        "The iteration limit came first: raise max_iter, or start with better scaled data.",
-    )
-    TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
-    INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result goes on from here."
-    NUMERICAL_ERROR = (
-        "numerical_error",
-        "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",
-    )
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class Solver(NamedTuple):
-    """The solver behind a result, in its own words."""
-
-    name: str
-    version: str
-    status: str
-
-
-@dataclass(frozen=True, eq=False)
-class QPSolution:
-    """A solver's answer to a QP, in the units of that QP and the signs of (QP.1).
-
-    Attributes
-    ----------
-    qp : QP
-    status : Status
-        What the solver claims, translated; nothing here is certified.
-    x : ndarray, shape (n,), or None
-        None where the solver gave no point.
-    y : ndarray, shape (p,)
-    z : ndarray, shape (m,)
-    solver : Solver
-        Name, version and raw status.
-    box : ndarray, shape (n,), or None
-        Multipliers of the bounds as the solver gives them; None where it works without.
-    iterations : int or None
-    solve_time : float
-        Seconds inside the solver.
-    v : ndarray or None
-        Zᵀx of a solver that works in the lifted form: for the dual of a linear SVM, an explicit w.
-    """
-
-    qp: QP
-    status: Status
-    solver: Solver
-    x: FloatArray | None = None
-    y: FloatArray = field(default_factory=lambda: np.zeros(0))
-    z: FloatArray = field(default_factory=lambda: np.zeros(0))
-    box: FloatArray | None = None
-    iterations: int | None = None
-    solve_time: float = 0.0
-    v: FloatArray | None = None
-
-    def __repr__(self) -> str:
-        parts = ("qp", "status", "solver", "x", "y", "z", "iterations")
-        return outline("QPSolution", **{name: getattr(self, name) for name in parts})
-
-    def changed(self, **parts: Any) -> QPSolution:
-        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""
-        copy = object.__new__(QPSolution)
-        copy.__dict__.update(self.__dict__)
-        copy.__dict__.pop("z_box", None)  # measured on the parts
-        copy.__dict__.update(parts)
-        return copy
-
-    @cached_property
-    def z_box(self) -> FloatArray | None:
-        """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
-        if self.x is None or self.box is not None:
-            return self.box
-        return -kkt.gradient(self.qp, self.x, self.y, self.z)
-
-    def _point(self) -> tuple[FloatArray, FloatArray]:
-        if self.x is None or self.z_box is None:
-            raise SolverError(f"{self.solver.name} returned no point to measure ({self.solver.status})")
-        return self.x, self.z_box
-
-    @property
-    def objective(self) -> float:
-        """½xᵀPx + qᵀx + r at x."""
-        return self.qp.objective(self._point()[0])
-
-    def primal_residual(self) -> float:
-        """Largest violation of a constraint, measured here."""
-        return kkt.primal_residual(self.qp, self._point()[0])
-
-    def dual_residual(self) -> float:
-        """Largest entry of (QP.1)'s left-hand side, measured here."""
-        x, z_box = self._point()
-        return kkt.dual_residual(self.qp, x, self.y, self.z, z_box)
-
-    def complementarity(self) -> float:
-        """Largest product of a multiplier and its slack, measured here."""
-        x, z_box = self._point()
-        return kkt.complementarity(self.qp, x, self.z, z_box)
-
-    def duality_gap(self) -> float:
-        """|primal − dual objective|, measured here."""
-        x, z_box = self._point()
-        return kkt.duality_gap(self.qp, x, self.y, self.z, z_box)
-
+from qpsvm.qp.solution import Solver, Status
 
 KINDS = ("peripheral", "margin", "violator")
 

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays import as_flag, as_positive
+from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, check_room, not_started
 from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits, keeping
 from qpsvm.choice import Choice, Followers, choices, size_of
-from qpsvm.clock import Clock
 from qpsvm.costs import Cost, cost
 from qpsvm.errors import (
     DataError,
@@ -30,9 +29,11 @@ from qpsvm.errors import (
 )
 from qpsvm.problems import Problem
 from qpsvm.problems.base import Form, check_form
-from qpsvm.qp import QP
-from qpsvm.result import Status, SVMResult
-from qpsvm.threads import one_thread
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import Status
+from qpsvm.resources.clock import Clock
+from qpsvm.resources.threads import one_thread
+from qpsvm.result import SVMResult
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:

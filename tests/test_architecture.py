@@ -20,40 +20,50 @@ import qpsvm
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
-#: The layers from the bottom up. A module imports from layers below its own; a package also from itself. What is not
-#: named here (command line, files, estimators, …) is above all of them, and nothing named here imports it.
-LAYERS = (
-    {"errors", "interrupts", "costs", "memory", "progress", "threads"},
-    {"arrays", "clock", "writing", "archive"},
-    {"products", "coefficients", "rounding", "columns", "json_values"},
+#: The rooms from the bottom up; a room is a folder or a file of `qpsvm`. A file imports from rooms below its own, and
+#: from its own as long as that makes no circle. Every file is in one of them.
+ROOMS = (
+    {"errors"},
+    {"arrays", "resources"},
+    {"samples", "operators", "files"},
     {"kernels"},
-    {"operators", "model_file"},
-    {"kernel_blocks"},
-    {"gram", "qp_parts"},
     {"qp"},
-    {"kkt", "certificate", "dualise"},
-    {"polish", "model"},
-    {"result"},
-    {"problems", "backends"},
+    {"saving"},
+    {"dual", "model"},
+    {"result", "costs"},
+    {"problems", "solvers"},
+    {"backends"},
     {"choice"},
     {"attempt"},
     {"solve"},
+    {"derivation", "plotting"},
+    {"__init__"},
+    {"cli"},
+    {"__main__"},
 )
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-PACKAGES = {"problems", "backends", "solvers"}
-#: What our own algorithms may know: arrays, kernels and operators, neither problems nor the QP class.
-BELOW_SOLVERS = {
-    "errors", "interrupts", "clock", "arrays", "products", "kernels", "operators", "kernel_blocks", "gram", "solvers",
-}  # fmt: skip
+LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
+#: What our own algorithms may know: arrays, kernels and operators, neither problems nor results.
+BELOW_SOLVERS = {"errors", "arrays", "resources", "operators", "kernels", "solvers"}
+#: The families of solvers know what all share, and not each other.
+FAMILIES = {"linear", "kernel", "interior_point", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
         "latex2mathml", "threadpoolctl")  # fmt: skip
 
 
 def area(path: Path) -> str:
-    """The part of the library that a file belongs to: its module, or the package that it is in."""
+    """The room that a file belongs to: its module, or the folder that it is in."""
     relative = path.relative_to(ROOT)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def module(path: Path) -> str:
+    """The dotted name of a file."""
+    parts = ["qpsvm", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module(path): path for path in FILES}
 
 
 @cache
@@ -64,7 +74,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def imported(path: Path) -> list[tuple[str, int]]:
-    """Full names of everything that a file imports, late imports included, with line numbers."""
+    """Full names of everything that a file imports, with line numbers: late imports and those for types included."""
     package = ["qpsvm", *path.relative_to(ROOT).parts[:-1]]
     found: list[tuple[str, int]] = []
     for node in ast.walk(parsed(path)):
@@ -78,53 +88,85 @@ def imported(path: Path) -> list[tuple[str, int]]:
 
 
 def inner_imports(path: Path) -> Iterator[tuple[str, int]]:
-    """The parts of the library that a file imports, with line numbers."""
+    """The modules of the library that a file imports, with line numbers."""
     for name, line in imported(path):
-        parts = name.split(".")
-        if parts[0] == "qpsvm" and len(parts) > 1 and (ROOT / parts[1]).with_suffix(".py").is_file() | (
-            ROOT / parts[1]
-        ).is_dir():
-            yield parts[1], line
+        while name and name not in MODULES:
+            name = name.rpartition(".")[0]
+        if name and MODULES[name] != path:
+            yield name, line
+
+
+def room(name: str) -> str:
+    """The room of a module."""
+    return area(MODULES[name])
+
+
+def circles() -> list[list[str]]:
+    """Groups of modules that import each other, directly or not: Tarjan's strongly connected components."""
+    graph = {name: sorted({other for other, _ in inner_imports(path)}) for name, path in MODULES.items()}
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        stack.append(name)
+        for other in graph[name]:
+            if other not in number:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in stack:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in graph:
+        if name not in number:
+            visit(name)
+    return found
 
 
 def test_the_reading_of_imports_finds_what_is_known():
     found = {name for name, _ in inner_imports(ROOT / "solve.py")}
-    assert {"backends", "errors", "problems", "result"} <= found
+    assert {"qpsvm.backends", "qpsvm.errors", "qpsvm.problems.base", "qpsvm.result"} <= found
     assert {"c_svm", "nu_svm"} <= {path.stem for path in FILES}
-    assert "problems" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
+    assert "qpsvm.problems.base" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
 
 
-def test_every_layer_exists():
-    there = {area(path) for path in FILES}
-    assert set(LEVEL) <= there
+def test_every_file_is_in_a_room_and_every_room_exists():
+    assert {area(path) for path in FILES} == set(LEVEL)
+
+
+def test_nothing_goes_round_in_a_circle():
+    """Imports inside of folders too, late ones, and those for type checking."""
+    assert circles() == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path):
     here = area(path)
-    if here in ("__init__", "solvers") or here not in LEVEL:
-        return
     for name, line in inner_imports(path):
-        where = f"{path.relative_to(ROOT)}:{line} imports qpsvm.{name}"
-        if name == here and here in PACKAGES:
-            continue
-        if name == "solvers":
-            assert here == "backends", f"{where}: only backends call solvers"
-            continue
-        assert name in LEVEL, f"{where}, which is above {here}; a new lower layer needs its place in LAYERS"
-        assert LEVEL[name] < LEVEL[here], f"{where}, which is not below it"
+        there = room(name)
+        if there != here:
+            assert LEVEL[there] < LEVEL[here], f"{path.relative_to(ROOT)}:{line} imports {name}, which is not below it"
 
 
 def test_solvers_know_arrays_and_operators_only():
-    for path in sorted((ROOT / "solvers").glob("*.py")):
+    for path in sorted((ROOT / "solvers").rglob("*.py")):
         for name, line in inner_imports(path):
-            assert name in BELOW_SOLVERS, f"solvers/{path.name}:{line} imports qpsvm.{name}"
+            where = f"{path.relative_to(ROOT)}:{line} imports {name}"
+            assert room(name) in BELOW_SOLVERS, where
+            family, other = path.parent.name, name.split(".")[2] if name.startswith("qpsvm.solvers.") else None
+            assert other not in FAMILIES - {family}, f"{where}, another family"
 
 
 def test_only_backends_import_solvers():
     for path in FILES:
-        names = {name for name, _ in inner_imports(path)}
-        if "solvers" in names:
+        if "solvers" in {room(name) for name, _ in inner_imports(path)}:
             assert area(path) in ("backends", "solvers"), path
 
 

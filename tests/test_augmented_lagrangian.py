@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qpsvm
-from qpsvm.certificate import gap_terms, relative_gap
+from qpsvm.dual.certificate import gap_terms, relative_gap
 from qpsvm.errors import ParameterError
-from qpsvm.solvers import working_set
-from qpsvm.solvers.hinge_problem import balanced
-from qpsvm.solvers.line_search import SLOPE_SHARE, Slope, find_step
-from qpsvm.solvers.linear import solve_linear
-from qpsvm.solvers.linear_wide import reduced
-from qpsvm.solvers.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.row_blocks import DenseRows, SparseRows, as_rows
+from qpsvm.solvers.linear import working_set
+from qpsvm.solvers.linear.hinge_problem import balanced
+from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
+from qpsvm.solvers.linear.row_blocks import DenseRows, SparseRows, as_rows
+from qpsvm.solvers.linear.solve import solve_linear
+from qpsvm.solvers.linear.wide import reduced
+from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
 
 INTERCEPTS = ("free", "penalised", None)
 TOL = 1e-6
@@ -219,7 +219,7 @@ def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     assert solve_linear(X, y, 1.0, time_limit=0.0).reason == "time_limit"
     for patience in (0, 1, 5, 20):
         looks = iter([False] * patience)
-        monkeypatch.setattr("qpsvm.clock.noted", lambda looks=looks: next(looks, True))
+        monkeypatch.setattr("qpsvm.resources.clock.noted", lambda looks=looks: next(looks, True))
         solution = solve_linear(X, y, 100.0)
         assert solution.reason in ("interrupted", "converged")
         assert patience or solution.reason == "interrupted"
@@ -277,7 +277,7 @@ def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     X = X * 10.0 ** np.linspace(-2, 2, 400) + offset * (intercept == "free")
     assert reduced(X, True) is not None
     short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
-    monkeypatch.setattr("qpsvm.solvers.linear_wide.MOST_ROWS", 0)
+    monkeypatch.setattr("qpsvm.solvers.linear.wide.MOST_ROWS", 0)
     assert reduced(X, True) is None
     full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())
@@ -360,9 +360,9 @@ def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatc
         free[start : start + 12] = True
         expected = direct.step(free, sigma, q, q)
         np.testing.assert_allclose(wide.step(free, sigma, q, q), expected, rtol=1e-6, atol=1e-8)
-    monkeypatch.setattr("qpsvm.solvers.newton_step.CG_TOLERANCE", 1e-12)
-    monkeypatch.setattr("qpsvm.solvers.newton_step.DIRECT_ROWS", 0)
-    monkeypatch.setattr("qpsvm.solvers.newton_step.ROWS_PER_ROOT", 0)
+    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.CG_TOLERANCE", 1e-12)
+    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.DIRECT_ROWS", 0)
+    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.ROWS_PER_ROOT", 0)
     np.testing.assert_allclose(WideNewton(rows, ridge).step(free, sigma, q, q), expected, rtol=1e-5, atol=1e-7)
 
 

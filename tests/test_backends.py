@@ -23,8 +23,8 @@ from qpsvm import backends
 from qpsvm.backends import cvxopt_, cvxpy_, osqp_
 from qpsvm.backends.base import SolverData
 from qpsvm.operators import Dense, Diagonal
-from qpsvm.qp import QP, Rows
-from qpsvm.result import Status
+from qpsvm.qp.program import QP, Rows
+from qpsvm.qp.solution import Status
 
 #: What OSQP puts where it has no number.
 OSQP_FILL = 2143289344.0

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
 from qpsvm.operators import Dense, Diagonal, LowRank
-from qpsvm.qp import Rows
+from qpsvm.qp.program import Rows
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -23,7 +23,7 @@ from qpsvm.cli import main
 from qpsvm.cli.letters import SPELT, readable
 from qpsvm.errors import DataError, SolverError, TooLargeError
 from qpsvm.files import read_table
-from qpsvm.result import Status
+from qpsvm.qp.solution import Status
 from qpsvm.solve import solve
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
-from qpsvm.columns import column_order, feature_names
+from qpsvm.arrays.columns import column_order, feature_names
 
 RNG = np.random.default_rng(5)
 NAMES = ("age", "weight", "mean radius", "größe")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
 
 import qpsvm
-from qpsvm import dualise
 from qpsvm.operators import Dense, Diagonal, LowRank
-from qpsvm.qp import QP, Rows
-from qpsvm.result import QPSolution, Status
+from qpsvm import dualise
+from qpsvm.qp.program import QP, Rows
+from qpsvm.qp.solution import QPSolution, Status
 
 ALL_CELLS = [Cell(variant, kernel, 1.0) for variant in VARIANTS for kernel in KERNELS]
 #: Those that general solvers finish to 1e-6 in α on the textbook QP as it stands, without scaling and polishing.

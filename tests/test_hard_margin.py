@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
-from qpsvm.clock import Clock
 from qpsvm.problems import separability
 from qpsvm.problems.nearest_points import nearest_points
+from qpsvm.resources.clock import Clock
 
 RNG = np.random.default_rng(0)
 

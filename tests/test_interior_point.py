@@ -10,14 +10,14 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.backends.cvxopt_kkt import solve_structured, structured_kktsolver
-from qpsvm.kkt import dual_residual, duality_gap, primal_residual
 from qpsvm.operators import Dense, Diagonal, LowRank
-from qpsvm.qp import QP
-from qpsvm.solvers.interior_point import InteriorPoint, mehrotra
-from qpsvm.solvers.interior_point_columns import SparseColumns, as_columns, row_pairs
-from qpsvm.solvers.interior_point_iterate import Iterate
-from qpsvm.solvers.interior_point_rows import soft_rows
-from qpsvm.solvers.interior_point_systems import Cholesky
+from qpsvm.qp.kkt import dual_residual, duality_gap, primal_residual
+from qpsvm.qp.program import QP
+from qpsvm.solvers.interior_point.columns import SparseColumns, as_columns, row_pairs
+from qpsvm.solvers.interior_point.iterate import Iterate
+from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, mehrotra
+from qpsvm.solvers.interior_point.rows import soft_rows
+from qpsvm.solvers.interior_point.systems import Cholesky
 
 #: Of KKT residuals, relative to the size of the terms.
 ACCURACY = 1e-7

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from qpsvm import CSVM, RBF, InaccurateWarning, interrupts, solve
+from qpsvm import CSVM, RBF, InaccurateWarning, solve
 from qpsvm.attempt import HURRIED
-from qpsvm.problems.proven import Proof
-from qpsvm.solvers import sliced
-from qpsvm.solvers.apart import Forked
-from qpsvm.solvers.clock import Clock
-from qpsvm.solvers.kernel_dual import HingeDual
-from qpsvm.solvers.kernel_libsvm import libsvm_loop
+from qpsvm.dual.proven import Proof
+from qpsvm.resources import interrupts
+from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.shared import sliced
+from qpsvm.solvers.shared.apart import Forked
+from qpsvm.solvers.shared.stopping import Clock
 
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)
 NOISE = np.where(np.random.default_rng(0).random(len(X)) < 0.5, 0, 1)

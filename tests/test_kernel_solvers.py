@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.kernel_blocks import KernelBlocks
-from qpsvm.kernels import RBF, Polynomial
-from qpsvm.solvers import kernel_libsvm
-from qpsvm.solvers.kernel_box_step import box_step
-from qpsvm.solvers.kernel_dual import HingeDual, spread_residue
-from qpsvm.solvers.kernel_newton_step import newton_polish
-from qpsvm.solvers.kernel_portfolio import ENGINES, KernelSolution, solve_kernel
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import RBF, Polynomial
+from qpsvm.solvers.kernel import libsvm as kernel_libsvm
+from qpsvm.solvers.kernel.box_step import box_step
+from qpsvm.solvers.kernel.dual import HingeDual, spread_residue
+from qpsvm.solvers.kernel.newton_step import newton_polish
+from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution, solve_kernel
 
 TOL = 1e-6
 

@@ -15,12 +15,12 @@ from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.attempt import Request, check_room
 from qpsvm.backends.base import keeping
 from qpsvm.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
-from qpsvm.clock import Clock
 from qpsvm.costs import Cost, Size, cost
-from qpsvm.memory import available_memory
 from qpsvm.problems.affordable import affordable_alpha
-from qpsvm.progress import Pulse
-from qpsvm.result import Status
+from qpsvm.qp.solution import Status
+from qpsvm.resources.clock import Clock
+from qpsvm.resources.memory import available_memory
+from qpsvm.resources.progress import Pulse
 
 RNG = np.random.default_rng(0)
 
@@ -93,10 +93,10 @@ def test_no_round_of_polishing_begins_that_would_not_end():
         return problem.certify(alpha)
 
     system = problem._dual_system()
-    assert qpsvm.polish.polish(system, start, certify, clock=Clock(0.0)) is start
-    assert qpsvm.polish.polish(system, start, certify, clock=Clock(10.0), each=100.0) is start
+    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(0.0)) is start
+    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(10.0), each=100.0) is start
     assert not certified
-    assert qpsvm.polish.polish(system, start, certify, clock=Clock(100.0)).gap < start.gap
+    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(100.0)).gap < start.gap
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 1e-3, float("inf")])
@@ -200,7 +200,7 @@ def test_advice_is_only_what_was_not_done():
 
 
 def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
-    monkeypatch.setattr("qpsvm.progress.EVERY", 0.01)
+    monkeypatch.setattr("qpsvm.resources.progress.EVERY", 0.01)
     with Pulse(True, "setting up") as pulse:
         time.sleep(0.2)
         pulse.doing = "at work"

@@ -13,7 +13,7 @@ import pytest
 from matrix import BACKENDS, CASES, CELLS, CENTRED, FORMS, RAW_UNSOLVED, UNSOLVED, Case, Cell, reference_of, solved
 
 import qpsvm
-from qpsvm.polish import bordered_rank
+from qpsvm.dual.polish import bordered_rank
 
 TOL = 1e-6
 EPS = np.finfo(float).eps

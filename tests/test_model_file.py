@@ -25,8 +25,8 @@ from damage import N, X, Y, contents, fuzz, models, samples
 
 import qpsvm
 from qpsvm import CSVM, RBF, Linear, Model
-from qpsvm.archive import RATIO, SMALL, SMALL_TEXT
-from qpsvm.writing import UNFINISHED, replacing
+from qpsvm.saving.archive import RATIO, SMALL, SMALL_TEXT
+from qpsvm.saving.writing import UNFINISHED, replacing
 
 MODELS = models()
 #: Damaged files in the suite; `python tests/damage.py 20000` tries more.

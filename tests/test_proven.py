@@ -13,8 +13,8 @@ from proof import Task
 from test_hostile import hostile_task
 
 from qpsvm import RBF, Linear, Polynomial, Precomputed
-from qpsvm.problems.accuracy import Accuracy
-from qpsvm.problems.space import FeatureSpace
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.kernels.space import FeatureSpace
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -16,9 +16,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise
 
 import qpsvm
-from qpsvm import kkt
-from qpsvm.arrays import repeated
-from qpsvm.certificate import (
+from qpsvm.arrays.constant import repeated
+from qpsvm.dual.certificate import (
     balanced,
     capped_simplex,
     gap_sums,
@@ -27,13 +26,14 @@ from qpsvm.certificate import (
     quantile_interval,
     relative_gap,
 )
-from qpsvm.gram import KernelGram
-from qpsvm.kernels import as_kernel, gamma_of
+from qpsvm.kernels.functions import as_kernel, gamma_of
+from qpsvm.kernels.gram import KernelGram
+from qpsvm.kernels.space import pivoted_cholesky
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
 from qpsvm.problems.base import ScaledQP
-from qpsvm.problems.space import pivoted_cholesky
-from qpsvm.qp import QP, Rows
-from qpsvm.result import QPSolution, Solver, Status
+from qpsvm.qp import kkt
+from qpsvm.qp.program import QP, Rows
+from qpsvm.qp.solution import QPSolution, Solver, Status
 
 AT_SCALE_1 = [cell for cell in CELLS if cell.scale == 1.0]
 I2, ZERO2, ONE_ROW = Diagonal(np.ones(2)), np.zeros(2), np.ones((1, 2))
@@ -124,7 +124,7 @@ def test_a_qp_by_hand_is_made_of_what_one_has(name):
         assert vector.ndim == 1
     assert qp.objective([1, 1]) == 4.0
     assert "memory" in str(qp)
-    assert qpsvm.dualise(qp).n > 2
+    assert qpsvm.qp.dualise(qp).n > 2
     for backend in ("cvxopt", "osqp", "cvxpy", "slsqp"):
         answer = qpsvm.compile(qp, backend).solve(**({"tol": 1e-7} if backend != "slsqp" else {}))
         assert answer.status is Status.OPTIMAL, backend
@@ -506,7 +506,7 @@ def test_changing_what_an_operator_returned_changes_nothing():
 
 
 def test_a_gram_matrix_beyond_the_cache_is_multiplied_in_blocks(monkeypatch):
-    from qpsvm import gram
+    from qpsvm.kernels import gram
 
     monkeypatch.setattr(gram, "CACHE_ROWS", 10)
     monkeypatch.setattr(gram, "BLOCK_ROWS", 7)

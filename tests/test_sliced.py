@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from qpsvm.solvers import sliced
-from qpsvm.solvers.clock import Clock
-from qpsvm.solvers.sliced import run_sliced
+from qpsvm.solvers.shared import sliced
+from qpsvm.solvers.shared.sliced import run_sliced
+from qpsvm.solvers.shared.stopping import Clock
 
 #: Iterations that the loop of these tests needs.
 NEEDED = 1000

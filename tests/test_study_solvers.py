@@ -14,10 +14,10 @@ from cvxopt import matrix
 from cvxopt import solvers as cvxopt_solvers
 
 from qpsvm.errors import ParameterError, UnsupportedError
-from qpsvm.solvers import dual_ascent
-from qpsvm.solvers.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
-from qpsvm.solvers.slsqp import REASONS, slsqp
-from qpsvm.solvers.subgradient import hinge_subgradient
+from qpsvm.solvers.study import dual_ascent
+from qpsvm.solvers.study.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
+from qpsvm.solvers.study.slsqp import REASONS, slsqp
+from qpsvm.solvers.study.subgradient import hinge_subgradient
 
 INF = np.inf
 
@@ -528,5 +528,5 @@ def test_imports_stay_cheap_and_low():
         modules = {a.name for node in top if isinstance(node, ast.Import) for a in node.names}
         modules |= {node.module for node in top if isinstance(node, ast.ImportFrom)}
         assert "scipy.optimize" not in modules
-        low = {"qpsvm.errors", "qpsvm.arrays", "qpsvm.solvers.clock", "qpsvm.solvers.trace"}
+        low = {"qpsvm.errors", "qpsvm.arrays", "qpsvm.solvers.shared.stopping", "qpsvm.solvers.study.trace"}
         assert {m for m in modules if m.startswith("qpsvm")} <= low

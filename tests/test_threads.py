@@ -12,9 +12,9 @@ from sklearn.datasets import make_classification
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import qpsvm
-from qpsvm import threads
 from qpsvm.backends.libsvm_ import LibsvmCompiled
-from qpsvm.threads import one_thread
+from qpsvm.resources import threads
+from qpsvm.resources.threads import one_thread
 
 X, Y = make_classification(60, 4, random_state=0)
 #: A number of threads that a user might have set; more than there are cores is allowed.
@@ -153,7 +153,7 @@ def test_restored_after_a_solve_that_fails():
 
 def test_a_library_that_is_loaded_later_is_limited_from_the_next_block_on():
     code = (
-        "from qpsvm.threads import one_thread\n"
+        "from qpsvm.resources.threads import one_thread\n"
         "with one_thread():\n"
         "    import scipy.linalg\n"
         "    with one_thread():\n"

@@ -10,8 +10,8 @@ from benchmarks.lines import version_of
 from benchmarks.samples import FloatArray
 from benchmarks.tasks import Machine, Task
 from qpsvm.problems import Problem
-from qpsvm.problems.scaled import ScaledQP
-from qpsvm.result import QPSolution
+from qpsvm.qp.scaled import ScaledQP
+from qpsvm.qp.solution import QPSolution
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import qpsvm
 from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task
 from qpsvm import backends
-from qpsvm.result import Status
+from qpsvm.qp.solution import Status
 
 
 class Solve(Entrant):

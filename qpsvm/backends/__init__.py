@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from qpsvm.arrays import shown
+from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.errors import UnknownOptionError, nearest
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
-from qpsvm.certificate import hinge_intercepts, middle
+from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -60,7 +60,7 @@ class AugmentedLagrangianCompiled(Compiled):
         self._problem = problem
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.linear import solve_linear
+        from qpsvm.solvers.linear.solve import solve_linear
 
         data, settings = self.data, own_settings(limits, options)
         answer = solve_linear(

@@ -19,7 +19,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_finite_vector, as_flag, as_positive, outline, shown
+from qpsvm.arrays.checks import as_finite_vector, as_flag, as_positive
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import outline, shown
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -29,10 +31,10 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.interrupts import held
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Status
-from qpsvm.threads import one_thread
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.resources.interrupts import held
+from qpsvm.resources.threads import one_thread
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import IntArray, Matrix, as_dense
+from qpsvm.arrays.types import IntArray, Matrix, as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.backends.cvxopt_kkt import solve_structured
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Diagonal, LowRank, Operator
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver, Status
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver, Status
 
 #: Rows from which a low-rank P stays a factor (`cvxopt_kkt`) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, installed_version, refuse_unknown
 from qpsvm.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver, Status
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver, Status
 
 DEFAULT_SOLVER = "CLARABEL"
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 
 class DualAscentBackend(Backend):
@@ -18,7 +18,7 @@ class DualAscentBackend(Backend):
 
     name = "dual_ascent"
     package = "qpsvm"
-    module = "qpsvm.solvers.dual_ascent"
+    module = "qpsvm.solvers.study.dual_ascent"
     study = True
     starts = True
     polls = True
@@ -46,7 +46,7 @@ class DualAscentCompiled(Compiled):
     """P, q, A, b, lb, ub, in the order of `projected_gradient`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.dual_ascent import projected_gradient
+        from qpsvm.solvers.study.dual_ascent import projected_gradient
 
         settings = own_settings(limits, options)
         if limits.tol is not None:

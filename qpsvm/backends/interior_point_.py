@@ -10,8 +10,8 @@ import numpy as np
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 #: Most equality rows: they are kept dense.
 MOST_ROWS = 10
@@ -44,7 +44,7 @@ class InteriorPointBackend(Backend):
             if qp.A is None and not (np.isfinite(lb).any() or np.isfinite(ub).any() or qp.P.diagonal().any()):
                 raise UnsupportedError("interior_point needs a bound, an equality row or a P that is not 0; use cvxopt")
             return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
-        from qpsvm.solvers.interior_point_rows import soft_rows
+        from qpsvm.solvers.interior_point.rows import soft_rows
 
         diagonal = isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None
         rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
@@ -65,7 +65,7 @@ class BoxCompiled(Compiled):
     """P, q, A, b, lb, ub, in the order of `mehrotra`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.interior_point import mehrotra
+        from qpsvm.solvers.interior_point.mehrotra import mehrotra
 
         answer = mehrotra(*self.data, **_settings(limits, options))
         status, raw = stopped(answer.reason)

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise
 from qpsvm.errors import UnsupportedError
-from qpsvm.gram import KernelGram
-from qpsvm.kernels import Linear, Precomputed
+from qpsvm.kernels.functions import Linear, Precomputed
+from qpsvm.kernels.gram import KernelGram
+from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank
-from qpsvm.products import inner
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -36,7 +36,7 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     package = "qpsvm"
-    module = "qpsvm.solvers.kernel_portfolio"
+    module = "qpsvm.solvers.kernel.portfolio"
     starts = True
     polls = True
     takes = "dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast"
@@ -109,8 +109,8 @@ class KernelNewtonCompiled(Compiled):
         self._problem = problem
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel_hard import solve_kernel_hard
-        from qpsvm.solvers.kernel_portfolio import solve_kernel
+        from qpsvm.solvers.kernel.hard import solve_kernel_hard
+        from qpsvm.solvers.kernel.portfolio import solve_kernel
 
         data, problem, P = self.data, self._problem, self.qp.P
         blocks = P.blocks if isinstance(P, KernelGram) else data.gram

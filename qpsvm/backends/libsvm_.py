@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, as_dense
+from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
 from qpsvm.backends.kernel_newton_ import kernel_csvm, kernel_machine
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
-from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.operators import LowRank
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver, Status
-from qpsvm.solvers.clock import Clock
-from qpsvm.solvers.kernel_libsvm import iterations_within, quiet
-from qpsvm.solvers.sliced import run_sliced
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver, Status
+from qpsvm.solvers.kernel.libsvm import iterations_within, quiet
+from qpsvm.solvers.shared.sliced import run_sliced
+from qpsvm.solvers.shared.stopping import Clock
 
 #: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
 DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
-from qpsvm.kkt import gradient
 from qpsvm.operators import Diagonal, LowRank, Operator
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver, Status
+from qpsvm.qp.kkt import gradient
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver, Status
 
 #: OSQP's own defaults of what `solve` may set: a solver that is kept for a warm start keeps its settings too.
 DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, as_dense, common_value, times
+from qpsvm.arrays.constant import common_value, times
+from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.errors import UnsupportedError
-from qpsvm.qp import QP
+from qpsvm.qp.program import QP
 
 #: How far what should be one number in every row may vary, relatively: scaling rounds.
 UNIFORM = 1e-12

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays import as_dense
+from qpsvm.arrays.types import as_dense
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.errors import UnsupportedError
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 #: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
 MOST_VARIABLES = 2000
@@ -50,7 +50,7 @@ class SlsqpCompiled(Compiled):
     """P, q, G, h, A, b, lb, ub, in the order of `solvers.slsqp.slsqp`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.slsqp import slsqp
+        from qpsvm.solvers.study.slsqp import slsqp
 
         answer = slsqp(*self.data, **own_settings(limits, options))
         status, _ = stopped(answer.trace.reason)

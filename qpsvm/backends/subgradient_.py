@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Solver
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Solver
 
 
 class SubgradientBackend(Backend):
@@ -20,7 +20,7 @@ class SubgradientBackend(Backend):
 
     name = "subgradient"
     package = "qpsvm"
-    module = "qpsvm.solvers.subgradient"
+    module = "qpsvm.solvers.study.subgradient"
     study = True
     polls = True
     takes = "primal forms with slacks xi (not the hard margin); a textbook method, for study"
@@ -68,7 +68,7 @@ class SubgradientCompiled(Compiled):
         self._scale = scale
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.subgradient import hinge_subgradient
+        from qpsvm.solvers.study.subgradient import hinge_subgradient
 
         settings = own_settings(limits, options)
         if limits.tol is not None:

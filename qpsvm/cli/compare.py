@@ -13,7 +13,8 @@ from qpsvm.cli.options import settle
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.problems import CSVM, Problem
 from qpsvm.problems.base import Form
-from qpsvm.result import Status, SVMResult
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
 #: Seconds that a textbook method gets in a comparison.

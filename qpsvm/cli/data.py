@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.files import StandardInput, Table, read_table
-from qpsvm.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.model import Model
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
 from qpsvm.result import SVMResult

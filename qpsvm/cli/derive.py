@@ -11,7 +11,8 @@ from qpsvm.cli.solve import CODES
 from qpsvm.cli.writing import require_writable
 from qpsvm.derivation import derive
 from qpsvm.problems import Problem
-from qpsvm.result import Status, SVMResult
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
 #: Gap that hardly a result has, all rounding counted: asking for it polishes and proves to the last digit.

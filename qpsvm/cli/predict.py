@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.cli.data import is_label, source
 from qpsvm.cli.writing import require_writable, writing
 from qpsvm.errors import DataError

@@ -7,7 +7,7 @@ import argparse
 from qpsvm.cli.data import problem_of, read
 from qpsvm.cli.options import settle
 from qpsvm.cli.writing import require_writable
-from qpsvm.result import Status
+from qpsvm.qp.solution import Status
 from qpsvm.solve import solve
 
 #: Exit codes by status; every other status is 1.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qpsvm.certificate import hinge_intercepts, objective_terms
 from qpsvm.derivation import measures, shared, soft
 from qpsvm.derivation.step import Step
+from qpsvm.dual.certificate import hinge_intercepts, objective_terms
 from qpsvm.problems import CSVM
 
 #: The upper bound of α_i.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays import shown
+from qpsvm.arrays.words import shown
 from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.statements import statements
@@ -25,9 +25,10 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.pairing import check_pair
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
-from qpsvm.result import Status, SVMResult
+from qpsvm.problems.pairing import check_pair
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 
 #: A relative gap below this leaves nothing to be seen in a residual, and how to get there.
 SHARP, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"

@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, Matrix
-from qpsvm.kernels import Precomputed
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.kernels.functions import Precomputed
 from qpsvm.problems import NuSVM, Problem
-from qpsvm.qp import QP
+from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
 #: A sum that is this share of its terms, or less, is 0 but for rounding: no equation can be checked relative to it.

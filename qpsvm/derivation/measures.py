@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm import kkt
-from qpsvm.certificate import hinge_intercepts
 from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable
+from qpsvm.dual.certificate import hinge_intercepts
+from qpsvm.qp import kkt
 
 # --- margin -----------------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from qpsvm import kkt
-from qpsvm.certificate import hinge_intercepts, objective_terms
 from qpsvm.derivation import measures, shared, soft
 from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable, Step
+from qpsvm.dual.certificate import hinge_intercepts, objective_terms
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import PrimalHinge
-from qpsvm.problems.space import FeatureSpace
+from qpsvm.qp import kkt
 
 #: The upper bound of α_i.
 UPPER = r"\tfrac{p_i}{\lambda}"

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from qpsvm.certificate import gap_terms
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Step
+from qpsvm.dual.certificate import gap_terms
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
 from qpsvm.problems import Problem, reading
-from qpsvm.problems.space import FeatureSpace
 
 
 def lines(*equations: str) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.source import location, source
-from qpsvm.pairing import check_pair
 from qpsvm.problems import Problem
+from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 Measure = Callable[[Letters[Any]], float]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.errors import DataError
 from qpsvm.files.raw import MISSING, numbers
 from qpsvm.files.sheet import Sheet

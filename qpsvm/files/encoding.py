@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError, ParameterError
 from qpsvm.files.source import FilePath
 

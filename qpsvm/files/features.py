@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.columns import Columns
 from qpsvm.files.encoding import DENSE_LIMIT, Column, Encoding

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays import IntArray, Matrix
+from qpsvm.arrays.types import IntArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.encoding import Encoding
 from qpsvm.files.raw import numbers, whole

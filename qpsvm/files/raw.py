@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 
 #: Cells that stand for "no value", after surrounding blanks are stripped: what R, pandas, SQL, Excel and UCI write.
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"])

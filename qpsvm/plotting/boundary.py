@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, as_flag, shown
+from qpsvm.arrays.checks import as_flag
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, ParameterTypeError
-from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import (
     AREAS,
     BLACK,
@@ -23,6 +24,7 @@ from qpsvm.plotting.style import (
 )
 from qpsvm.plotting.view import View, view_of
 from qpsvm.problems import Problem
+from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

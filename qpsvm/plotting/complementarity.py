@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.arrays import as_flag
+from qpsvm.arrays.checks import as_flag
 from qpsvm.errors import DataError
-from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import BLACK, SKY, draw_samples, legend_below, line_proxy, new_axes, say_what
 from qpsvm.problems import Problem
+from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

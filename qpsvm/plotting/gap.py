@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_flag, as_positive, as_real_vector
+from qpsvm.arrays.checks import as_flag, as_positive, as_real_vector
+from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
 from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes, plain
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, as_dense, as_flag
+from qpsvm.arrays.checks import as_flag
+from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.pairing import check_pair
 from qpsvm.plotting.reduced_hull import reduced_hull
 from qpsvm.plotting.style import (
     AREAS,
@@ -27,6 +27,7 @@ from qpsvm.plotting.style import (
 )
 from qpsvm.plotting.view import View, view_of
 from qpsvm.problems import Problem
+from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

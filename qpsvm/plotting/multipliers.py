@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.arrays import as_flag
-from qpsvm.pairing import check_pair
+from qpsvm.arrays.checks import as_flag
 from qpsvm.plotting.style import (
     BLACK,
     GREY,
@@ -19,6 +18,7 @@ from qpsvm.plotting.style import (
     say_what,
 )
 from qpsvm.problems import Problem
+from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

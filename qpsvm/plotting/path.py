@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, as_flag, as_real_vector, shown
+from qpsvm.arrays.checks import as_flag, as_real_vector
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import shown
 from qpsvm.errors import (
     DataError,
     NoWeightVectorError,
@@ -18,11 +20,12 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.pairing import check_pair
 from qpsvm.plotting.style import CURVES, legend_below, new_axes, set_title
 from qpsvm.plotting.view import feature_names
 from qpsvm.problems import CSVM, NuSVM, PrimalHinge, Problem
-from qpsvm.result import Status, SVMResult
+from qpsvm.problems.pairing import check_pair
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
 if TYPE_CHECKING:

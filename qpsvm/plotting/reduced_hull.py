@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 
 #: How far beyond an edge a point must reach, as a share of the samples' range, to be a vertex and not rounding.
 NOTICED = 1e-9

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.errors import MissingExtraError, ParameterTypeError, install
 from qpsvm.problems import Problem
-from qpsvm.result import Status, SVMResult
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, as_dense, shown
+from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.kernels import Precomputed
+from qpsvm.kernels.functions import Precomputed
 from qpsvm.plotting.style import plain
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.costs import FEATURE_SECONDS, VALUE_SECONDS
 
 if TYPE_CHECKING:

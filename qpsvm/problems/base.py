@@ -16,36 +16,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays import (
-    FloatArray,
-    IntArray,
-    Matrix,
-    as_finite_vector,
-    as_labels,
-    as_matrix,
-    as_real_vector,
-    as_weights,
-    common_value,
-    repeated,
-    shown,
-)
-from qpsvm.certificate import Certificate
-from qpsvm.clock import Clock
-from qpsvm.columns import feature_names
+from qpsvm.arrays.checks import as_finite_vector, as_matrix, as_real_vector
+from qpsvm.arrays.columns import feature_names
+from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
+from qpsvm.dual.proven import Equalities, Proof
 from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
-from qpsvm.interrupts import noted
-from qpsvm.kernels import Kernel, Precomputed, as_kernel
+from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
+from qpsvm.kernels.indefinite import Intercept, PSDRule
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import Operator
-from qpsvm.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
-from qpsvm.problems.accuracy import Accuracy
 from qpsvm.problems.affordable import affordable_alpha
 from qpsvm.problems.neighbour import neighbouring_alpha
-from qpsvm.problems.proven import Equalities, Proof
 from qpsvm.problems.reading import svm_result
-from qpsvm.problems.scaled import ScaledQP
-from qpsvm.problems.space import FeatureSpace, Intercept, PSDRule
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Status, SVMResult
+from qpsvm.qp.program import QP
+from qpsvm.qp.scaled import ScaledQP
+from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.resources.clock import Clock
+from qpsvm.resources.interrupts import noted
+from qpsvm.result import SVMResult
+from qpsvm.samples import as_labels, as_weights
 
 Form = Literal["dual", "primal"]
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.

@@ -36,17 +36,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, as_penalties, common_value, repeated, times
-from qpsvm.certificate import Certificate
+from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties
+from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.proven import Equalities
 from qpsvm.errors import ParameterError
-from qpsvm.kernels import Linear
+from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
-from qpsvm.problems.proven import Equalities
 from qpsvm.problems.reading import check_result
-from qpsvm.problems.space import PSDRule
-from qpsvm.qp import QP
+from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

@@ -35,20 +35,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import LARGEST_VALUE, FloatArray, Matrix, repeated
-from qpsvm.certificate import Certificate, balanced, objective_terms, relative_gap
-from qpsvm.clock import Clock
+from qpsvm.arrays.checks import LARGEST_VALUE
+from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.dual.certificate import Certificate, balanced, objective_terms, relative_gap
+from qpsvm.dual.polish import TEACHING_ROWS
+from qpsvm.dual.proven import Equalities
 from qpsvm.errors import DataError, NotSeparableError, QPSVMError
-from qpsvm.kernels import Linear, Precomputed
+from qpsvm.kernels.functions import Linear, Precomputed
+from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.polish import TEACHING_ROWS
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
-from qpsvm.problems.proven import Equalities
 from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
-from qpsvm.problems.space import PSDRule
-from qpsvm.qp import QP
-from qpsvm.result import QPSolution, Status
+from qpsvm.qp.program import QP
+from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.resources.clock import Clock
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
 FEW_ROWS, FEW_ENTRIES = 1000, 10_000

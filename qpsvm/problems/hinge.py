@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays import FloatArray, Matrix, common_value
-from qpsvm.certificate import (
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.dual.certificate import (
     Certificate,
     balanced,
     boxed,
@@ -24,8 +25,8 @@ from qpsvm.certificate import (
     prefer_average,
     relative_gap,
 )
-from qpsvm.problems.space import FeatureSpace
-from qpsvm.qp import Rows
+from qpsvm.kernels.space import FeatureSpace
+from qpsvm.qp.program import Rows
 
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
 LARGEST_BOX = 1e3

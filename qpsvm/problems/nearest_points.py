@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.arrays import FloatArray
+from qpsvm.arrays.types import FloatArray
 
 #: Iterations at most; about 15 decide where the hulls are apart or overlap, 40 where they touch to rounding.
 ITERATIONS = 100

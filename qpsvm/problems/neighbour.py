@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.arrays import FloatArray, Matrix
-from qpsvm.columns import order_of
+from qpsvm.arrays.columns import order_of
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError
-from qpsvm.kernels import Precomputed
+from qpsvm.kernels.functions import Precomputed
 from qpsvm.result import SVMResult
 
 if TYPE_CHECKING:

@@ -39,8 +39,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive, repeated, times
-from qpsvm.certificate import (
+from qpsvm.arrays.checks import as_positive
+from qpsvm.arrays.constant import repeated, times
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.dual.certificate import (
     Certificate,
     capped_simplex,
     gap_sums,
@@ -49,16 +51,16 @@ from qpsvm.certificate import (
     quantile_interval,
     relative_gap,
 )
+from qpsvm.dual.proven import Equalities
 from qpsvm.errors import InfeasibleNuError, ParameterError
-from qpsvm.kernels import Linear
+from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import PrimalPoint, margin_group, margin_rows, primal_points
-from qpsvm.problems.proven import Equalities
 from qpsvm.problems.reading import check_result
-from qpsvm.problems.space import PSDRule
-from qpsvm.qp import QP, Rows
+from qpsvm.qp.program import QP, Rows
 from qpsvm.result import SVMResult
 
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.

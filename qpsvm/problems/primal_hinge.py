@@ -41,17 +41,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays import FloatArray, Matrix, as_positive, repeated, shown, times
-from qpsvm.certificate import Certificate
+from qpsvm.arrays.checks import as_positive
+from qpsvm.arrays.constant import repeated, times
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.proven import Equalities
 from qpsvm.errors import UnknownOptionError, nearest
-from qpsvm.kernels import Linear
+from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Form, Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
-from qpsvm.problems.proven import Equalities
-from qpsvm.problems.space import Intercept, PSDRule
-from qpsvm.qp import QP
+from qpsvm.qp.program import QP
 
 
 class PrimalHinge(Problem):

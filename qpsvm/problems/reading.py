@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays import shown
-from qpsvm.certificate import Certificate
+from qpsvm.arrays.words import shown
+from qpsvm.dual.certificate import Certificate
 from qpsvm.errors import DataError, ParameterTypeError
-from qpsvm.kernels import Precomputed
+from qpsvm.kernels.functions import Precomputed
 from qpsvm.model import Model
 from qpsvm.result import SVMResult
 

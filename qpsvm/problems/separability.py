@@ -23,10 +23,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
-from qpsvm.arrays import FloatArray, IntArray, Matrix, as_dense, outline
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays.words import outline
 from qpsvm.errors import SolverError
+from qpsvm.kernels.space import FeatureSpace, pivoted_cholesky
 from qpsvm.problems.nearest_points import nearest_points
-from qpsvm.problems.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8

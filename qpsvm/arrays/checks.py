@@ -1,0 +1,291 @@
+"""The checks that every array and number from outside passes once. Letters: X (n, d) samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
+
+#: Values from here on overflow when they are squared.
+LARGEST_VALUE = 1e150
+
+
+def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
+    """Check a matrix of samples and return it as float64, dense C- or F-ordered, or CSR.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows. A data frame's column names are used in messages.
+    name : str
+        What to call it in messages.
+    columns : int, optional
+        The width it must have.
+
+    Returns
+    -------
+    ndarray or csr_array of float64, shape (n, d)
+        The input itself where it already is that, otherwise a converted copy.
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or object entries.
+    DataError
+        Not two-dimensional, empty, another width, NaN or infinite (row and column are named).
+    """
+    labels = column_names(X)
+    if sp.issparse(X):
+        _check_numeric(X.dtype, name)
+        matrix = sp.csr_array(X, dtype=np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's own arrays are left as they are
+            matrix.sum_duplicates()
+        matrix = _short_indices(matrix)
+    else:
+        matrix = _as_dense(X, name, labels)
+    if matrix.ndim != 2:
+        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if matrix.ndim == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {matrix.shape}{hint}")
+    if min(matrix.shape) == 0:
+        raise DataError(f"{name} is empty: it has shape {matrix.shape}; at least one row and one column are needed")
+    if columns is not None and matrix.shape[1] != columns:
+        raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
+    _check_finite(matrix, name, labels)
+    return matrix
+
+
+def _short_indices(matrix: Matrix) -> Matrix:
+    """The same CSR array with 32-bit indices where they fit: half the memory, and what many libraries insist on."""
+    fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
+        return matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    short = sp.csr_array(parts, shape=matrix.shape)
+    short.has_canonical_format = True
+    return short
+
+
+def column_names(X: Any) -> Sequence[Any] | None:
+    """What a data frame calls its columns, text or not; None for anything else."""
+    try:
+        return list(X.columns)
+    except (AttributeError, TypeError):  # nothing of that name, or something else than names
+        return None
+
+
+def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
+    raw = raw_array(X, name)
+    if raw.dtype == object and raw.ndim == 2:
+        _blame_object_column(raw, name, labels)
+    _check_numeric(raw.dtype, name)
+    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
+        return raw if raw.dtype == np.float64 else raw.astype(np.float64)
+
+
+def raw_array(values: Any, name: str) -> NDArray[Any]:
+    """As an array of whatever type; ragged and masked ones are refused."""
+    if values is np.ma.masked:
+        raise DataError(f"{name} is the masked constant, not an array")
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        where = f"row {row}" + (f", column {column[0]}" if column else "")
+        raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        reason = _uneven(values) if isinstance(values, (list, tuple)) else f"{error}"
+        raise DataError(f"{name} cannot be read as an array: {reason}; are all rows equally long?") from None
+
+
+def _uneven(rows: Sequence[Any]) -> str:
+    """Where the length of rows changes, as far as one can see from outside; NumPy speaks of its own insides."""
+    lengths = [_length(row) for row in rows]
+    row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if row is None:
+        return "its rows hold something that is not a number"
+    first, other = ("no list" if lengths[i] is None else f"{lengths[i]} long" for i in (0, row))
+    return f"row 0 is {first}, row {row} is {other}"
+
+
+def _length(row: Any) -> int | None:
+    try:
+        return len(row)
+    except TypeError:
+        return None
+
+
+def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind == "c":
+        raise DataTypeError(f"{name} is complex; samples must be real: pass {name}.real if the imaginary part is zero")
+    if dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first")
+
+
+def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
+    for j in range(raw.shape[1]):
+        for i, value in enumerate(raw[:, j]):
+            if not isinstance(value, (int, float, np.number)) or isinstance(value, (complex, np.complexfloating)):
+                raise DataTypeError(
+                    f"{name} is an object array and {_at(i, j, labels)} holds {value!r}; samples must be real numbers: "
+                    "encode or drop that column first"
+                )
+    raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
+
+
+def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
+    named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
+    return f"row {row}, column {column}{named}"
+
+
+def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
+    """Refuse NaN, infinity, and numbers whose squares overflow: one pass, because the sum of squares shows them all."""
+    values = matrix.data if sp.issparse(matrix) else matrix
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.einsum("i,i", flat, flat)):  # np.dot would wake BLAS's threads, which spin on for 40 ms
+            return
+    good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good.all():  # many large numbers, whose squares only overflow together
+        good = np.abs(values) < np.abs(values).max()
+    if sp.issparse(matrix):
+        bad = int(np.flatnonzero(~good)[0])
+        row, column = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1, int(matrix.indices[bad])
+        value = values[bad]
+    else:
+        row, column = (int(k) for k in np.argwhere(~good)[0])
+        value = matrix[row, column]
+    count = int((~good).sum())
+    more = "" if count == 1 else f" (and {count - 1} more)"
+    if np.isfinite(value):
+        raise DataError(f"{name} has {value:.1e} in {_at(row, column, labels)}{more}, whose square overflows: rescale")
+    kind = "NaN" if np.isnan(value) else "an infinite value"
+    raise DataError(f"{name} has {kind} in {_at(row, column, labels)}{more}; impute or drop such rows first")
+
+
+def as_real_vector(values: Any, name: str) -> FloatArray:
+    """Check an array of real numbers, of any shape, and return it as float64.
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or objects.
+    DataError
+        Ragged or masked.
+    """
+    raw = raw_array(values, name)
+    if raw.dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
+    with np.errstate(over="ignore"):
+        return raw.astype(np.float64)
+
+
+def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
+    """Check n finite numbers and return them as float64, (n,).
+
+    Raises
+    ------
+    DataTypeError
+        Complex, text or objects.
+    DataError
+        Another shape, or not finite (the entry is named).
+    """
+    vector = as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} finite numbers, got shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        i = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise DataError(f"{name} must be {n} finite numbers, got {name}[{i}] = {vector[i]}")
+    return vector
+
+
+def as_positive(value: Any, name: str) -> float:
+    """Check a finite number above zero.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a real number.
+    ParameterError
+        NaN, infinite, zero or negative.
+    """
+    number = as_real(value, name)
+    if not number > 0:
+        raise ParameterError(f"{name} must be positive, got {value!r}")
+    return number
+
+
+def as_real(value: Any, name: str) -> float:
+    """Check a finite real number.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a real number.
+    ParameterError
+        NaN or infinite.
+    """
+    if type(value) is float and math.isfinite(value):
+        return value
+    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # numbers to Python or to NumPy, but not to us
+    if truth or not isinstance(value, (int, float, np.integer, np.floating)):
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
+            return as_real(value.item(), name)
+        raise ParameterTypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if not np.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {shown(value)}")
+    return number
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Check True or False, or 1 or 0 for them.
+
+    Raises
+    ------
+    ParameterTypeError
+        Anything else.
+    """
+    if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+        raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def as_penalties(C: Any, n: int) -> FloatArray:
+    """Check C, one number or one a sample, and return it a sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Not positive and finite, or an array of another shape.
+    """
+    if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
+        return repeated(as_positive(C, "C"), n)
+    try:
+        values = as_real_vector(C, "C")
+    except DataTypeError as error:
+        raise ParameterTypeError(str(error)) from None
+    except DataError as error:
+        raise ParameterError(str(error)) from None
+    if values.shape != (n,):
+        raise ParameterError(f"C must be a number or an array of shape ({n},), got shape {values.shape}")
+    if not (np.isfinite(values) & (values > 0)).all():
+        row = int(np.flatnonzero(~(np.isfinite(values) & (values > 0)))[0])
+        raise ParameterError(f"C must be positive and finite, got C[{row}] = {values[row]:g}")
+    return values

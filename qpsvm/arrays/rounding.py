@@ -1,0 +1,99 @@
+"""What floating-point arithmetic may cost: worst-case bounds, and sums and products in twice the precision.
+
+u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at most γ_k Σ|a_i b_i|, in any order:
+
+    (ROUND.1)  γ_k = ku/(1 − ku)
+    (ROUND.2)  a + b = s + e,  s = fl(a + b), and e computed without error (Knuth)
+    (ROUND.3)  a·b = p + e,  p = fl(a·b), and e computed without error (Dekker, Veltkamp)
+    (ROUND.4)  the p of a dot product summed by (ROUND.2) in a tree, all e summed as floats and added: off by at most
+               u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
+
+Sources: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3; Ogita, Rump & Oishi, *Accurate sum
+and dot product*, SIAM J. Sci. Comput. 26 (2005).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+
+#: Unit roundoff of a double, and what an operation that underflows may lose.
+UNIT, UNDERFLOW = 2.0**-53, 2.0**-1070
+#: Veltkamp's factor: splits 53 bits into halves whose products are exact.
+SPLITTER = 2.0**27 + 1.0
+#: Terms that are added in any order before the partial sums are added exactly.
+CHUNK = 256
+#: Terms up to which a sum is exact but for its last rounding.
+EXACT = 4096
+
+
+def gamma(k: float) -> float:
+    """γ_k of (ROUND.1); infinite where k roundings leave no digit."""
+    return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(ROUND.2): the sum and its error, arrays of one shape."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(ROUND.3): the product and its error, arrays of one shape; exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows."""
+    p = a * b
+    t = SPLITTER * a
+    a_high = t - (t - a)
+    t = SPLITTER * b
+    b_high = t - (t - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ax in twice the precision, and how far each entry may be off: (ROUND.4).
+
+    Parameters
+    ----------
+    A : ndarray, shape (m, k)
+    x : ndarray, shape (k,) or (m, k)
+
+    Returns
+    -------
+    values, radii : ndarray, shape (m,)
+        |Σ_j A_ij x_j − values_i| ≤ radii_i.
+    """
+    k = A.shape[1]
+    sums, error = two_product(A, np.broadcast_to(x, A.shape))
+    sizes = np.abs(sums).sum(axis=1) * (1.0 + gamma(k))
+    low: FloatArray = error.sum(axis=1)
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        added, error = two_sum(sums[:, :half], sums[:, half : 2 * half])
+        low = low + error.sum(axis=1)
+        sums = np.hstack([added, sums[:, 2 * half :]]) if sums.shape[1] % 2 else added
+    values: FloatArray = sums[:, 0] + low if k else np.zeros(len(A))
+    spread = gamma(2 * k) * gamma(2 + math.ceil(math.log2(max(k, 2))))
+    return values, UNIT * np.abs(values) + spread * sizes + k * UNDERFLOW
+
+
+def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
+    """aᵀb plus further numbers, rounded once, and how far that may be off: vectors of one length."""
+    product, error = two_product(a, b)
+    s = math.fsum([*product.tolist(), *error.tolist(), *added])
+    return s, UNIT * abs(s) + len(a) * UNDERFLOW
+
+
+def total(values: FloatArray) -> tuple[float, float]:
+    """The sum of a vector (n,), and how far it may be off: exact partial sums of chunks."""
+    n = len(values)
+    if n <= EXACT:
+        s = math.fsum(values.tolist())
+        return s, UNIT * abs(s)
+    whole = n - n % CHUNK
+    parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
+    s = math.fsum([*parts.tolist(), *values[whole:].tolist()])
+    return s, UNIT * abs(s) + gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))

@@ -1,0 +1,20 @@
+"""What arrays are called: float and index arrays, and matrices that may be sparse."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+#: A dense (n, d) array or a SciPy CSR array of the same meaning. SciPy has no types of its own.
+Matrix: TypeAlias = Any
+
+
+def as_dense(matrix: Matrix) -> FloatArray:
+    """The matrix itself where it is dense, else a dense copy."""
+    dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
+    return dense

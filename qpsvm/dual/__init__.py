@@ -1,0 +1,1 @@
+"""The dual, and what any α of it proves."""

@@ -1,0 +1,292 @@
+"""How exactly decision values are known: a worst-case radius for each row, and their values in twice the precision.
+
+Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and |K_ij| ≤ ρ_i ρ_j, with the sizes
+
+    (ACC.1)  linear: ρ_i = ‖z_i‖;  RBF: ρ_i = 1;  polynomial: ρ_i = (γ‖x_i‖² + |r|)^(p/2);  a matrix K: ρ_i² = max |K|
+
+by Cauchy-Schwarz. With m terms in the sum, u_i = Σ_j β_j K_ij is known to
+
+    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+6}) ρ_i Σ_j |β_j| ρ_j,  and for an explicit w to  γ_{d+6} ‖z_i‖ ‖w‖
+
+RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c = √(2γ)(x − μ), √(2γ)(z − μ):
+
+    (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
+    (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
+
+Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
+exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles.
+
+Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, UserKernel
+from qpsvm.kernels.gram import KernelGram
+from qpsvm.kernels.products import squared_norms
+from qpsvm.kernels.space import FeatureSpace
+
+#: Roundings of exp, and of a power or tanh besides one a factor.
+FUNCTION_ROUNDINGS = 8
+#: Numbers whose square underflows.
+TINY_NORM = 2.0**-536
+#: Entries of linear samples beyond which row norms are computed only where they are needed.
+MANY_ENTRIES = 500_000
+#: Products that an evaluation in twice the precision may take in all, and at a time.
+AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
+#: Products in long doubles that kernel values may take in all, and their unit roundoff where they are what they say.
+LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) / 2.0, 2.0**-113)
+
+
+class Accuracy:
+    """How exactly f is known over the rows of a feature space.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    """
+
+    def __init__(self, space: FeatureSpace) -> None:
+        self.space = space
+
+    @cached_property
+    def _width(self) -> int:
+        """Terms of one inner product of samples."""
+        X = self.space.X
+        return int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
+
+    @cached_property
+    def _sizes(self) -> FloatArray | None:
+        """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
+        space, kernel = self.space, self.space.kernel
+        if space.is_linear:
+            many = space.rows.size > MANY_ENTRIES
+            return None if many else self._norms(space.rows)
+        n = space.n
+        if not space.is_plain or isinstance(kernel, (Precomputed, UserKernel)):
+            largest = float(np.abs(space.centred.dense()).max())
+            return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
+        if isinstance(kernel, RBF):
+            return np.ones(n)
+        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)  # type: ignore[attr-defined]
+        if isinstance(kernel, Polynomial):
+            return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
+        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
+
+    @cached_property
+    def largest(self) -> float:
+        """A bound on every ρ_i."""
+        if self._sizes is not None:
+            return float(self._sizes.max())
+        rows = self.space.rows
+        flat = (rows.data if sp.issparse(rows) else rows).ravel(order="K")
+        return math.sqrt(float(flat @ flat)) * (1.0 + gamma(len(flat)))
+
+    @property
+    def norm(self) -> float:
+        """A bound on √Σρ_i²."""
+        return self.largest if self._sizes is None else float(np.linalg.norm(self._sizes)) * (1.0 + gamma(self.space.n))
+
+    def sizes(self, rows: IntArray) -> FloatArray:
+        """ρ_i of some rows: (r,)."""
+        if self._sizes is not None:
+            return self._sizes[rows]
+        return self._norms(self.space.rows[rows])
+
+    def _norms(self, Z: Matrix) -> FloatArray:
+        """‖z_i‖ from above: (r,)."""
+        norms: FloatArray = np.sqrt(squared_norms(Z)) * (1.0 + gamma(self._width + 4))
+        norms += math.sqrt(self._width) * TINY_NORM
+        return norms
+
+    @cached_property
+    def epsilon(self) -> float:
+        """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
+        space, kernel, d = self.space, self.space.kernel, self._width
+        if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
+            return 8.0 * gamma(space.n + d)
+        if isinstance(kernel, (Precomputed, UserKernel)):
+            return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
+        if not isinstance(kernel, RBF):
+            degree = float(getattr(kernel, "degree", 1.0))
+            steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
+            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
+        blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
+        if blocks is not None and blocks.exact:
+            return gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
+        if blocks is not None and blocks.fast:
+            error = (3.0 * (d + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
+        else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
+            X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
+            length = float(kernel.gamma) * float(squared_norms(X).max())
+            error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
+            error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
+        return min(math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT, 1.0)  # K is between 0 and 1
+
+    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+        """What ρ_i is multiplied by in (ACC.2)."""
+        if w is not None:
+            return gamma(self._width + 6) * float(np.linalg.norm(w)) * (1.0 + gamma(len(w) + 4)) + UNDERFLOW
+        support = np.flatnonzero(beta)
+        size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(len(support)))
+        return (self.epsilon + gamma(len(support) + 6)) * size
+
+    def weight_radius(self, beta: FloatArray) -> float:
+        """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
+        size = float(np.linalg.norm(beta)) * self.norm
+        if self._sizes is not None:
+            size = min(size, float(np.abs(beta) @ self._sizes))
+        return gamma(int(np.count_nonzero(beta)) + 4) * size * (1.0 + gamma(len(beta) + 4))
+
+    def sharp_weights(self, beta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much."""
+        support = np.flatnonzero(beta)
+        X = self.space.X[support]
+        if len(support) * X.shape[1] > AFFORDABLE:
+            return None
+        columns = max(AT_A_TIME // max(len(support), 1), 1)
+        starts = range(0, X.shape[1], columns)
+        parts = [dots(np.ascontiguousarray(as_dense(X[:, j : j + columns]).T), beta[support]) for j in starts]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def sharp_values(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """f minus a level at some rows for the numbers that the user gets, in twice the precision, and its radius.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (r,)
+        coef : ndarray, shape (n,)
+        w : ndarray, shape (d,), or None
+            For a linear kernel.
+        b : float
+        levels : ndarray, shape (r,)
+            Subtracted before the last rounding: near the margin, the difference has digits that f has not.
+
+        Returns
+        -------
+        values, radii : ndarray, shape (r,)
+            None where the kernel has no evaluation that is sharper, or where it would take too long.
+        """
+        space = self.space
+        if w is not None:
+            weights = np.concatenate([w, [b, -1.0]])
+            step = max(AT_A_TIME // len(weights), 1)
+            if len(rows) * len(weights) > AFFORDABLE:
+                return None
+            starts = range(0, len(rows), step)
+            parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
+        else:
+            support = np.flatnonzero(coef)
+            cost = len(rows) * len(support) * (self._width if isinstance(space.kernel, Polynomial) else 1)
+            if not space.is_plain or not len(support) or cost > AFFORDABLE:
+                return None
+            if not isinstance(space.kernel, (RBF, Polynomial, Precomputed)):
+                return None
+            step = max(AT_A_TIME // len(support), 1)
+            starts = range(0, len(rows), step)
+            weights = np.concatenate([coef[support], [b, -1.0]])
+            parts = [self._sharp_kernel(rows[i : i + step], support, weights, levels[i : i + step]) for i in starts]
+        if not parts:
+            return np.zeros(0), np.zeros(0)
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def vanishing_square(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² = βᵀKβ and αᵀ|HKH|α for a kernel, H = I − 11ᵀ/m, if the first is no more than rounding of the second.
+
+        In long doubles, and for an RBF kernel from K − 1, which 1ᵀβ = 0 allows: 1 would swamp a small γ. None where it
+        is more, where there are too many rows, and where long doubles are no longer than others.
+        """
+        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        m = len(support)
+        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
+            return None
+        small = space.n**2 * self._width <= AFFORDABLE // 10
+        everything = np.arange(space.n) if small else support  # the mean of all rows may be nearer than theirs
+        X, b = as_dense(space.X[everything]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        if isinstance(kernel, RBF):
+            squares = sum((column[:, None] - column) ** 2 for column in X.T)
+            K = np.expm1(-np.longdouble(kernel.gamma) * squares)
+        else:
+            K = (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** np.longdouble(kernel.degree)
+        a, long_unit = np.abs(b), float(np.finfo(np.longdouble).eps) / 2.0
+        row = K.mean(axis=0)
+        around_all = K - row - row[:, None] + row.mean()
+        if everything is not support:
+            K, around_all = (part[np.ix_(support, support)] for part in (K, around_all))
+        row = K.mean(axis=0)
+        centred = K - row - row[:, None] + row.mean()
+        error = (8.0 * m + 2.0 * self._width + 32.0) * long_unit * float(a @ (np.abs(K) @ a))
+        square = max(float(b @ (centred @ b)), 0.0) + error
+        size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
+        return (square, size) if square <= gamma(m + 2) * size else None
+
+    def _sharp_linear(
+        self, rows: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        X = as_dense(self.space.X[rows])
+        return dots(np.column_stack([X, np.ones(len(rows)), levels]), weights)
+
+    def _sharp_kernel(
+        self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        parts, radius = self._sharp_block(rows, support)
+        coef, rest = weights[: len(support)], weights[len(support) :]
+        K = np.column_stack([*parts, np.ones(len(rows)), levels])
+        values, radii = dots(K, np.concatenate([*(coef for _ in parts), rest]))
+        inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
+        return values, radii + inherited
+
+    def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
+        """Kernel values without cancellation as a sum of arrays, and how far that may be off: (r, c) each."""
+        X, kernel = self.space.X, self.space.kernel
+        if isinstance(kernel, Precomputed):
+            K = self.space.gram.block(rows, columns)
+            return [K], np.full(K.shape, self.epsilon * self.largest**2)
+        long = len(rows) * len(columns) * X.shape[1] <= LONG_AFFORDABLE
+        left, right = (as_dense(X[part]).astype(np.longdouble if long else np.float64) for part in (rows, columns))
+        unit = LONG_UNIT if long else UNIT
+        if isinstance(kernel, RBF):
+            found, radius = _long_rbf(kernel, left, right, unit)
+        else:
+            assert isinstance(kernel, Polynomial)
+            found, radius = _long_polynomial(kernel, left, right, unit)
+        high = found.astype(np.float64)
+        low = (found - high).astype(np.float64)
+        return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
+
+
+def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+    """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
+    for a, c in zip(left.T, right.T, strict=True):
+        exponents += (a[:, None] - c) ** 2
+    exponents *= float(kernel.gamma)
+    K = np.exp(-exponents)
+    slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
+    off: FloatArray = (K * (np.expm1(slope * exponents) + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
+    return K, off
+
+
+def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
+    """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
+    scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
+    base = scale * (left @ right.T) + shift
+    size = scale * (np.abs(left) @ np.abs(right).T) + np.abs(shift)
+    error = 2.0 * (left.shape[1] + 6) * unit * size
+    K = base ** left.dtype.type(p)
+    moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
+    moved += (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)
+    off: FloatArray = np.asarray(moved * (1.0 + FUNCTION_ROUNDINGS * unit), np.float64)
+    return K, off

@@ -1,0 +1,453 @@
+"""The gap of the very numbers that the user gets, with a bound on all rounding: (α, w, b, ρ) as floats.
+
+The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
+
+    (PROOF.1)  P(w, b, ρ) − D(α′) = ½‖w − w(α′)‖² + Σ g_i(α′) + ½(b − yᵀα)² [penalised]     (CERT.2) with α′ for α
+    (PROOF.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g_i(α′) ≤ Σ g_i(α) + Σ_j S_j |t_k(j)|
+
+with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_i = ρ − y_i f_i is known up to a radius r_i
+(`accuracy`), and g_i is convex in t_i, so that its largest value over t_i ± r_i is at an end:
+
+    (PROOF.3)  g_i ≤ max(g_i(t_i − r_i), g_i(t_i + r_i)),  g_i(t) = (C_i − α_i) t₊ + α_i (−t)₊
+    (PROOF.4)  gap = (P − D from above) / (P, or D where ρ is free, from below)
+
+Rows with α_i = 0 and t_i < −r_i, or α_i = C_i and t_i > r_i, contribute exactly nothing: most rows, in general. Where
+the bound spoils a good point, three things help: (w, b) pushed outwards by as much as the radius, which costs little
+where the classes are all but separated; the rows that matter evaluated again in twice the precision; and w and b
+rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
+
+Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.dual.accuracy import AFFORDABLE, Accuracy
+from qpsvm.dual.certificate import BLOCK, Certificate
+from qpsvm.kernels.functions import Precomputed
+
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64 * UNIT
+#: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
+PUSHABLE = 1e-3
+#: Objectives below this are sums of products that may underflow.
+NEXT_TO_NOTHING = 2.0**-500
+#: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
+NEAR = 1e-7
+#: How often a point is pushed, and evaluated in twice the precision.
+TRIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """Eᵀα = e: columns of E (n, m), e (m,); where ridge (m,) is positive, a penalised multiplier instead."""
+
+    E: FloatArray
+    e: FloatArray
+    ridge: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """The gap's parts: bound of P − D, of the objective's size from below, and the rows that contribute."""
+
+    difference: float
+    size: float
+    rows: IntArray
+
+    @property
+    def gap(self) -> float:
+        if not self.difference > 0.0:
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no proof
+        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+
+
+class Proof:
+    """Bounds the gap of points of one problem.
+
+    Parameters
+    ----------
+    accuracy : Accuracy
+    y : ndarray, shape (n,)
+    equalities : Equalities
+    homogeneous : bool
+        ρ is a variable (ν-SVM), so that the objective has no constant loss to be measured against.
+    """
+
+    def __init__(self, accuracy: Accuracy, y: FloatArray, equalities: Equalities, homogeneous: bool) -> None:
+        self.accuracy = accuracy
+        self.space = accuracy.space
+        self.y, self.equalities, self.homogeneous = y, equalities, homogeneous
+        self._remembered: tuple[Certificate | None, float] = None, 0.0
+
+    def prove(
+        self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
+    ) -> Certificate:
+        """The same point, or one beside it, with `gap` a bound that counts all rounding.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            Measured.
+        tol : float
+            No better bound is looked for once it is this small.
+        patient : callable
+            Asked now and then: whether a better bound may be looked for, which takes longer than a certificate.
+        """
+        if not math.isfinite(certificate.gap):
+            return certificate
+        proven = self._proven(certificate, tol, patient)
+        if self.homogeneous and proven.rho > 0.0:
+            proven = self._valued(proven)
+        same = proven.yf is certificate.yf and proven.rho == certificate.rho
+        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+
+    def _measured(self, point: Certificate) -> float:
+        """The gap of a proven point without what is there for rounding."""
+        rows = point.contributing
+        if rows is None or not math.isfinite(point.gap):
+            return point.gap
+        t = self._slack(point, rows)[0]
+        difference = 0.5 * point.offset**2 + self._terms(point.alpha[rows], point.upper[rows], t, np.zeros_like(t))
+        if self.equalities.ridge.any():
+            difference += 0.5 * (point.level - total(point.alpha * self.y)[0]) ** 2
+        size = self._sum(point).size
+        return min(difference / size, point.gap) if size > 0.0 else point.gap
+
+    def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+        base = self._bounded(certificate)
+        if base.gap <= tol:
+            return base
+        best = self._pushed(base)
+        for _ in range(TRIES):
+            if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
+                break  # pushed or not, what was measured was in doubt
+            sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
+            if sharper is None:
+                break
+            best = min(best, self._pushed(self._pushed(sharper)), key=lambda point: point.gap)
+            if not sharper.gap < 0.5 * base.gap:
+                break
+            base = sharper
+        if self.homogeneous and best.gap > tol:
+            return self._nothing(best) or best
+        return best
+
+    def _bounded(self, point: Certificate) -> Certificate:
+        """With the gap of (PROOF.4), and the rows that contribute to it."""
+        found = self._sum(point)
+        return replace(point, gap=found.gap, contributing=found.rows)
+
+    def _slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+        """t and r of (PROOF.3) at some rows: (r,) each."""
+        if point.slack is not None and point.radius is not None:
+            return point.slack[rows].copy(), point.radius[rows]
+        t: FloatArray = point.rho - point.yf[rows]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(rows)
+        each = (2.0 + 4.0 * point.placed) * UNIT
+        r = each * np.abs(t)
+        r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
+        r += each * (abs(point.level) + abs(point.rho))
+        return t, r
+
+    def _kappa(self, point: Certificate) -> float:
+        """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
+        known, kappa = self._remembered
+        if known is not point:
+            kappa = self.accuracy.kappa(point.coef, point.w) * FEW
+            self._remembered = point, kappa
+        return kappa
+
+    def _sum(self, point: Certificate) -> _Sum:
+        """(PROOF.1) to (PROOF.4)."""
+        a, upper = point.alpha, point.upper
+        kept: list[IntArray] = []
+        loss = 0.0
+        for start in range(0, len(a), BLOCK):
+            part = slice(start, start + BLOCK)
+            t, r = self._slack(point, part)
+            bounded = a[part] == upper[part]
+            settled = np.where(bounded, t > r, (a[part] == 0.0) & (t < -r))
+            kept.append(np.flatnonzero(~settled) + start)
+            t -= r
+            if math.isfinite(point.upper[0]):
+                loss += float(upper[part] @ np.maximum(t, 0.0))
+        rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
+        t, r = self._slack(point, rows)
+        terms = self._terms(a[rows], upper[rows], t, r)
+        distance, moved = self._repair(point, rows)
+        difference = 0.5 * distance * distance + terms + moved
+        weight = self._weight_below(point)
+        if self.homogeneous:
+            half = 0.5 * max(weight - distance, 0.0) ** 2
+            return _Sum(difference * FEW, half / FEW, rows)
+        size = 0.5 * weight * weight + loss * (1.0 - gamma(len(a) + 4))
+        if size < NEXT_TO_NOTHING:  # products that count may be gone
+            difference += (len(a) + 4) * UNDERFLOW
+        if self.equalities.ridge.any():
+            slope, error = total(point.alpha * self.y)
+            difference += 0.5 * (abs(point.level - slope) * FEW + error + point.level_radius) ** 2
+            size += 0.5 * max(abs(point.level) - point.level_radius, 0.0) ** 2
+        return _Sum(difference * FEW, size / FEW, rows)
+
+    @staticmethod
+    def _terms(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> float:
+        """Σ of (PROOF.3) over some rows: all (r,)."""
+        if not len(a):
+            return 0.0
+        top, bottom = t + r, t - r
+        if not math.isfinite(upper[0]):  # of a hard margin: no row may be inside
+            return math.inf if (top > 0.0).any() else float(a @ np.maximum(-bottom, 0.0)) * (1.0 + gamma(len(a) + 8))
+        room = upper - a
+        high = room * np.maximum(top, 0.0) + a * np.maximum(-top, 0.0)
+        low = room * np.maximum(bottom, 0.0) + a * np.maximum(-bottom, 0.0)
+        return float(np.maximum(high, low).sum()) * (1.0 + gamma(len(a) + 8))
+
+    @staticmethod
+    def _taker(point: Certificate, column: FloatArray, room: float, rows: IntArray) -> int | None:
+        """A row, nearest to its margin, whose α can change by `room` so that Σ column·α falls; first among `rows`."""
+        for candidates in (rows, slice(None)):
+            sign, a = column[candidates], point.alpha[candidates]
+            able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
+            if able.any():
+                slack = np.where(able, np.abs(point.rho - point.yf[candidates]), np.inf)
+                k = int(np.argmin(slack))
+                return k if isinstance(candidates, slice) else int(candidates[k])
+        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
+        k = int(np.argmax(np.where(column != 0.0, point.upper, 0.0)))
+        return k if room <= gamma(len(column) + 4) * point.upper[k] * len(column) else None
+
+    def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
+        """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
+        terms = len(point.coef) + (0 if point.w is None else len(point.w))
+        distance = point.offset * (1.0 + gamma(terms + 8))
+        moved = 0.0
+        if point.w is not None:
+            known = point.weight_radius
+            distance += self.accuracy.weight_radius(point.alpha) if known is None else known
+            distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
+            support = np.flatnonzero(point.coef)
+            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
+        rules = self.equalities
+        for column, level in zip(rules.E.T[rules.ridge == 0.0], rules.e[rules.ridge == 0.0], strict=True):
+            surplus, error = total(np.append(column * point.alpha, -level))
+            if surplus == 0.0 and error == 0.0:
+                continue
+            bound, sizes, reaches = abs(surplus) + error, [], []
+            for direction in (1.0, -1.0):
+                if direction * surplus <= -error:
+                    continue  # the surplus is of the other sign
+                k = self._taker(point, column * direction, 2.0 * bound, rows)
+                if k is None:
+                    return math.inf, math.inf
+                sizes.append(float(self.accuracy.sizes(np.array([k]))[0]))
+                t, r = self._slack(point, np.array([k]))
+                reaches.append(abs(float(t[0])) + float(r[0]))
+            distance += bound * max(sizes) * FEW
+            moved += bound * max(reaches) * FEW
+        return distance, moved
+
+    def _weight_below(self, point: Certificate) -> float:
+        """A lower bound of ‖w‖."""
+        if point.w is not None:
+            return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
+        kappa = self.accuracy.kappa(point.coef, None)
+        support = np.flatnonzero(point.coef)
+        error = kappa * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
+
+    def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
+        """The point whose decision values are (u + b)·factor, u (n,) those of w or coef, as numbers for the user."""
+        b *= factor
+        total_factor = point.factor * factor
+        if point.w is not None:
+            plane = self.space.plane(point.alpha * self.y, w, b, factor)
+            offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        else:
+            plane = self.space.plane(point.alpha * self.y, None, b, total_factor)
+            offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        yf = self.y * (u * factor + plane.level)
+        low, high = point.b_interval
+        return replace(
+            point, coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
+            level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
+            half_norm=point.half_norm * factor * factor, offset=offset,
+            placed=point.placed + 1, slack=None, radius=None,
+        )  # fmt: skip
+
+    def _pushed(self, point: Certificate) -> Certificate:
+        """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
+
+        The point itself where that does not help.
+        """
+        rows = point.contributing
+        if rows is None:
+            return point
+        t, r = self._slack(point, rows)
+        if point.slack is None and not self.homogeneous:  # what taking y f over will add
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + abs(point.rho)) + point.level_radius
+        near = (t + r > 0.0) & (t + r < PUSHABLE * point.rho)
+        if not near.any():
+            return point
+        if self.homogeneous:
+            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
+            slack = None if point.slack is None else point.slack - (point.rho - rho)
+            radius = point.radius
+            if radius is not None and slack is not None:
+                radius = radius + 4.0 * UNIT * (rho + np.abs(slack))
+            pushed = replace(point, rho=rho, slack=slack, radius=radius)
+        else:
+            growth = float(((t + r) / (1.0 - t - r))[near].max()) * FEW
+            growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
+            u = self.y * point.yf - point.level
+            pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
+            if point.slack is not None and point.radius is not None:
+                support = point.coef != 0.0 if point.w is None else point.alpha < 0.0
+                rows = np.union1d(rows, np.flatnonzero(support & (point.radius < self._slack(pushed, slice(None))[1])))
+                pushed = self._evaluated(pushed, rows) or pushed
+        pushed = self._bounded(pushed)
+        return self._valued(pushed) if pushed.gap < point.gap else point
+
+    def _sharpened(self, point: Certificate) -> Certificate | None:
+        """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
+        rows = point.contributing
+        if rows is None or not len(rows):
+            return None
+        better = self._sharp_weights(point)
+        if better is not point:
+            rows = self._bounded(better).contributing
+            assert rows is not None
+        everything = np.union1d(rows, np.flatnonzero(point.coef)) if point.w is None else rows  # ‖w‖² needs the support
+        evaluated = self._evaluated(better, everything)
+        if evaluated is None:
+            evaluated = self._evaluated(better, rows)
+        else:
+            rows = everything
+        if evaluated is None:
+            return None
+        evaluated = self._bounded(evaluated)
+        if self.space.computed_intercept != "free" or self.homogeneous:
+            return self._valued(evaluated)
+        inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
+        if len(inside):
+            slack = self.y[inside] * self._slack(evaluated, inside)[0]  # in f
+            u = self.y * evaluated.yf - evaluated.level
+            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
+            again = self._evaluated(shifted, rows)
+            if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
+                evaluated = moved
+        return self._valued(evaluated)
+
+    def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """The point with y f at some rows as it is in twice the precision."""
+        levels = self.y[rows] * point.rho
+        found = self.accuracy.sharp_values(rows, point.coef, point.w, point.b, levels)
+        if found is None:
+            return None
+        slack, radius = self._slack(replace(point, slack=None), slice(None))
+        yf = point.yf.copy()
+        slack[rows], radius[rows] = -self.y[rows] * found[0], found[1]
+        yf[rows] = point.rho - slack[rows]
+        return replace(point, yf=yf, slack=slack, radius=radius)
+
+    def _sharp_weights(self, point: Certificate) -> Certificate:
+        """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
+        if point.w is None:
+            return point
+        found = self.accuracy.sharp_weights(point.alpha * self.y)
+        if found is None:
+            return point
+        own, radii = found
+        if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
+            surplus, error = total(point.alpha * self.y)
+            own = own - self.space.origin * surplus
+            radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
+        radius = float(np.linalg.norm(radii)) * FEW
+        known = replace(point, offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
+        if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
+            return known
+        u = self.space.rows @ own
+        half = 0.5 * float(own @ own)
+        other = replace(known, offset=0.0, half_norm=half, slack=None, radius=None)
+        other = self._bounded(self._placed(other, u, own, point.level, 1.0))
+        return other if other.gap < self._bounded(known).gap else known
+
+    def _valued(self, point: Certificate) -> Certificate:
+        """With the objective's values at the point as it is now: D from P and the proven gap between them.
+
+        Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
+        """
+        half_norm = point.half_norm
+        if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
+            half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
+        if self.homogeneous:
+            norm = math.sqrt(2.0 * max(half_norm, 0.0))
+            if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
+                return point
+            lower = -0.5 * (norm + point.offset) ** 2
+            return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
+        hard = math.isinf(point.upper[0])
+        slack = point.rho - point.yf if point.slack is None else point.slack
+        loss = 0.0 if hard else float(point.upper @ np.maximum(slack, 0.0))
+        penalty = 0.5 * point.level**2 if self.equalities.ridge.any() else 0.0
+        primal = half_norm + penalty + loss
+        dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
+        return replace(point, primal=point.unit * primal, dual=point.unit * dual)
+
+    def _vanishing(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine, if no entry of w(α) is more than its rounding."""
+        found = self.accuracy.sharp_weights(beta)
+        if found is None:
+            return None
+        support = np.flatnonzero(beta)
+        part = self.space.X[support]
+        mean = np.asarray(part.mean(axis=0)).ravel()
+        own = found[0] - mean * total(beta)[0]
+        means = (mean, np.asarray(self.space.X.mean(axis=0)).ravel())  # of all rows, where that is nearer
+        size = np.min([np.abs(as_dense(part) - at).T @ np.abs(beta[support]) for at in means], axis=0)
+        if not (np.abs(own) <= gamma(len(support) + 2) * size).all():
+            return None
+        own = np.where(np.abs(own) <= found[1], 0.0, own)
+        return float(own @ own), float(size @ size)
+
+    def _one_sample(self, beta: FloatArray) -> bool:
+        """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
+        part = self.space.X[np.flatnonzero(beta)]
+        if isinstance(self.space.kernel, Precomputed) or part.shape[0] * part.shape[1] > AFFORDABLE:
+            return False
+        dense = as_dense(part)
+        return bool((dense == dense[:1]).all())
+
+    def _nothing(self, point: Certificate) -> Certificate | None:
+        """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose w(α) is rounding: the reduced hulls meet.
+
+        Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
+        (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
+        """
+        beta = point.alpha * self.y
+        if self._one_sample(beta):
+            found: tuple[float, float] | None = 0.0, 0.0
+        else:
+            found = self._vanishing(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
+        if found is None:
+            return None
+        own2, spread2 = found
+        gap = own2 / spread2 if spread2 > 0.0 else 0.0
+        nothing = np.zeros_like(point.yf)
+        return replace(
+            point, w=None if point.w is None else np.zeros_like(point.w), coef=nothing, b=0.0, b_interval=(0.0, 0.0),
+            rho=0.0, level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0,
+            slack=None, radius=None,
+        )  # fmt: skip
+
+
+__all__ = ["Equalities", "Proof"]

@@ -1,0 +1,239 @@
+"""Kernel values in blocks that fit the cache: for the RBF kernel by one matrix product and an exponential in place.
+
+    (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
+    (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and the product is the exponent itself
+
+Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
+Rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through
+the kernel object; an explicit Gram matrix is read.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.kernels.functions import RBF, Kernel
+from qpsvm.operators import Operator
+
+#: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
+STRIP, TILE = 256, 1024
+#: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
+SYMMETRIC_STRIP = 64
+#: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
+ONE_PRODUCT_ROWS = 600
+#: Relative size of a rounding, in double and in single precision.
+EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
+#: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
+EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
+#: Sparse samples are stored densely if that takes at most this many bytes.
+DENSE_BYTES = 4e8
+
+
+class KernelBlocks:
+    """The Gram matrix of n samples, by blocks.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With every parameter a number.
+    X : ndarray or csr_array, shape (n, d)
+    gram : Operator or ndarray, shape (n, n), optional
+        The Gram matrix itself, or an operator that is made whole when first needed. Wins over kernel and X.
+    """
+
+    def __init__(self, kernel: Kernel, X: Matrix, gram: Operator | FloatArray | None = None) -> None:
+        self.n = int(X.shape[0])
+        self.kernel, self.X = kernel, X
+        self.whole: FloatArray | None = gram if isinstance(gram, np.ndarray) else None
+        self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
+        self._operator = gram if isinstance(gram, Operator) else None
+        self._left: FloatArray | None = None
+        self._right: FloatArray | None = None
+        self._rough: tuple[Any, Any] | None = None
+        self.single = False
+        self.samples: FloatArray | None = None
+        self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
+        self.exact = False  # whether `whole` was made by differences, without cancellation
+        self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
+        if self.whole is None and self._operator is None and isinstance(kernel, RBF):
+            self._augment(float(kernel.gamma))
+
+    def _augment(self, gamma: float) -> None:
+        """(KBLOCK.2), where rounding and memory allow."""
+        X = self.X
+        if sp.issparse(X):
+            if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
+                return
+            X = X.toarray()
+        n, d = X.shape
+        left = np.empty((n, d + 2))
+        centred = left[:, :d]
+        np.subtract(X, np.add.reduce(X) / n, out=centred)
+        centred *= math.sqrt(2.0 * gamma)
+        half = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        longest = 4.0 * float(half.max())
+        if not longest * EPS <= EXPONENT_ERROR:
+            return
+        left[:, d], left[:, d + 1] = -half, 1.0
+        right = left.copy()
+        right[:, d], right[:, d + 1] = 1.0, -half
+        self._left, self._right, self.samples, self.longest = left, right, X, longest
+        self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
+
+    @classmethod
+    def by_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
+        """The whole Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, and nothing cancels."""
+        from scipy.spatial.distance import pdist, squareform
+
+        exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
+        exponents *= -float(kernel.gamma)
+        blocks = cls(kernel, X, np.exp(exponents, out=exponents))
+        blocks.exact = True
+        return blocks
+
+    def symmetrised(self, K: FloatArray) -> FloatArray:
+        """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
+        symmetric: FloatArray = (K + K.T) / 2
+        largest = float(np.abs(symmetric).max())
+        self.asymmetry = float(np.abs(K - symmetric).max()) / largest if largest > 0 else 0.0
+        return symmetric
+
+    @property
+    def fast(self) -> bool:
+        """Whether blocks come from (KBLOCK.2)."""
+        return self._left is not None
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return int(self.X.shape[1])
+
+    def _factors(self, rough: bool) -> tuple[Any, Any]:
+        """Both factors of (KBLOCK.2), (n, d + 2); in single precision if `rough` and accurate enough."""
+        assert self._left is not None
+        assert self._right is not None
+        if not (rough and self.single):
+            return self._left, self._right
+        if self._rough is None:
+            self._rough = self._left.astype(np.float32), self._right.astype(np.float32)
+        return self._rough
+
+    def diagonal(self, rows: IntArray) -> FloatArray:
+        """K_ii of some rows: (r,)."""
+        if self.whole is not None:
+            return np.asarray(self.whole.diagonal()[rows])
+        if self._operator is not None:
+            return self._operator.diagonal()[rows]
+        return self.kernel.diagonal(self.X[rows])
+
+    def all(self) -> FloatArray:
+        """The whole Gram matrix, (n, n) float64, kept."""
+        if self.whole is None:
+            if self._operator is not None:
+                self.whole = np.ascontiguousarray(self._operator.dense())
+            else:
+                self.whole = self.symmetric(None)
+        return self.whole
+
+    def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> FloatArray:
+        """K[rows][:, columns]: (r, c) float64; `rough` allows values in single precision."""
+        if self.whole is not None:
+            return self.whole[rows[:, None], columns]
+        if self._operator is not None:
+            return self._operator.block(rows, columns)
+        if not self.fast:
+            return self.kernel(self.X[rows], self.X[columns])
+        left, right = self._factors(rough)
+        out, right = np.empty((len(rows), len(columns))), right[columns].T
+        for start in range(0, len(rows), STRIP):
+            strip = left[rows[start : start + STRIP]] @ right
+            np.exp(strip, out=strip)
+            out[start : start + STRIP] = strip
+        return out
+
+    def symmetric(self, rows: IntArray | None) -> FloatArray:
+        """K[rows][:, rows], a new matrix: (r, r); all rows where None."""
+        if self.whole is not None or self._operator is not None or self._left is None or self._right is None:
+            if rows is None and self.whole is None and self._operator is None:
+                return self.kernel(self.X, self.X)
+            index = np.arange(self.n) if rows is None else rows
+            return self.block(index, index)
+        return _mirrored(self._left, self._right, rows)
+
+    def rough_symmetric(self, rows: IntArray | None) -> FloatArray:
+        """`symmetric` with values in single precision where that is faster, stored in double: (r, r)."""
+        if not (self.fast and self.single) or self.whole is not None:
+            return self.symmetric(rows)
+        return _mirrored(*self._factors(rough=True), rows)
+
+    def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
+        """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
+        r, m = len(rows), len(rows) + len(added)
+        out, everything = np.empty((m, m)), np.concatenate([rows, added])
+        out[:r, :r] = K
+        for start in range(r, m, STRIP):
+            stop = min(start + STRIP, m)
+            strip = self.block(everything[start:stop], everything[:stop], rough)
+            out[start:stop, :stop] = strip
+            for left in range(0, start, STRIP):  # tile by tile: a long transposed copy would miss the cache
+                right = min(left + STRIP, start)
+                out[left:right, start:stop] = strip[:, left:right].T
+        return out
+
+    def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
+        """Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,) float64, streamed, nothing kept.
+
+        `rough` allows single precision for the kernel values (relative error about 1e-6).
+        """
+        out = np.zeros(len(rows))
+        if not len(support) or not len(rows):
+            return out
+        if not self.fast:
+            for start in range(0, len(rows), STRIP):
+                part = rows[start : start + STRIP]
+                out[start : start + STRIP] = self.block(part, support) @ weights
+            return out
+        left, right = self._factors(rough)
+        left, weights = left[support], weights.astype(left.dtype, copy=False)
+        everything = len(rows) == self.n
+        for start in range(0, len(rows), TILE):
+            tile = slice(start, start + TILE)
+            columns = (right[tile] if everything else right[rows[tile]]).T
+            for j in range(0, len(support), STRIP):
+                block = left[j : j + STRIP] @ columns
+                np.exp(block, out=block)
+                out[tile] += weights[j : j + STRIP] @ block
+        return out
+
+    def fill(self, out: NDArray[np.float32], start: int) -> None:
+        """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
+        stop = start + len(out)
+        if self.fast and self.single and self.whole is None:
+            left, right = self._factors(rough=True)
+            np.exp(np.matmul(left[start:stop], right.T, out=out), out=out)
+        else:
+            out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
+
+
+def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
+    """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
+    if rows is not None:
+        left, right = left[rows], right[rows]
+    m, columns = len(left), right.T
+    K = np.empty((m, m))
+    height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
+    for start in range(0, m, height):
+        stop = min(start + height, m)
+        strip = K[start:stop, :stop]
+        if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
+            np.exp(np.matmul(left[start:stop], columns[:, :stop], out=strip), out=strip)
+        else:
+            strip[...] = np.exp(left[start:stop] @ columns[:, :stop])
+        K[:start, start:stop] = strip[:, :start].T
+    return K

@@ -1,0 +1,346 @@
+"""Kernel functions K(x, z) = ⟨φ(x), φ(z)⟩, evaluated a matrix at a time.
+
+A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also know their diagonal, whether
+they are positive semidefinite by construction (Mercer's condition, which then is not tested), and how to turn
+`gamma="scale"` into a number. Any other callable of the same form works as a kernel too.
+
+Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 and 13.1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.checks import as_positive, as_real
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.arrays.words import shown
+from qpsvm.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
+from qpsvm.kernels.products import inner, squared_distances, squared_norms
+
+Gamma = float | Literal["scale", "auto"]
+
+#: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
+DISTANCE_ERROR = 1e-11
+#: Degrees up to which a power is made by repeated multiplication, which is faster than the general one.
+REPEATED_PRODUCTS = 8
+
+
+class Kernel(ABC):
+    """What the library asks of a kernel."""
+
+    @abstractmethod
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate K(x_i, z_j): X (n, d), Z (m, d) to (n, m)."""
+
+    @abstractmethod
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate K(x_i, x_i): X (n, d) to (n,)."""
+
+    @property
+    @abstractmethod
+    def is_psd(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite by construction."""
+
+    def resolve(self, X: Matrix) -> Kernel:  # noqa: ARG002  (most kernels have nothing to resolve)
+        """Return the kernel with every parameter a number, given the training samples X (n, d)."""
+        return self
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """K(x, z) = xᵀz."""
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product: (n, m)."""
+        return inner(X, Z)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Squared norms: (n,)."""
+        return squared_norms(X)
+
+    @property
+    def is_psd(self) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """K(x, z) = (γ xᵀz + r)^p.
+
+    Parameters
+    ----------
+    degree : float, default=3
+        p, positive. Only integers keep K defined where the base is negative.
+    gamma : float, "scale" or "auto", default="scale"
+        γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+    coef0 : float, default=0
+        r. With r ≥ 0 and integer p the kernel is positive semidefinite by construction.
+    """
+
+    degree: float = 3
+    gamma: Gamma = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_positive(self.degree, "degree")
+        _check_gamma(self.gamma)
+        as_real(self.coef0, "coef0")
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product and a power: (n, m)."""
+        return self._power(inner(X, Z))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """(γ‖x‖² + r)^p: (n,)."""
+        return self._power(squared_norms(X))
+
+    def _power(self, products: FloatArray) -> FloatArray:
+        products *= _number(self.gamma)
+        products += self.coef0
+        if self.degree != int(self.degree):
+            if (products < 0).any():
+                raise DataError(
+                    f"Polynomial(degree={self.degree:g}) takes a fractional power of a negative number; "
+                    "use an integer degree, or a coef0 that keeps gamma*x.z + coef0 positive"
+                )
+            return np.power(products, self.degree, out=products)
+        if self.degree > REPEATED_PRODUCTS:
+            return np.power(products, int(self.degree), out=products)
+        power = products.copy()
+        for _ in range(int(self.degree) - 1):
+            power *= products
+        return power
+
+    @property
+    def is_psd(self) -> bool:
+        """For integer degree and coef0 ≥ 0 (a sum of products of PSD kernels with non-negative weights)."""
+        return float(self.degree).is_integer() and self.coef0 >= 0
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return replace(self, gamma=gamma_of(self.gamma, X))
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """K(x, z) = exp(−γ‖x − z‖²).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+        γ, positive, in 1/units(X)²; 1/(2σ²) for a Gaussian of width σ. "scale" is 1/(d·var(X)), "auto" is 1/d.
+    """
+
+    gamma: Gamma = "scale"
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product; pairs for which it would cancel, directly: (n, m)."""
+        gamma = _number(self.gamma)
+        distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
+        distances *= -gamma
+        return np.exp(distances, out=distances)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Ones: (n,)."""
+        return np.ones(X.shape[0])
+
+    @property
+    def is_psd(self) -> bool:
+        """Always (Bochner)."""
+        return True
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return replace(self, gamma=gamma_of(self.gamma, X))
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+        γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+    coef0 : float, default=0
+        r.
+    """
+
+    gamma: Gamma = "scale"
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self.gamma)
+        as_real(self.coef0, "coef0")
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Evaluate by one matrix product and tanh: (n, m)."""
+        return self._tanh(inner(X, Z))
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """tanh(γ‖x‖² + r): (n,)."""
+        return self._tanh(squared_norms(X))
+
+    def _tanh(self, products: FloatArray) -> FloatArray:
+        products *= _number(self.gamma)
+        products += self.coef0
+        return np.tanh(products, out=products)
+
+    @property
+    def is_psd(self) -> bool:
+        """Never by construction."""
+        return False
+
+    def resolve(self, X: Matrix) -> Kernel:
+        """Replace gamma by its number."""
+        return replace(self, gamma=gamma_of(self.gamma, X))
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The samples are rows of a kernel matrix: X (n, n) to train, (m, n) against the training rows to predict."""
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (the second argument is in X already)
+        """Return X, densified: (m, n)."""
+        return as_dense(X)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Return the diagonal of X: (n,)."""
+        diagonal: FloatArray = np.array(X.diagonal())
+        return diagonal
+
+    @property
+    def is_psd(self) -> bool:
+        """Unknown, so tested."""
+        return False
+
+
+@dataclass(frozen=True)
+class UserKernel(Kernel):
+    """Any callable `(X, Z) -> (n, m)`, checked each time it is called."""
+
+    function: Callable[[Matrix, Matrix], Any]
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Call the function and check shape, type and finiteness of what it returns: (n, m)."""
+        try:
+            values = np.asarray(self.function(X, Z))
+        except ValueError as error:
+            raise DataError(f"the kernel {self} failed, or returned rows of unequal length: {error}") from error
+        expected = (X.shape[0], Z.shape[0])
+        if values.shape != expected:
+            raise DataError(
+                f"the kernel {self} returned shape {values.shape} for X {X.shape} and Z {Z.shape}; it must return "
+                f"{expected}: every row of X against every row of Z"
+            )
+        if values.dtype.kind not in "biuf":
+            raise DataTypeError(f"the kernel {self} returned {values.dtype} values; a kernel is real")
+        if not np.isfinite(values).all():
+            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            raise DataError(f"the kernel {self} returned {values[i, j]} for row {i} of X and row {j} of Z")
+        return values.astype(np.float64)
+
+    def diagonal(self, X: Matrix) -> FloatArray:
+        """Evaluate a block at a time: (n,)."""
+        blocks = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
+        return np.concatenate([self(block, block).diagonal() for block in blocks])
+
+    @property
+    def is_psd(self) -> bool:
+        """Unknown, so tested."""
+        return False
+
+    def __str__(self) -> str:
+        function = getattr(self.function, "func", self.function)  # what functools.partial fills in
+        return str(getattr(function, "__name__", type(function).__name__))
+
+    def __repr__(self) -> str:
+        return f"UserKernel({self})"
+
+
+BY_NAME: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "gaussian": RBF,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Turn a kernel object, a name or a callable into a `Kernel`.
+
+    Raises
+    ------
+    UnknownOptionError
+        A name that is not known.
+    ParameterError
+        Something that is neither.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in BY_NAME:
+            raise UnknownOptionError(f"unknown kernel {kernel!r}; {nearest(kernel, BY_NAME)}, or any callable")
+        return BY_NAME[kernel]()
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
+    if callable(kernel):
+        return UserKernel(kernel)
+    hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
+    raise ParameterError(
+        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {shown(kernel)}{hint}"
+    )
+
+
+def _check_gamma(gamma: Any) -> None:
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto"):
+            raise UnknownOptionError(f"gamma must be a number, 'scale' or 'auto', got {gamma!r}")
+    else:
+        as_positive(gamma, "gamma")
+
+
+def _number(gamma: Gamma) -> float:
+    if isinstance(gamma, str):
+        raise ParameterError(f"gamma={gamma!r} has no value before the kernel has seen data; call kernel.resolve(X)")
+    return gamma
+
+
+def gamma_of(gamma: Gamma, X: Matrix) -> float:
+    """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
+
+    Raises
+    ------
+    ParameterError
+        "scale" where var(X) is 0, or so small or large that γ overflows.
+    """
+    if gamma == "auto":
+        return 1.0 / int(X.shape[1])
+    if gamma != "scale":
+        return float(gamma)
+    if sp.issparse(X):
+        entries = X.shape[0] * X.shape[1]
+        mean = X.sum() / entries
+        variance = float(((X.data - mean) ** 2).sum() + (entries - X.nnz) * mean**2) / entries
+    else:
+        variance = float(X.var())
+    product = X.shape[1] * variance
+    if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):
+        raise ParameterError(
+            f"gamma='scale' is 1/(n_features * var(X)) and var(X) is {variance:g} here; "
+            "pass gamma as a number, or standardise X"
+        )
+    return float(1.0 / product)

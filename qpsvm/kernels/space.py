@@ -1,0 +1,285 @@
+"""The training samples in the kernel's feature space: what a problem computes with.
+
+Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred` gives the same dual and the
+same f up to the intercept, and is the better one to compute with:
+
+- linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
+  a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
+- a kernel that is positive semidefinite only on 1ᵀβ = 0 (free intercept): HKH with H = I − 11ᵀ/n, by the same argument.
+- otherwise `gram` itself.
+
+An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or shifted (K + σI).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh, eigvalsh, lapack
+
+from qpsvm.arrays.constant import times
+from qpsvm.arrays.rounding import dot
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.errors import DataError, IndefiniteKernelError
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
+from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
+from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
+from qpsvm.operators import Dense, LowRank, Operator
+
+#: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
+LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
+#: Rows that this is measured on: it decides about digits, not about correctness.
+SAMPLED_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (n,)
+    w : ndarray, shape (d,), or None
+    b : float
+    level : float
+        The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a float.
+    level_radius : float
+        How far `level` may be off.
+    """
+
+    coef: FloatArray
+    w: FloatArray | None
+    b: float
+    level: float
+    level_radius: float = 0.0
+
+
+class FeatureSpace:
+    """Gram matrix, decision values and coordinates of n samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With every parameter a number.
+    X : ndarray or csr_array, shape (n, d)
+        The rows that take part; for a precomputed kernel the (n, n) kernel matrix among them.
+    intercept : "free", "penalised" or None
+        Centring is allowed only where it is free: b then absorbs what the centring takes away.
+    psd : "raise", "clip" or "shift"
+        What to do about an indefinite Gram matrix.
+    """
+
+    def __init__(self, kernel: Kernel, X: Matrix, intercept: Intercept, psd: PSDRule) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.intercept = intercept
+        self.psd = psd
+        self.n = int(X.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<FeatureSpace of {self.kernel}: {self.n} samples, intercept {self.intercept}>"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @cached_property
+    def origin(self) -> FloatArray | None:
+        """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
+        if not self.is_linear or self.intercept != "free" or sp.issparse(self.X):
+            return None
+        if self.X.size > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
+            sample = self.X[:: self.n // SAMPLED_ROWS or 1]
+            offset = sample.mean(axis=0)
+            if (offset * offset <= SMALL_OFFSET * sample.var(axis=0)).all():
+                return None
+        mean: FloatArray = self.X.mean(axis=0)
+        return mean
+
+    @cached_property
+    def rows(self) -> Matrix:
+        """The samples as a linear machine computes with them: (n, d), centred where that is allowed."""
+        return self.X if self.origin is None else self.X - self.origin
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether what is computed with is the Gram matrix of the kernel itself, neither centred nor repaired."""
+        return self.is_linear or isinstance(self._treated.centred, KernelGram)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the Gram matrix was made without cancellation."""
+        return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.exact
+
+    def by_differences(self) -> FeatureSpace | None:
+        """The same samples with an RBF Gram matrix whose entries do not cancel; None where that would be no better."""
+        if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
+            return None
+        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd)
+        gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
+        exact.__dict__["_treated"] = Treated(gram, gram)
+        return exact
+
+    @property
+    def gram(self) -> Operator:
+        """The textbook's Gram matrix, after the psd rule: (n, n)."""
+        return LowRank(self.X) if self.is_linear else self._treated.gram
+
+    @cached_property
+    def centred(self) -> Operator:
+        """The Gram matrix to compute with: (n, n)."""
+        return LowRank(self.rows) if self.is_linear else self._treated.centred
+
+    @property
+    def shift(self) -> float:
+        """σ of psd="shift", 0 otherwise."""
+        return 0.0 if self.is_linear else self._treated.shift
+
+    @property
+    def computed_intercept(self) -> Intercept:
+        """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
+
+        It is kept apart wherever K itself is positive semidefinite.
+        """
+        absorbed = self.intercept == "penalised" and not self.is_linear and self._treated.with_ones
+        return None if absorbed else self.intercept
+
+    def curvature(self, rows: IntArray) -> FloatArray:
+        """K_ii of some rows: (r,)."""
+        return self.kernel.diagonal(self.rows[rows]) if self.is_linear else self.centred.diagonal()[rows]
+
+    @cached_property
+    def scale(self) -> float:
+        """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
+        kappa = self.centred.mean_diagonal()
+        if not np.isfinite(kappa):
+            raise DataError("the squared norms of the samples overflow; standardise X")
+        return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
+
+    @cached_property
+    def _treated(self) -> Treated:
+        """The Gram matrix of a kernel that is not linear, after the psd rule."""
+        if isinstance(self.kernel, Precomputed):
+            K = self.kernel(self.X, self.X)
+            blocks = KernelBlocks(self.kernel, self.X, K)
+            if not np.array_equal(K, K.T):
+                check_symmetric(K, "the precomputed kernel matrix")
+                blocks.whole = blocks.symmetrised(K)
+            gram = KernelGram(self.kernel, self.X, blocks=blocks)
+        else:
+            gram = KernelGram(self.kernel, self.X)
+        return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
+
+    def _tested(self, gram: Operator) -> Treated:
+        """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
+        K = gram.dense()
+        tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
+        if is_psd(K, tolerance):
+            return Treated(gram, gram)
+        if self.intercept == "penalised":  # what has to be positive semidefinite is K + 1
+            gram = Dense(K + 1.0)
+            if is_psd(gram.matrix, tolerance):
+                return Treated(gram, gram, with_ones=True)
+            return self._repaired(gram, gram, tolerance)
+        if self.intercept == "free":  # and here, K on the hyperplane 1ᵀβ = 0
+            centred = Dense(doubly_centred(K))
+            if is_psd(centred.matrix, tolerance):
+                return Treated(gram, centred)
+            return self._repaired(Dense(K), centred, tolerance)
+        return self._repaired(Dense(K), Dense(K), tolerance)
+
+    def _repaired(self, gram: Dense, centred: Dense, tolerance: float) -> Treated:
+        """The rule itself, for a Gram matrix that is indefinite where it matters."""
+        smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
+        ones = self.intercept == "penalised"
+        if self.psd == "raise":
+            where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
+            raise IndefiniteKernelError(str(self.kernel), smallest, where)
+        if self.psd == "shift":
+            sigma = -smallest * (1 + 1e-10) + tolerance
+            eye = np.eye(self.n) * sigma
+            shifted = Dense(gram.matrix + eye)
+            apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+            return Treated(shifted, apart, shift=sigma, with_ones=ones)
+        values, vectors = eigh(gram.matrix)
+        kept = vectors[:, values > tolerance]
+        clipped = Dense((kept * values[values > tolerance]) @ kept.T)
+        return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
+
+    def weights(self, beta: FloatArray) -> FloatArray:
+        """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
+        w: FloatArray = self.rows.T @ beta
+        return w
+
+    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
+        """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
+
+        Parameters
+        ----------
+        beta : ndarray, shape (n,)
+        w : ndarray or None
+            Over `rows`; given where the kernel is linear.
+        b : float
+            Intercept over `rows`.
+        factor : float
+            What β and w, not b, are multiplied by.
+        """
+        if w is not None:
+            w, coef = factor * w, times(factor, beta)
+            if self.origin is None:
+                return Plane(coef, w, b, b)
+            own = -dot(self.origin, w, -b)[0]
+            return Plane(coef, w, own, *dot(self.origin, w, own))
+        projector = self._treated.projector
+        coef = times(factor, beta if projector is None else projector @ beta)
+        if self._treated.with_ones:
+            return Plane(coef, None, b + float(coef.sum()), b)
+        if self.centred is not self.gram:
+            return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
+        return Plane(coef, None, b, b)
+
+    @cached_property
+    def coordinates(self) -> Matrix:
+        """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
+        return self.rows if self.is_linear else pivoted_cholesky(self.centred.dense())
+
+    @property
+    def textbook_coordinates(self) -> Matrix:
+        """The same with nothing centred where the samples are coordinates themselves."""
+        return self.X if self.is_linear else self.coordinates
+
+    def with_penalised_intercept(self) -> Operator:
+        """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
+        if self.is_linear:
+            return LowRank(with_ones(self.X))
+        gram = self.gram
+        if self.computed_intercept is None:
+            return gram
+        if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
+            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
+        return Dense(gram.dense() + 1.0)
+
+
+def with_ones(X: Matrix) -> Matrix:
+    """X (n, d) with a column of ones behind it: (n, d + 1)."""
+    ones = np.ones((X.shape[0], 1))
+    return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+
+
+def pivoted_cholesky(K: FloatArray) -> FloatArray:
+    """L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
+
+    Notes
+    -----
+    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii.
+    """
+    tolerance = len(K) * np.finfo(float).eps * float(K.diagonal().max())
+    factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)
+    L = np.zeros((len(K), max(int(rank), 1)))
+    L[pivots - 1] = np.tril(factor)[:, : L.shape[1]]
+    return L

@@ -1,0 +1,11 @@
+"""Symmetric matrices that remember their structure: the P of a QP. (The Gram matrix of a kernel is in `kernels.gram`.)
+
+An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it has one, its factor: P = ZZᵀ + diag(d).
+What is never done here is to make an n × n matrix that nobody asked for.
+"""
+
+from qpsvm.operators.base import Operator, check_memory, largest_asymmetry, rowwise, two_sided
+from qpsvm.operators.explicit import Dense, Diagonal
+from qpsvm.operators.low_rank import LowRank
+
+__all__ = ["Dense", "Diagonal", "LowRank", "Operator", "check_memory", "largest_asymmetry", "rowwise", "two_sided"]

@@ -1,0 +1,380 @@
+"""The quadratic program: minimise ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub.
+
+Convention for multipliers, the same for every backend:
+
+    (QP.1)  Px + q + Gᵀz + Aᵀy + z_box = 0,  z ≥ 0,  z_box ≤ 0 at a lower bound and ≥ 0 at an upper one.
+
+Variables and constraint rows have names, so that a QP can be read: `print(qp)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays.checks import as_positive, as_real_vector
+from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.operators import Diagonal, Operator
+from qpsvm.operators.coefficients import as_vector, is_ready
+from qpsvm.qp.parts import (
+    as_bound,
+    as_constant,
+    as_extent,
+    as_names,
+    as_operator,
+    as_rows,
+    check_bounds,
+    check_finite,
+    tile,
+)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A named group of constraint rows.
+
+    Attributes
+    ----------
+    matrix : "G" or "A"
+        Inequalities Gx ≤ h or equalities Ax = b.
+    rows : slice
+        Which rows of that matrix.
+    formula : str
+        The constraint as a person writes it.
+    """
+
+    matrix: Literal["G", "A"]
+    rows: slice
+    formula: str
+
+
+@dataclass(frozen=True, eq=False)
+class QP:
+    """A convex quadratic program with named parts.
+
+    Parameters
+    ----------
+    P : Operator, array_like or SciPy sparse, shape (n, n)
+        Symmetric, positive semidefinite where it counts: that is the problem's business. For a linear program a sparse
+        matrix without entries.
+    q : array_like, shape (n,)
+    r : float
+        Constant in the objective.
+    G, h : array_like or SciPy sparse, shape (m, n), and array_like, shape (m,), or None
+    A, b : array_like or SciPy sparse, shape (p, n), and array_like, shape (p,), or None
+    lb, ub : array_like, shape (n,), one number for all, or None
+        May be infinite.
+    variables : mapping of name to slice
+        Covering 0 to n in order; all are "x" where there is none.
+    constraints : mapping of name to Rows
+        Naming every row of G once, or none of them; and of A.
+    formula : str
+        The objective as a person writes it.
+    title : str
+        What this QP is.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, numbers that are not finite, lb > ub; a P that is not symmetric.
+    DataTypeError
+        Text, complex numbers or objects where numbers belong.
+    TooLargeError
+        A sparse P that is not diagonal, and too large to be made dense.
+
+    Notes
+    -----
+    What is kept are arrays of float64 and, for P, an `Operator`: what was given itself where it is that already.
+    """
+
+    P: Operator
+    q: FloatArray
+    r: float = 0.0
+    G: Matrix | None = None
+    h: FloatArray | None = None
+    A: Matrix | None = None
+    b: FloatArray | None = None
+    lb: FloatArray | None = None
+    ub: FloatArray | None = None
+    variables: Mapping[str, slice] = field(default_factory=dict)
+    constraints: Mapping[str, Rows] = field(default_factory=dict)
+    formula: str = "½ xᵀPx + qᵀx"
+    title: str = "QP"
+
+    def __post_init__(self) -> None:
+        P, q = as_operator(self.P), as_vector(self.q, "q")
+        n = len(q)
+        if not n:
+            raise DataError("a QP needs at least one variable; q is empty")
+        if P.shape != (n, n):
+            raise DataError(f"P has shape {P.shape} where q has {n} entries")
+        G, h = as_rows(self.G, self.h, n, ("G", "h"))
+        A, b = as_rows(self.A, self.b, n, ("A", "b"))
+        lb, ub = as_bound(self.lb, "lb", n), as_bound(self.ub, "ub", n)
+        check_bounds(lb, ub)
+        check_finite(q, "q")
+        for text, name in ((self.formula, "formula"), (self.title, "title")):
+            if not isinstance(text, str):
+                raise DataTypeError(f"{name} must be text, got {shown(text)}")
+        self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
+        self.__dict__.update(variables=self._named_variables(), constraints=self._named_rows())
+
+    def _named_variables(self) -> dict[str, slice]:
+        """The variables' names, or "x" for all of them."""
+        named = as_names(self.variables, "variables", slice) or {"x": slice(0, self.n)}
+        found = {name: as_extent(part, self.n, f"the variables {name!r}") for name, part in named.items()}
+        if not tile(found.values(), self.n):
+            raise DataError(f"the variables' slices must cover 0 to {self.n} in order, got {dict(self.variables)}")
+        return found
+
+    def _named_rows(self) -> dict[str, Rows]:
+        """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
+        found: dict[str, Rows] = {}
+        counts = {"G": 0 if self.h is None else len(self.h), "A": 0 if self.b is None else len(self.b)}
+        for name, group in as_names(self.constraints, "constraints", Rows).items():
+            if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
+                raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
+            if not isinstance(group.rows, slice):
+                raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
+            found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
+        sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
+        for matrix, formula in sides:
+            groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
+            if counts[matrix] and not groups:
+                name = matrix
+                while name in found:
+                    name += "_"
+                found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+            elif not tile((slice(*ends) for ends in groups), counts[matrix]):
+                raise DataError(
+                    f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
+                    f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
+                )
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return len(self.q)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """lb and ub, (n,) each, infinite where there is none."""
+        return (
+            repeated(-np.inf, self.n) if self.lb is None else self.lb,
+            repeated(np.inf, self.n) if self.ub is None else self.ub,
+        )
+
+    def objective(self, x: ArrayLike) -> float:
+        """½xᵀPx + qᵀx + r at x (n,); a `DataError` where that is no vector of n numbers."""
+        point = _entries_of(x, "x", self.n)
+        return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
+
+    def split(self, x: ArrayLike) -> dict[str, FloatArray]:
+        """The named parts of x (n,); errors as above."""
+        point = _entries_of(x, "x", self.n)
+        return {name: point[part] for name, part in self.variables.items()}
+
+    def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The multipliers of the constraint group `name`, from those of all rows of G, z (m,), and of A, y (p,).
+
+        Raises
+        ------
+        UnknownOptionError
+            No group of that name.
+        DataError
+            Another number of multipliers than rows.
+        """
+        if not isinstance(name, str) or name not in self.constraints:
+            raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
+        group = self.constraints[name]
+        letter, multipliers, side = ("z", z, self.h) if group.matrix == "G" else ("y", y, self.b)
+        return _entries_of(multipliers, letter, 0 if side is None else len(side))[group.rows]
+
+    def lifted(self) -> QP:
+        """The equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
+
+        Returns
+        -------
+        QP
+            P = diag(d, 1), with the rows Zᵀx − v = 0 added to A under the name "lift".
+
+        Raises
+        ------
+        UnsupportedError
+            P has no known factor.
+        """
+        factor = self.P.factor()
+        if factor is None:
+            raise UnsupportedError(f"P ({self.P.describe()}) has no factor to lift by; use the QP as it is")
+        Z, d = factor
+        k = Z.shape[1]
+        lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
+        wide_A = lift if self.A is None else sp.vstack([_widen(self.A, k), lift], format="csc")
+        known = 0 if self.A is None else self.A.shape[0]
+        lb, ub = self.bounds
+        return QP(
+            P=Diagonal(np.concatenate([d, np.ones(k)])),
+            q=np.concatenate([self.q, np.zeros(k)]),
+            r=self.r,
+            G=None if self.G is None else _widen(self.G, k),
+            h=self.h,
+            A=wide_A,
+            b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
+            lb=np.concatenate([lb, np.full(k, -np.inf)]),
+            ub=np.concatenate([ub, np.full(k, np.inf)]),
+            variables={**self.variables, "v": slice(self.n, self.n + k)},
+            constraints={**self.constraints, "lift": Rows("A", slice(known, known + k), "v = Zᵀx")},
+            formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx",
+            title=f"{self.title}, lifted",
+        )
+
+    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
+        """The QP in x̃ with x = s∘x̃ a block of variables at a time, objective and rows times constants.
+
+        Parameters
+        ----------
+        variables : mapping of name to float
+            s for each block; 1 where absent.
+        rows : mapping of name to float
+            Factors of the constraint groups; 1 where absent.
+        objective : float
+            Factor of the objective.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError
+            A factor that is not positive and finite; no mappings.
+        """
+        for scales, name in ((variables, "variables"), (rows, "rows")):
+            if not isinstance(scales, Mapping):
+                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
+        objective = as_positive(objective, "a positive scale")
+        for factor in (*variables.values(), *rows.values()):
+            as_positive(factor, "a positive scale")
+        s, g, a = self.scales(variables, rows)
+        common = common_value(s)
+        inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
+        return self._derived(
+            P=self.P.congruence(times(float(np.sqrt(objective)), s)),
+            q=times(objective, times(s, self.q)),
+            r=objective * self.r,
+            G=_scale_matrix(self.G, g, s),
+            h=None if self.h is None else times(g, self.h),
+            A=_scale_matrix(self.A, a, s),
+            b=None if self.b is None else times(a, self.b),
+            lb=None if self.lb is None else times(inverse, self.lb),
+            ub=None if self.ub is None else times(inverse, self.ub),
+            title=f"{self.title}, scaled",
+        )
+
+    def _derived(self, **changed: Any) -> QP:
+        """A copy with other numbers of the same shapes, not checked again."""
+        copy = object.__new__(QP)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(changed)
+        return copy
+
+    def scales(
+        self, variables: Mapping[str, float], rows: Mapping[str, float]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The factors of every variable (n,), row of G (m,) and row of A (p,)."""
+        if len(self.variables) == 1:
+            s = repeated(variables.get(next(iter(self.variables)), 1.0), self.n)
+        else:
+            s = np.ones(self.n)
+            for name, part in self.variables.items():
+                s[part] = variables.get(name, 1.0)
+        g = np.ones(0 if self.h is None else len(self.h))
+        a = np.ones(0 if self.b is None else len(self.b))
+        for name, group in self.constraints.items():
+            (g if group.matrix == "G" else a)[group.rows] = rows.get(name, 1.0)
+        return s, g, a
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of P's data, the vectors and the constraint matrices, in bytes."""
+        vectors = [v.nbytes for v in (self.q, self.h, self.b, self.lb, self.ub) if v is not None]
+        return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
+
+    def __str__(self) -> str:
+        lines = [self.title, f"  minimise    {self.formula}"]
+        wanted = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
+        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
+               if (text := self._box_text(name, part))]
+        lead = "  subject to  "
+        for text, name, count in wanted + box:
+            lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
+            lead = " " * len(lead)
+        listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
+        lines.append(f"  variables   {self.n}: {listing}")
+        lines.append(f"  P           {self.n} × {self.n}, {self.P.describe()}")
+        for name, matrix in (("G", self.G), ("A", self.A)):
+            if matrix is not None:
+                nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+                kind = "sparse" if sp.issparse(matrix) else "dense"
+                lines.append(f"  {name}           {matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros")
+        lines.append(f"  memory      {_human(self.nbytes)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]
+        return f"<QP {self.title!r}: {', '.join([f'{self.n} variables', *rows])}>"
+
+    def _box_text(self, name: str, part: slice) -> str:
+        lb, ub = (bound[part] for bound in self.bounds)
+        if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
+            return ""
+        low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
+        high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
+        return f"{low}{name}{high}"
+
+
+def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
+    """A vector of n numbers, of whatever value."""
+    vector = values if is_ready(values) else as_real_vector(values, name)
+    if vector.shape != (n,):
+        raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
+    return vector
+
+
+def _entry(bound: FloatArray, letter: str) -> str:
+    return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
+
+
+def _human(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def _nbytes(matrix: Matrix) -> int:
+    if sp.issparse(matrix):
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return int(matrix.nbytes)
+
+
+def _widen(matrix: Matrix, k: int) -> Matrix:
+    return sp.hstack([sp.csc_array(matrix), sp.csc_array((matrix.shape[0], k))], format="csc")
+
+
+def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) -> Matrix | None:
+    if matrix is None:
+        return None
+    if sp.issparse(matrix):
+        return sp.csc_array(sp.diags_array(rows) @ matrix @ sp.diags_array(columns))
+    column = common_value(columns)
+    if column is None:
+        return rows[:, None] * matrix * columns
+    factors = column * rows
+    return matrix if (factors == 1.0).all() else factors[:, None] * matrix

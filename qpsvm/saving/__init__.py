@@ -1,0 +1,1 @@
+"""Models on disk, and files written whole or not at all."""

@@ -1,0 +1,290 @@
+"""The file of a model: what is in it, and that nothing goes in that does not come out again.
+
+A file holds a header (JSON text: format, kernel, its parameters, number and names of the features, metadata) and the
+arrays of the decision function. What is read has passed the same checks as what is written, so that a model that loads
+predicts, whatever happened to its file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.checks import LARGEST_VALUE, as_real_vector
+from qpsvm.arrays.types import Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.errors import (
+    DataError,
+    FileAccessError,
+    FileFormatError,
+    MissingFileError,
+    ParameterError,
+    TooLargeError,
+    UnknownOptionError,
+    UnsupportedError,
+)
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.saving.archive import LONGEST_AXIS, Archive, write_archive
+from qpsvm.saving.json_values import as_json, as_python
+from qpsvm.saving.writing import replacing, text_of
+
+#: Kernels that a file can name.
+SAVED_KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+FILE_FORMAT = 1
+#: Arrays of every file, and the ways to hold what f is made of: w, or the rows kept, dense or CSR.
+COMMON = {"header", "classes", "b", "coef"}
+WAYS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
+#: Types of an array's entries, by NumPy's letters: labels, real numbers, indices.
+LABELS, REAL, INDEX = "biufSUMm", "f", "iu"
+#: The last one of Unicode.
+LARGEST_CHARACTER = 0x10FFFF
+
+
+class _Described(Protocol):
+    """An array, or what an archive says of one."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
+    """Write the attributes of a model.
+
+    Raises
+    ------
+    UnsupportedError, ParameterTypeError, DataError
+        Something in the model cannot be held by a file; the file that was there is as it was.
+    FileAccessError
+        See `replacing`.
+    """
+    kernel = model["kernel"]
+    name = next((name for name, kind in SAVED_KERNELS.items() if type(kernel) is kind), None)
+    if name is None:
+        raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
+    names = model["feature_names"]
+    header = {
+        "format": FILE_FORMAT,
+        "kernel": name,
+        "parameters": {key: as_python(value) for key, value in asdict(kernel).items()},
+        "n_features": as_python(model["n_features"]),
+        "feature_names": None if names is None else list(names),
+        "metadata": as_json(model["metadata"], "metadata"),
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "classes": _saved_labels(np.asarray(model["classes"])),
+        "b": as_real_vector(model["b"], "b"),
+        "coef": as_real_vector(model["coef"], "coef"),
+    }
+    vectors = model["vectors"]
+    if model["w"] is not None:
+        arrays["w"] = as_real_vector(model["w"], "w")
+    elif sp.issparse(vectors):
+        V = sp.csr_array(vectors, dtype=np.float64)
+        arrays.update(data=V.data, indices=V.indices, indptr=V.indptr, rows=np.array(V.shape[0]))
+    else:
+        arrays["vectors"] = np.asarray(vectors)
+    _attributes(header, arrays)
+    with replacing(path) as file:
+        write_archive(file, {"header": np.array(json.dumps(header)), **arrays})
+
+
+def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the attributes of a model.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    FileAccessError
+        A folder, device or pipe, or no permission.
+    FileFormatError
+        Not a model of this library, or damaged.
+    TooLargeError
+        It does not fit into memory.
+    """
+    where = text_of(path)
+    try:
+        if not stat.S_ISREG(Path(where).stat().st_mode):
+            raise FileAccessError(f"{where!r} is a folder, a device or a pipe, not a model file")
+        with Path(where).open("rb") as file:
+            archive = Archive(file)
+            header = _header(archive)
+            _check_shapes(header, archive.members)
+            return _attributes(header, {name: archive.read(name) for name in archive.members if name != "header"})
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"no model file {where!r}") from None
+    except (DataError, ParameterError, UnknownOptionError) as error:
+        raise FileFormatError(f"{where} is not a model saved by qpsvm, or it is damaged: {error}") from error
+    except MemoryError:
+        raise TooLargeError(f"{where} holds a model that does not fit into this machine's memory") from None
+    except OSError as error:
+        if isinstance(error, FileAccessError):
+            raise
+        raise FileAccessError(f"cannot read {where}: {error.strerror or error}") from error
+
+
+def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as an array without objects: text of Python's becomes text of NumPy's."""
+    if classes.dtype.kind in LABELS:
+        return classes
+    if not all(isinstance(label, str) for label in classes):
+        raise UnsupportedError(f"labels of type {type(classes[0]).__name__} cannot be saved; use text or numbers")
+    text = np.array([str(label) for label in classes])
+    if text.tolist() != classes.tolist():
+        raise UnsupportedError(f"labels that end in a NUL cannot be saved: {shown(classes.tolist())}")
+    return text
+
+
+def _header(archive: Archive) -> dict[str, Any]:
+    """The header, if it is one of ours; what it says is checked with the arrays."""
+    member = archive.members.get("header")
+    if member is None or member.dtype.kind != "U" or member.shape != ():
+        raise DataError("it has no header")
+    text = archive.read("header").tobytes().decode("utf-32", "replace").rstrip("\0")
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DataError("its header is not JSON") from None
+    if not isinstance(header, dict) or "format" not in header:
+        raise DataError("its header is not a record")
+    if type(header["format"]) is not int or header["format"] != FILE_FORMAT:
+        raise DataError(f"it has format {shown(header['format'])}; this version reads {FILE_FORMAT}")
+    return header
+
+
+def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -> None:
+    """Whether type and shape of each array fit the header and the others."""
+    d = header.get("n_features")
+    if type(d) is not int or not 0 < d <= LONGEST_AXIS:
+        raise DataError(f"n_features is {shown(d)}")
+    way = set(arrays) - COMMON
+    if not set(arrays) >= COMMON - {"header"} or way not in WAYS:
+        raise DataError("it does not hold the arrays of a model")
+    m = (*arrays["coef"].shape, 0)[0]
+    stored = (*arrays["data"].shape, 0)[0] if "data" in arrays else 0
+    precomputed = header.get("kernel") == "precomputed"
+    fitting: dict[str, tuple[str, tuple[int, ...]]] = {
+        "classes": (LABELS, (2,)),
+        "b": (REAL, ()),
+        "coef": (REAL, (0,) if "w" in arrays else (m,)),
+        "w": (REAL, (d,)),
+        "vectors": (INDEX, (m,)) if precomputed else (REAL, (m, d)),
+        "data": (REAL, (stored,)),
+        "indices": (INDEX, (stored,)),
+        "indptr": (INDEX, (m + 1,)),
+        "rows": (INDEX, ()),
+    }
+    for name in set(arrays) - {"header"}:
+        kinds, shape = fitting[name]
+        if arrays[name].dtype.kind not in kinds or arrays[name].shape != shape:
+            found = f"type {arrays[name].dtype} and shape {arrays[name].shape}"
+            raise DataError(f"its array {name} has {found}, where shape {shape} is needed")
+    if (header.get("kernel") != "linear" and "w" in arrays) or (precomputed and "data" in arrays):
+        raise DataError("its arrays do not fit its kernel")
+
+
+def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The attributes of a model, checked: what predicts without an error, but of the samples."""
+    _check_shapes(header, arrays)
+    d, names, metadata = header["n_features"], header.get("feature_names"), header.get("metadata")
+    if names is not None and not _names_fit(names, d):
+        raise DataError(f"feature_names are not {d} different texts")
+    if not isinstance(metadata, dict):
+        raise DataError("metadata is not a record")
+    kernel = _kernel(header)
+    _check_labels(arrays["classes"])
+    numbers = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
+    for name, values in numbers.items():
+        if not np.isfinite(values).all():
+            raise DataError(f"{name} has a value that is not finite")
+    return {
+        "kernel": kernel,
+        "classes": arrays["classes"],
+        "b": float(numbers["b"]),
+        "coef": numbers["coef"],
+        "vectors": np.zeros((0, d)) if "w" in arrays else _vectors(arrays, kernel, d),
+        "w": numbers.get("w"),
+        "n_features": d,
+        "feature_names": None if names is None else tuple(names),
+        "metadata": metadata,
+    }
+
+
+def _names_fit(names: Any, d: int) -> bool:
+    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return is_text and len(names) == d == len(set(names))
+
+
+def _kernel(header: Mapping[str, Any]) -> Kernel:
+    name, parameters = header.get("kernel"), header.get("parameters")
+    if not isinstance(name, str) or name not in SAVED_KERNELS or not isinstance(parameters, dict):
+        raise DataError(f"it has no kernel that this version knows: {shown(name)}")
+    try:
+        kernel = SAVED_KERNELS[name](**parameters)
+    except TypeError:
+        raise DataError(f"the kernel {name} does not have the parameters {shown(sorted(parameters))}") from None
+    if isinstance(getattr(kernel, "gamma", 1.0), str):
+        raise DataError(f"the kernel {kernel} has a gamma that is not a number")
+    return kernel
+
+
+def _check_labels(classes: NDArray[Any]) -> None:
+    """Two different labels, of a type that Python can show; in sort order, unless somebody renamed them."""
+    kind = classes.dtype.kind
+    if kind == "U" and np.ascontiguousarray(classes).view(np.uint32).max() > LARGEST_CHARACTER:
+        raise DataError("its labels are not text")
+    if kind == "b" and np.ascontiguousarray(classes).view(np.uint8).tolist() != [0, 1]:
+        raise DataError("its labels are not false and true")
+    missing = (kind == "f" and not np.isfinite(classes).all()) or (kind in "mM" and bool(np.isnat(classes).any()))
+    if missing or not bool(classes[0] != classes[1]):
+        raise DataError(f"its labels {shown(classes.tolist())} are not two different ones")
+
+
+def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:
+    """The rows kept (m, d), or for a precomputed kernel their numbers (m,)."""
+    if isinstance(kernel, Precomputed):
+        numbers = arrays["vectors"].astype(np.intp, copy=False)
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < d):
+            raise DataError("vectors has numbers of rows that do not exist")
+        return numbers
+    if "vectors" in arrays:
+        vectors: Matrix = arrays["vectors"].astype(np.float64, copy=False)
+        values = vectors
+    else:
+        vectors = _csr(arrays, d)
+        values = vectors.data
+    if values.size and not (values.min() > -LARGEST_VALUE and values.max() < LARGEST_VALUE):  # false for NaN too
+        raise DataError("the rows kept have a value that is not finite, or whose square is not")
+    return vectors
+
+
+def _csr(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
+    """The rows kept as CSR; SciPy's compiled loops trust what is checked here."""
+    data = arrays["data"].astype(np.float64, copy=False)
+    indices, indptr, rows = (arrays[name].astype(np.int64, copy=False) for name in ("indices", "indptr", "rows"))
+    ends = int(indptr[0]) == 0 and int(indptr[-1]) == len(data) and int(rows) == len(indptr) - 1
+    inside = not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < d)
+    if not (ends and inside and (indptr[1:] >= indptr[:-1]).all()):
+        raise DataError("indices, indptr and rows are not those of a sparse matrix")
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, d))
+    if not matrix.has_canonical_format:
+        matrix.sum_duplicates()
+    return matrix

@@ -1,0 +1,1 @@
+"""Mehrotra's predictor-corrector for boxes, few equality rows and low rank."""

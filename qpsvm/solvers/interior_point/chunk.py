@@ -1,0 +1,145 @@
+"""The elementwise part of an interior point iteration, for one chunk of variables: all of (IPM.6) and (IPM.7).
+
+A chunk owns the room c and the force f of both bounds of its variables, (2, rows), and works in place on its slices of
+the vectors that the Newton system sees. Its arrays stay in a core's second-level cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+
+#: The products that a corrector aims at, in shares of σμ (Gondzio 1996).
+LOWEST_PRODUCT, HIGHEST_PRODUCT = 0.1, 10.0
+
+
+@dataclass(eq=False)
+class Vectors:
+    """What the Newton system and the chunks share, each (n,): the point, θ, ρ of the predictor and of the step."""
+
+    x: FloatArray
+    m: FloatArray
+    theta: FloatArray
+    rho: FloatArray
+    target: FloatArray
+
+
+class Chunk:
+    """Variables `part` of the problem.
+
+    Parameters
+    ----------
+    part : slice
+    vectors : Vectors
+    room, force : ndarray, shape (2, n)
+        c = (x − lb, x − ub) and f = (s, −t); copied.
+    q : ndarray, shape (n,)
+    d : ndarray, shape (n,), or None
+    least_theta : float
+        Smallest θ, for free variables without curvature.
+    """
+
+    def __init__(
+        self, part: slice, vectors: Vectors, room: FloatArray, force: FloatArray, q: FloatArray, d: FloatArray | None,
+        least_theta: float,
+    ) -> None:  # fmt: skip
+        self.part = part
+        self.room, self.force = room[:, part].copy(), force[:, part].copy()
+        self._x, self._m = vectors.x[part], vectors.m[part]
+        self._theta, self._rho, self._target = vectors.theta[part], vectors.rho[part], vectors.target[part]
+        self._minus_q, self._d, self._least_theta = -q[part], None if d is None else d[part], least_theta
+        shape = self.room.shape
+        self._inverse, self._second, self._ratio = np.empty(shape), np.empty(shape), np.empty(shape)
+        self._dforce, self._push = np.empty(shape), np.empty(shape)
+        self._flat_room, self._flat_ratio = self.room.ravel(), self._ratio.ravel()  # views: both are contiguous
+
+    def weigh(self) -> float:
+        """θ, and ρ without centring (IPM.7); returns Σcf."""
+        ratio, theta, rho = self._ratio, self._theta, self._rho
+        np.divide(1.0, self.room, out=self._inverse)
+        np.multiply(self.force, self._inverse, out=ratio)
+        np.add(ratio[0], ratio[1], out=theta)
+        np.subtract(self._minus_q, self._m, out=rho)
+        if self._d is not None:
+            theta += self._d
+            rho -= self._d * self._x
+        if self._least_theta:
+            np.maximum(theta, self._least_theta, out=theta)
+        return float(self._flat_room @ self.force.ravel())
+
+    def predict(self, dx: FloatArray) -> tuple[float, float]:
+        """e of (IPM.6) from the predicted dx (n,): 1/τ for the longest step τ, at least 1, and Σ c e."""
+        r, flat, second = self._ratio, self._flat_ratio, self._second
+        np.multiply(dx[self.part], self._inverse, out=r)
+        # A room shrinks by −r, a force by 1 + r.
+        longest = max(1.0, -float(np.minimum.reduce(flat)), 1.0 + float(np.maximum.reduce(flat)))
+        np.add(r, 1.0, out=second)
+        second *= r
+        second *= self.force  # (IPM.6)
+        return longest, float(self._flat_room @ second.ravel())
+
+    def aim(self, goal: float) -> None:
+        """ρ of (IPM.7) for the products `goal` = σμ."""
+        pull = self._dforce
+        np.multiply(self._inverse, goal, out=pull)
+        pull += self._second
+        np.add(pull[0], pull[1], out=self._target)
+        self._target += self._rho
+
+    def correct(self, dx: FloatArray) -> float:
+        """df of (IPM.6) for dx (n,), after `aim`; the lowest relative change of a room or a force."""
+        r, flat, dforce = self._ratio, self._flat_ratio, self._dforce
+        np.multiply(dx[self.part], self._inverse, out=r)
+        lowest = float(np.minimum.reduce(flat))
+        r += 1.0
+        r *= self.force
+        dforce -= r  # (IPM.6)
+        np.divide(dforce, self.force, out=r)
+        return min(lowest, float(np.minimum.reduce(flat)))
+
+    def push(self, dx: FloatArray, goal: float, aimed: float, total: FloatArray) -> None:
+        """Ask the products at the step `aimed` back into their interval; the sum of what that takes goes to `total`."""
+        push = np.multiply(self._dforce, aimed, out=self._push)
+        push += self.force
+        ahead = np.multiply(aimed, dx[self.part], out=total[self.part])
+        push *= np.add(self.room, ahead, out=self._ratio)  # the products
+        wanted = np.maximum(push, LOWEST_PRODUCT * goal, out=self._ratio)
+        np.minimum(wanted, HIGHEST_PRODUCT * goal, out=wanted)
+        np.subtract(wanted, push, out=push)
+        np.maximum(push, -HIGHEST_PRODUCT * goal, out=push)
+        push *= self._inverse
+        np.add(push[0], push[1], out=total[self.part])
+
+    def propose(self, dx: FloatArray, correction: FloatArray) -> float:
+        """The df that goes with dx + correction, (n,) each, kept beside the old; the lowest relative change."""
+        part, push = self.part, self._push
+        r = np.multiply(correction[part], self._inverse, out=self._ratio)
+        r *= self.force
+        push -= r
+        push += self._dforce
+        np.divide(push, self.force, out=r)
+        lowest = float(np.minimum.reduce(self._flat_ratio))
+        np.multiply(dx[part] + correction[part], self._inverse, out=r)
+        return min(lowest, float(np.minimum.reduce(self._flat_ratio)))
+
+    def accept(self) -> None:
+        """Take the proposed df."""
+        self._dforce, self._push = self._push, self._dforce
+
+    def move(self, step: float, dx: FloatArray, dm: FloatArray) -> None:
+        """A step along dx, df and dm = B du."""
+        change = step * dx[self.part]
+        self._x += change
+        self.room += change
+        self._m += step * dm[self.part]
+        self.force += np.multiply(self._dforce, step, out=self._ratio)
+
+    def stationarity(self) -> tuple[float, float]:
+        """Largest entry of the gradient less the forces (IPM.5), and of the terms of which it is made."""
+        residual = self._rho + self.force[0]
+        residual += self.force[1]
+        terms = max(float(np.abs(self.force).max()), float(np.abs(self._m).max()))
+        return float(np.abs(residual).max()), terms

@@ -1,0 +1,191 @@
+"""A primal-dual interior point method for convex QPs with a box, few equality rows, and P with a factor, or dense.
+
+    (IPM.4)  minimise ½xᵀPx + qᵀx  subject to  Ax = b,  lb ≤ x ≤ ub,   P = ZZᵀ + diag(d) or dense
+
+Derivation
+----------
+A bound pushes x back with a force: s ≥ 0 from a lower one, −t ≤ 0 from an upper one. Written as pairs, with the room
+c = (x − lb, x − ub) and the force f = (s, −t), both bounds obey the same formulas, both rooms move by the same dx, and
+cf ≥ 0. The multiplier of the box is z_box = −(f₀ + f₁). On the central path
+
+    (IPM.5)  m + d∘x + q = f₀ + f₁,  Bᵀx − Ru = g,  c∘f = μ                       m = Bu, see `interior_point_systems`
+
+A Newton step to the products σμ, with the second-order term of a predicted step dx', df' (Mehrotra 1992), has
+
+    (IPM.6)  df = −f + σμ/c + e − f∘r,  r = dx/c,  e = f∘r'∘(1 + r')               as −dx'∘df'/c = e where σ = 0
+    (IPM.7)  θ = d + Σ f/c,  ρ = −(m + d∘x + q) + Σ(σμ/c + e)                      sums over the two bounds: (IPM.1)
+    (IPM.8)  μ' = ((1 − τ)Σcf − τ²Σc e)/N at the longest predicted step τ,  σ = (μ'/μ)⁶
+
+Then up to two correctors (Gondzio 1996) move the products that a longer step would leave outside [0.1, 10]σμ back to
+that interval. Primal and dual steps are equal, so that residuals shrink by 1 − τ. The gap is
+
+    (IPM.9)  P − D = Σcf + ½‖r_v‖² + |r_yᵀy|                                       r = (r_v, r_y) of (IPM.1)
+
+An infinite bound is a bound at ±1e140: its force is about 1e-140 and vanishes from every sum, without a special case.
+Fixed variables are taken out. With equality rows a dense Z is centred, Z − AᵀW with W = (AAᵀ)⁻¹AZ, which changes only y
+and keeps the digits of badly centred data: for the dual of an SVM, W is the mean of the samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import ParameterError
+from qpsvm.operators import Operator
+from qpsvm.solvers.interior_point.iterate import Iterate
+from qpsvm.solvers.interior_point.problem import reduce_problem
+from qpsvm.solvers.interior_point.systems import NumericalTrouble
+from qpsvm.solvers.shared.stopping import Clock, StopReason
+
+#: Iterations without progress, by a factor, after which only rounding is left; and as long as the point is still far.
+STALLED, STALLED_FAR, PROGRESS = 6, 20, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorPoint:
+    """What `mehrotra` found: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
+
+    Attributes
+    ----------
+    x, z_box : ndarray, shape (n,)
+    y : ndarray, shape (p,)
+    v : ndarray, shape (k,), or None
+        Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a factor.
+    objective : float
+        ½xᵀPx + qᵀx.
+    gap : float
+        Relative gap (IPM.9), over the larger of the two objectives.
+    primal_residual, dual_residual : float
+        Relative residuals of (IPM.5): of the equality rows and of v, and of stationarity.
+    iterations : int
+    reason : StopReason
+    seconds : float
+    """
+
+    x: FloatArray
+    y: FloatArray
+    v: FloatArray | None
+    z_box: FloatArray
+    objective: float
+    gap: float
+    primal_residual: float
+    dual_residual: float
+    iterations: int
+    reason: StopReason
+    seconds: float
+
+
+def mehrotra(
+    P: Operator,
+    q: FloatArray,
+    A: Matrix | None = None,
+    b: FloatArray | None = None,
+    lb: FloatArray | None = None,
+    ub: FloatArray | None = None,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    time_limit: float | None = None,
+    verbose: bool = False,
+) -> InteriorPoint:
+    """Solve (IPM.4).
+
+    Parameters
+    ----------
+    P : Operator, shape (n, n)
+        Positive semidefinite. With a factor (`P.factor()`: low rank plus diagonal, diagonal) an iteration costs
+        O(n (k + p)²), or O(n³) where Z has more columns than rows, and the memory is one copy of Z; otherwise O(n³)
+        and three matrices of P's size.
+    q : ndarray, shape (n,)
+    A : ndarray or sparse, shape (p, n), and b : ndarray, shape (p,), or None
+        Few rows: they are kept dense.
+    lb, ub : ndarray, shape (n,), or None
+        May be infinite, and equal.
+    tol : float
+        Of the relative gap and of the relative residuals.
+    max_iter : int
+    time_limit : float, optional
+        Seconds; looked at between iterations, of which none is begun that would not end in time.
+    verbose : bool
+        One line an iteration.
+
+    Returns
+    -------
+    InteriorPoint
+        `reason` is "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error"; in all cases but
+        the first the point is the best so far. Infeasible and unbounded problems end as "numerical_error" or
+        "iteration_limit".
+
+    Raises
+    ------
+    ParameterError
+        `max_iter` below 1, or lb > ub.
+    """
+    if max_iter < 1:
+        raise ParameterError(f"max_iter must be at least 1, got {max_iter}")
+    clock = Clock(time_limit)
+    n = len(q)
+    rows = np.zeros((0, n)) if A is None else np.asarray(A.toarray() if sp.issparse(A) else A, dtype=np.float64)
+    right = np.zeros(0) if b is None else b
+    low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
+    if (low > high).any():
+        raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")
+    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+        problem = reduce_problem(P, q, rows, right, low, high)
+        iterate = Iterate(problem)
+        reason, iterations = _run(iterate, tol, max_iter, clock, verbose)
+        best = iterate.best
+        x, z_box = low.copy(), np.zeros(n)
+        moving = slice(None) if problem.moving is None else problem.moving
+        x[moving], z_box[moving], y, v = problem.restore(best.x, best.force, best.u)
+        if problem.moving is not None:
+            held = np.flatnonzero(low == high)
+            z_box[held] = -(P @ x + q + y @ rows)[held]
+    return InteriorPoint(
+        x, y, v, z_box, best.objective, best.gap, best.primal_residual, best.dual_residual, iterations, reason,
+        clock.seconds,
+    )  # fmt: skip
+
+
+def _run(iterate: Iterate, tol: float, max_iter: int, clock: Clock, verbose: bool) -> tuple[StopReason, int]:
+    """Iterate to a stop: the reason, and the iterations made."""
+    merits, gaps, since = np.inf, np.inf, 0
+    for iteration in range(max_iter + 1):
+        began = clock.seconds
+        try:
+            iterate.weigh()
+            merit = iterate.measure(tol) if iterate.looks_finished(tol) else np.inf
+            if merit > tol:
+                iterate.factor()
+                merit = iterate.measure(tol)
+        except NumericalTrouble:
+            return "numerical_error", iteration
+        if verbose:
+            _report(iterate, iteration, clock.seconds)
+        if merit <= tol:
+            return "converged", iteration
+        since = 0 if merit < PROGRESS * merits or iterate.absolute_gap < PROGRESS * gaps else since + 1
+        merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
+        if since >= (STALLED if iterate.is_near else STALLED_FAR):
+            return "numerical_error", iteration
+        if stop := clock.stopped(clock.seconds - began):  # the next one takes as long
+            return stop, iteration
+        if iteration < max_iter:
+            try:
+                iterate.advance()
+            except NumericalTrouble:
+                return "numerical_error", iteration
+    return "iteration_limit", max_iter
+
+
+def _report(iterate: Iterate, iteration: int, seconds: float) -> None:
+    primal, dual = iterate.residuals()
+    print(
+        f"interior_point {iteration:3d}  objective {iterate.objective: .9e}  gap {iterate.gap:8.1e}  "
+        f"primal {primal:8.1e}  dual {dual:8.1e}  step {iterate.step:5.3f}  {seconds:8.3f} s",
+        flush=True,
+    )

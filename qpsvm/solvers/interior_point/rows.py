@@ -1,0 +1,187 @@
+"""`interior_point` for a QP in primal form: few columns, many rows, each softened by a slack of its own or hard.
+
+    (IPM.11)  minimise ½wᵀdiag(e)w + cᵀw + λᵀt  subject to  Fw − t ≤ h,  t ≥ 0          λ_i = ∞ for a hard row
+
+The primal of a linear SVM has this form, with or without an intercept (an entry of e that is 0), and so has the SVM
+class of the OSQP paper. Its dual is a box QP with a factor:
+
+    (IPM.12)  minimise ½αᵀZZᵀα + (h + F(c/e))ᵀα  subject to  F₀ᵀα = −c₀,  0 ≤ α ≤ λ,   Z = F diag(e)^(−½)
+
+over the columns with e > 0, and F₀, c₀ those of the columns with e = 0. From its v = Zᵀα and y, and exactly,
+
+    (IPM.13)  w = −c/e − v/√e,  w₀ = −y,  t = max(0, Fw − h)
+
+so that w and t are feasible whatever α is. The Newton matrix, (k, k), is that of the primal after its slacks are
+eliminated: solving the dual loses nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays.words import outline
+from qpsvm.operators import LowRank
+from qpsvm.solvers.interior_point.columns import small_dense
+from qpsvm.solvers.interior_point.mehrotra import mehrotra
+from qpsvm.solvers.shared.stopping import StopReason
+
+#: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.
+MOST_FLAT_COLUMNS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class RowsSolution:
+    """A QP minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub, solved: d∘x + q + Gᵀz + z_box = 0.
+
+    Attributes
+    ----------
+    x, z_box : ndarray, shape (n,)
+    z : ndarray, shape (m,)
+        Multipliers of the rows, ≥ 0: α of (IPM.12).
+    objective : float
+    gap : float
+        Relative gap of x and z: both are feasible, but for `dual_residual`.
+    dual_residual : float
+        Relative residual of the equality rows of (IPM.12).
+    iterations : int
+    reason : StopReason
+    seconds : float
+    """
+
+    x: FloatArray
+    z: FloatArray
+    z_box: FloatArray
+    objective: float
+    gap: float
+    dual_residual: float
+    iterations: int
+    reason: StopReason
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class SoftRows:
+    """A QP that has been recognised as (IPM.11).
+
+    Attributes
+    ----------
+    F : ndarray or csr_array, shape (m, k)
+    h, penalty : ndarray, shape (m,)
+        Right-hand sides, and λ in units of the row.
+    e, c : ndarray, shape (k,)
+    columns : ndarray of int, shape (k,)
+        Where w stands in x.
+    softened, slack : ndarray of int, shape (s,)
+        The rows that have a slack, and where it stands in x.
+    entry : ndarray, shape (s,)
+        The slack's entry in G, negative: t = −entry·x_slack.
+    """
+
+    F: Matrix
+    h: FloatArray
+    penalty: FloatArray
+    e: FloatArray
+    c: FloatArray
+    columns: IntArray
+    softened: IntArray
+    slack: IntArray
+    entry: FloatArray
+
+    def __repr__(self) -> str:
+        return outline("SoftRows", **vars(self))
+
+    def solve(
+        self, *, tol: float = 1e-8, max_iter: int = 100, time_limit: float | None = None, verbose: bool = False
+    ) -> RowsSolution:
+        """Solve (IPM.12) by `mehrotra`, whose options these are, and map back.
+
+        Returns
+        -------
+        RowsSolution
+        """
+        e, curved = self.e, self.e > 0
+        root = np.sqrt(e[curved])
+        straight = np.zeros(len(e))
+        straight[curved] = self.c[curved] / e[curved]
+        q = self.h + self.F @ straight if straight.any() else self.h
+        A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
+        found = mehrotra(
+            LowRank(_scaled_columns(self.F, curved, root)), q, A, b, np.zeros(len(q)), self.penalty,
+            tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
+        )  # fmt: skip
+        assert found.v is not None
+        w = np.empty(len(e))
+        w[curved] = -straight[curved] - found.v / root  # (IPM.13)
+        w[~curved] = -found.y
+        over = self.F @ w - self.h
+        t = np.maximum(over[self.softened], 0.0)
+        x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
+        x[self.columns], x[self.slack] = w, -t / self.entry
+        z = found.x
+        z_box[self.slack] = self.entry * (self.penalty - z)[self.softened]
+        primal = float(0.5 * (e * w) @ w + self.c @ w + self.penalty[self.softened] @ t)
+        return RowsSolution(
+            x, z, z_box, primal, found.gap, found.primal_residual, found.iterations, found.reason, found.seconds
+        )
+
+
+def soft_rows(
+    d: FloatArray, q: FloatArray, G: Matrix, h: FloatArray, lb: FloatArray, ub: FloatArray
+) -> SoftRows | None:
+    """Recognise (IPM.11) in minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub.
+
+    A slack is a column with d = 0, q ≥ 0, 0 ≤ x < ∞ and a single, negative entry in G; all other columns must be free.
+
+    Parameters
+    ----------
+    d, q, lb, ub : ndarray, shape (n,)
+    G : ndarray or sparse, shape (m, n)
+    h : ndarray, shape (m,)
+
+    Returns
+    -------
+    SoftRows, or None where the QP has another form.
+    """
+    G = G if sp.issparse(G) and G.format == "csc" else sp.csc_array(G)
+    free = (lb == -np.inf) & (ub == np.inf)
+    columns, slack = np.flatnonzero(free), np.flatnonzero(~free)
+    starts = G.indptr[slack]
+    like_slack = (d[slack] == 0) & (q[slack] >= 0) & (lb[slack] == 0) & (ub[slack] == np.inf)
+    like_slack &= G.indptr[slack + 1] - starts == 1
+    if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MOST_FLAT_COLUMNS:
+        return None
+    softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
+    taken = np.zeros(len(h), dtype=np.bool_)
+    taken[softened] = True
+    if (entry >= 0).any() or np.count_nonzero(taken) < len(softened):
+        return None
+    penalty = np.full(len(h), np.inf)
+    penalty[softened] = q[slack] / -entry
+    return SoftRows(_columns(G, columns), h, penalty, d[columns], q[columns], columns, softened, slack, entry)
+
+
+def _columns(G: Matrix, columns: IntArray) -> Matrix:
+    """G[:, columns] of a CSC matrix (m, n), as CSR, or dense where it is small and full enough."""
+    k = len(columns)
+    if k and columns[-1] == k - 1:  # the first ones: shared
+        ends = G.indptr[: k + 1]
+        F = sp.csc_array((G.data[: ends[-1]], G.indices[: ends[-1]], ends), shape=(G.shape[0], k))
+    else:
+        F = sp.csc_array(G[:, columns])
+    F = small_dense(F)
+    return sp.csr_array(F) if sp.issparse(F) else F
+
+
+def _scaled_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Matrix:
+    """F[:, curved] diag(1/root), without a copy where there is nothing to change."""
+    if curved.all():
+        if (root == 1.0).all():
+            return F
+    else:
+        F = F[:, curved]
+    return sp.csr_array(F @ sp.diags_array(1.0 / root)) if sp.issparse(F) else F / root

@@ -1,0 +1,241 @@
+"""The linear algebra of `interior_point`: one Newton system an iteration, for P with a factor and for P dense.
+
+With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x + q = f and
+Bᵀx − Ru = g, where m = Bu, g = (0, b), and f collects the forces of the bounds. A Newton step with weights θ > 0
+(the curvature of the bounds, plus d) is
+
+    (IPM.1)  θ∘dx + B du = ρ,  Bᵀdx − R du = −r,  r = Bᵀx − Ru − g
+    (IPM.2)  (R + BᵀD B) du = BᵀDρ + r,  dx = D(ρ − B du),  D = diag(1/θ)
+
+(IPM.2) costs O(n (k + p)²) for BᵀDB, which is accumulated over chunks of rows, and needs memory beside B of one chunk.
+Without a factor, (P + diag(θ)) takes the place of diag(θ) and u = y:
+
+    (IPM.3)  H dx + Aᵀdy = ρ − γAᵀr,  A dx = −r,  H = P + diag(θ) + γAᵀA:  A H⁻¹Aᵀ dy = A H⁻¹(ρ − γAᵀr) + r
+
+whose solution does not depend on γ; γ > 0 gives curvature to variables that only the rows hold.
+
+Source: Ferris & Munson (2002), *Interior-point methods for massive support vector machines*; Fine & Scheinberg (2001).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.interior_point.columns import Columns
+
+#: First regularisation of a scaled matrix (unit diagonal) that does not factor, its growth, and where it is hopeless.
+FIRST_RIDGE = 1e-15
+RIDGE_GROWTH = 100.0
+LARGEST_RIDGE = 1e-2
+#: Trace of the rows that may be left out of ZᵀDZ: R + BᵀDB ⪰ I on v, so that a step errs by half in the worst
+#: direction, and by SPARE/k on average. Near the end this leaves little more than the rows between their bounds.
+SPARE = 0.25
+#: Columns from which a factorisation costs five times as much as a corrector: 27 + k/4 ns a row for the corrector,
+#: 42 + k/2 + k²/33 ns for the iteration.
+COSTLY_WIDTH = 50
+#: Cholesky pivots (roots, of a unit diagonal) above this lose so few digits that refinement is left out.
+WELL_CONDITIONED = 1e-3
+
+
+class NumericalTrouble(ArithmeticError):
+    """A Newton system that no regularisation could factor, or whose solution is not finite."""
+
+
+class Cholesky:
+    """M = RᵀR of a symmetric positive (semi)definite M (k, k), or S⁻¹(RᵀR)S⁻¹ with S = diag(M)^(−½).
+
+    A matrix that does not factor is scaled to a unit diagonal, so that the answer does not depend on the units of the
+    columns, and given the smallest ridge of a ladder with which it does. Where a ridge or a small pivot costs digits,
+    one step of iterative refinement recovers them.
+
+    Raises
+    ------
+    NumericalTrouble
+        M is not finite, or far from positive semidefinite.
+    """
+
+    def __init__(self, M: FloatArray) -> None:
+        # A symmetric C-ordered matrix, transposed, is the Fortran order that LAPACK wants, without a copy.
+        self._factor, info = dpotrf(M.T, lower=1, clean=0, overwrite_a=0)
+        self._matrix = M
+        self._scale: FloatArray | None = None
+        self._refine = False
+        if len(M) and info == 0:  # relative pivots, and rounding, are those of the scaled matrix
+            pivots = self._factor.diagonal()
+            self._refine = bool(np.minimum.reduce(pivots * pivots / M.diagonal()) < WELL_CONDITIONED**2)
+        elif len(M):
+            self._regularise(M)
+
+    def _regularise(self, M: FloatArray) -> None:
+        """Factors of the matrix scaled to a unit diagonal, with the ridge that it takes."""
+        diagonal = M.diagonal()
+        scale = self._scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        scaled = M * scale
+        scaled *= scale[:, None]
+        ridge = 0.0
+        while True:
+            target = scaled + ridge * np.eye(len(M)) if ridge else scaled
+            factor, info = dpotrf(target.T, lower=1, clean=0, overwrite_a=0)
+            if info == 0:
+                break
+            ridge = max(FIRST_RIDGE, RIDGE_GROWTH * ridge)
+            if info < 0 or ridge > LARGEST_RIDGE or not np.isfinite(scaled).all():
+                raise NumericalTrouble("the Newton matrix has no Cholesky factor")
+        self._matrix, self._factor, self._refine = scaled, factor, True
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """M⁻¹ right, for (k,) or (k, r)."""
+        if not right.size:
+            return right
+        scale = self._scale if right.ndim == 1 or self._scale is None else self._scale[:, None]
+        if scale is not None:
+            right = scale * right
+        x: FloatArray = dpotrs(self._factor, right, lower=1)[0]
+        if self._refine:
+            x += dpotrs(self._factor, right - self._matrix @ x, lower=1)[0]
+        if scale is not None:
+            x *= scale
+        return x
+
+
+class Newton(Protocol):
+    """A Newton system (IPM.1): `factor` once an iteration, `solve` for each right-hand side."""
+
+    residual: FloatArray
+    careful: bool  # whether to spend more on exact solutions; set where the residual grows
+    costly: bool  # whether a factorisation costs several times as much as a solution
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
+
+    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+        """r at x (n,), u, alone."""
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """dx (n,), du and dm = B du (n,) for ρ (n,), and for r or, without `residual`, for 0."""
+
+    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
+
+    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """m, (n,): what P and A contribute to the gradient at x (n,), u, besides d∘x."""
+
+
+class FactoredNewton:
+    """(IPM.2), for P = ZZᵀ + diag(d).
+
+    Parameters
+    ----------
+    B : Columns, shape (n, k + p)
+    k : int
+    g : ndarray, shape (k + p,)
+        Right-hand side of Bᵀx − Ru = g.
+    """
+
+    def __init__(self, B: Columns, k: int, g: FloatArray) -> None:
+        self._B, self._g = B, g
+        self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
+        self.residual = np.zeros(len(g))
+        self.careful, self.costly = False, len(g) > COSTLY_WIDTH
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
+        self._D = 1.0 / theta
+        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SPARE)
+        M.ravel()[:: len(M) + 1] += self._lift
+        Bx -= self._lift * u
+        Bx -= self._g
+        self.residual = Bx
+        self._first: tuple[FloatArray, FloatArray] = (rho, first)
+        self._M = Cholesky(M)
+
+    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+        """One product with B."""
+        self.residual = self._B.transposed_times(x) - self._lift * u - self._g
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(IPM.2): two products with B, one for the right-hand side that `factor` saw; two more where it is careful."""
+        right = self._first[1] if self._first[0] is rho else self._B.transposed_times(self._D * rho)
+        r = self.residual if residual else 0.0
+        du = self._M.solve(right + r if residual else right)
+        dm = self._B.times(du)
+        dx = rho - dm
+        dx *= self._D
+        if not self._B.exact and rho is not self._first[0]:  # the predictor's error does not matter
+            missed = self._B.transposed_times(dx) - self._lift * du  # of (IPM.2)
+            missed += r
+            change = self._M.solve(missed)
+            dm_change = self._B.times(change)
+            return dx - self._D * dm_change, du + change, dm + dm_change
+        if not self.careful:
+            return dx, du, dm
+        missing = rho - dm - dx / self._D  # refinement of (IPM.1) as a whole: D of 1e12 multiplies rounding
+        r = r + self._B.transposed_times(dx) - self._lift * du
+        change = self._M.solve(self._B.transposed_times(self._D * missing) + r)
+        dm_change = self._B.times(change)
+        return dx + self._D * (missing - dm_change), du + change, dm + dm_change
+
+    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """½‖Zᵀx‖², with Zᵀx = v + r_v."""
+        del x, m
+        Zx = self._lift * (u + self.residual)
+        return 0.5 * float(Zx @ Zx)
+
+    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """B u: (n,); x enters through v alone."""
+        del x
+        return self._B.times(u)
+
+
+class DenseNewton:
+    """(IPM.3), for a matrix P (n, n) of moderate size.
+
+    Parameters
+    ----------
+    P : ndarray, shape (n, n)
+    A : ndarray, shape (p, n)
+    b : ndarray, shape (p,)
+    """
+
+    def __init__(self, P: FloatArray, A: FloatArray, b: FloatArray) -> None:
+        self._P, self._A, self._b = P, A, b
+        weight = float(np.vdot(A, A))
+        self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
+        self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
+        self.residual = np.zeros(len(b))
+        self.careful, self.costly = False, True
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """Cholesky factors of H and of its Schur complement A H⁻¹Aᵀ."""
+        del rho
+        H = self._augmented.copy()
+        H.flat[:: len(H) + 1] += theta
+        self._H = Cholesky(H)
+        self.refresh(x, u)
+        self._HA = self._H.solve(self._A.T) if len(self._A) else self._A.T
+        self._S = Cholesky(self._A @ self._HA)
+
+    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+        """A x − b."""
+        del u
+        self.residual = self._A @ x - self._b
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(IPM.3)."""
+        r = self.residual if residual else np.zeros(len(self._b))
+        dx = self._H.solve(rho - self._gamma * (r @ self._A))
+        dy = self._S.solve(self._A @ dx + r)
+        dx -= self._HA @ dy
+        return dx, dy, self.force(dx, dy)
+
+    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """½xᵀ(m − Aᵀy)."""
+        return 0.5 * float(x @ m - u @ (self._A @ x))
+
+    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """P x + Aᵀy: (n,)."""
+        return self._P @ x + u @ self._A

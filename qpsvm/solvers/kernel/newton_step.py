@@ -1,0 +1,216 @@
+"""Proximal Newton steps on the free set: from a rough solution of a kernel SVM to eight digits, feasible and monotone.
+
+Derivation
+----------
+At a feasible β (see `kernel_dual`) only few entries can still move: the free ones and those whose slack has the wrong
+sign for their bound.
+
+    (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
+    (KNEWTON.2)  d minimises ½dᵀ(K_FF + ρI)d − rᵀd,  r = (y − u − b)_F,  1ᵀd = 0,  low ≤ β_F + d ≤ high
+    (KNEWTON.3)  ρ = clip(.1 σ max|s_F|/C̄, 1e-11 κ, .1 κ):  the proximal term fades as the slacks do; κ = mean K_ii
+    (KNEWTON.4)  β_F ← β_F + τd with the exact minimiser τ = min(1, rᵀd / dᵀK_FF d)
+
+(KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
+every iterate can be certified. A τ far below 1 says that ρ was too small for a singular K_FF: σ grows and the step is
+made again. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
+Where the free rows ask for another b, rows on the right side of a bound may stand in the way: after a step that gained
+nothing, those within max|s_F| of it join F, unless they are too many.
+
+Implementation
+--------------
+Three details decide the digits. r carries b already, so that its entries are small before anything goes to single
+precision; the rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`); and where the box
+leaves room, `box_step` takes the effect of ρ away again with the factor that it has, so that the step which finds the
+right F ends at rounding.
+Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in Rockafellar (1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.solvers.kernel.box_step import box_step
+from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+
+#: An entry within this share of its C of a bound is on it.
+ON_BOUND = 1e-11
+#: Rows whose slack could change the gap by less than this share of the target stay where they are.
+NEGLIGIBLE = 1e-2
+#: ρ in units of max|s_F|/C̄, and its limits in units of κ (KNEWTON.3).
+PROXIMITY, LEAST_RIDGE, LARGEST_RIDGE = 0.1, 1e-11, 0.1
+#: A step length below this asks for a larger ρ: σ times `STIFFEN`; after a full step σ falls by `RELAX`.
+SHORT_STEP, STIFFEN, RELAX = 0.1, 100.0, 0.05
+#: Retries with a larger ρ in one run: short steps are taken afterwards.
+STIFFENINGS = 5
+#: Share of rows in F from which one product with all of K is cheaper than gathering rows.
+GATHER_SHARE = 0.3
+#: A step that leaves more than this share of the gap is stuck at a wrong F.
+STUCK = 0.95
+#: This many steps that leave more than this share of the gap are a stall; from a rough start more patience pays.
+STALL, STALL_STEPS, PATIENT_STEPS = 0.3, 3, 12
+#: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
+#: rows on the right side of their bound to so many, a row and besides.
+CROWD, CROWD_ROWS = 2, 60
+#: What stands for a mean K_ii that is zero.
+TINY = float(np.finfo(float).tiny)
+#: Most entries of F: K_FF and its factor must fit in memory and time.
+LARGEST_FREE_SET = 9000
+
+
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """The best point seen, the Newton steps made and the largest F."""
+
+    point: DualPoint
+    steps: int
+    largest: int
+
+
+def newton_polish(
+    K: FloatArray,
+    problem: HingeDual,
+    beta: FloatArray,
+    target: float,
+    max_steps: int = 10,
+    u: FloatArray | None = None,
+    stop: Callable[[], bool] = bool,
+    most: int = LARGEST_FREE_SET,
+) -> Polished:
+    """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n, n)
+        Gram matrix, symmetric and positive semidefinite on 1ᵀβ = 0.
+    problem : HingeDual
+    beta : ndarray, shape (n,)
+        Feasible.
+    target : float
+        Relative gap.
+    max_steps : int
+    u : ndarray, shape (n,), optional
+        Kβ, if it is known; with what rows outside a restriction contribute.
+    stop : callable
+        Looked at between steps.
+    most : int
+        Rows that F may have; with more the steps end.
+
+    Returns
+    -------
+    Polished
+    """
+    if u is None:
+        u = product(K, beta, beta.nonzero()[0])
+    point = best = problem.point(beta, u)
+    kappa = max(float(K.trace()) / len(K), TINY)
+    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
+    gaps = [point.gap]
+    patience = STALL_STEPS if max_steps <= PATIENT_STEPS else PATIENT_STEPS
+    while steps < max_steps and best.gap > target and not stop():
+        moving = moving_rows(problem, point, target)
+        if reach:
+            wider = moving_rows(problem, point, target, reach)
+            moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
+        if not 0 < len(moving) <= most:
+            break
+        largest = max(largest, len(moving))
+        step = _step(K, problem, point, moving, sigma, kappa)
+        if step is None and reach:
+            reach = 0.0
+            continue
+        if step is None:
+            break
+        if step.length < SHORT_STEP and stiffenings < STIFFENINGS:
+            stiffenings += 1
+            sigma *= STIFFEN
+            continue
+        point, steps = step.taken(problem, point), steps + 1
+        sigma = max(1.0, sigma * RELAX)
+        gaps.append(point.gap)
+        if point.gap < best.gap:
+            best = point
+        reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
+        if steps >= patience and point.gap > STALL * gaps[-1 - patience]:
+            break
+    return Polished(best, steps, largest)
+
+
+def moving_rows(problem: HingeDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
+    """F of (KNEWTON.1), with −reach for ε where that is positive."""
+    alpha, upper, slack = problem.y * point.beta, problem.upper, point.slack
+    epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
+    edge = ON_BOUND * upper
+    # A free row both rises and falls, and any slack is enough for it.
+    rises, falls = alpha < upper - edge, alpha > edge
+    moves: IntArray = ((rises & (falls | (slack > epsilon))) | (falls & (slack < -epsilon))).nonzero()[0]
+    return moves
+
+
+def most_moving(problem: HingeDual, beta: FloatArray) -> int:
+    """The largest F worth a factorisation after a loose run of LIBSVM's loop.
+
+    Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
+    tighter loop settles those sooner.
+    """
+    free = int(np.count_nonzero((beta > problem.low) & (beta < problem.high)))
+    return CROWD * free + CROWD_ROWS
+
+
+def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
+    """Kx (n,) for x (n,) that is zero outside `support`."""
+    if len(support) > GATHER_SHARE * len(K):
+        full: FloatArray = K @ x
+        return full
+    gathered: FloatArray = x[support] @ K[support]
+    return gathered
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), and max|s_F| before."""
+
+    rows: IntArray
+    direction: FloatArray
+    image: FloatArray
+    length: float
+    violation: float
+
+    def taken(self, problem: HingeDual, point: DualPoint) -> DualPoint:
+        beta = point.beta.copy()
+        beta[self.rows] += self.length * self.direction
+        beta = problem.balanced(beta)
+        return problem.point(beta, point.u + self.length * self.image)
+
+
+def _step(
+    K: FloatArray, problem: HingeDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+) -> _Step | None:
+    """One direction; None where it does not descend or K_FF has no factor."""
+    few = len(rows) <= GATHER_SHARE * len(K)
+    gathered = K[rows] if few else K
+    block = K if len(rows) == len(K) else gathered[:, rows] if few else K[rows[:, None], rows]
+    slack = point.slack[rows]
+    violation = max(float(slack.max()), -float(slack.min()))
+    ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
+    ridge = min(max(ridge, LEAST_RIDGE * kappa), LARGEST_RIDGE * kappa)
+    beta = point.beta[rows]
+    r = problem.y[rows] * slack  # y − u − b, because y(1 − y(u + b)) is
+    try:
+        d = box_step(block, ridge, r, problem.low[rows] - beta, problem.high[rows] - beta)  # (KNEWTON.2)
+    except np.linalg.LinAlgError:
+        return None
+    if few:
+        image = d @ gathered
+    else:
+        spread = np.zeros(problem.n)
+        spread[rows] = d
+        image = K @ spread
+    descent, curvature = float(r @ d), float(d @ image[rows])
+    if not descent > 0 or not np.isfinite(curvature):
+        return None
+    length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
+    return _Step(rows, d, image, length, violation)

@@ -1,0 +1,218 @@
+"""A first guess over all rows: the kernel replaced by a low-rank map and a diagonal, a smoothed hinge, Newton steps.
+
+    (NYSTROM.1)  K ≈ GGᵀ + diag(ϱ),  G = K_nM L⁻ᵀ with LLᵀ = K_MM over m random rows M,  ϱ_i = K_ii − ‖G_i‖²
+    (NYSTROM.2)  minimise ½‖v‖² + Σ C_i φ_i(1 − y_i(G_i v + b)): the hinge, rounded over a width of η_i = h + C_i ϱ_i
+    (NYSTROM.3)  α_i = C_i clip(t_i, 0, 1),  t_i = (1 + ½h − y_i(G_i v + b)) / η_i
+    (NYSTROM.4)  Newton, with F = {0 < t < 1} and U = {t ≥ 1}:
+                 (I + Σ_F (C_i/η_i) G_i G_iᵀ) v = Σ_F (C_i/η_i)(1 + ½h) y_i G_i + Σ_U C_i y_i G_i
+    (NYSTROM.5)  s_i = 1 − y_i(G_i v + b + ϱ_i β_i), the slack that the model foretells;  h(t_i − ½) on F
+
+Derivation
+----------
+The dual over (NYSTROM.1) is a box problem in every coordinate once v = Gᵀβ is fixed: unless a bound is met,
+(ϱ_i + h/C_i) α_i = 1 + ½h − y_i(G_i v + b). So the diagonal that the low rank leaves over acts as a smoothing of the
+hinge, a different one for each row, and nothing of the diagonal of K is lost; that makes the guess good where low rank
+alone is poor. h is lowered in a few steps, the first on some of the rows only. A step costs the rows F times m².
+Sources: Williams & Seeger (2001) for the map; Chapelle (2007) for Newton on the primal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.working_set import Effort
+from qpsvm.solvers.shared.line_search import Slope, find_step
+
+SingleArray: TypeAlias = NDArray[np.float32]
+
+#: Landmarks: a share of n between limits.
+LANDMARK_SHARE, FEWEST, MOST = 1 / 30, 100, 400
+#: Added to the unit diagonal of K_MM: the map is in single precision.
+RIDGE = 1e-6
+#: h of the stages; the first ones see so many rows for each landmark, where that saves something.
+FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
+#: A stage ends when at most this share of F has changed; or after so many steps.
+SETTLED, STEPS = 0.1, 12
+#: Curvature of the intercept, which has none where F is empty: negligible elsewhere.
+FLAT = 1e-10
+#: Rows of the map made at a time.
+STRIP = 1024
+#: Rows of the map that are multiplied at a time: between them the clock is looked at.
+AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What the model foretells.
+
+    Attributes
+    ----------
+    slack : ndarray, shape (n,)
+        s of (NYSTROM.5).
+    beta : ndarray, shape (n,)
+        y∘α of (NYSTROM.3); Σβ = 0 only nearly.
+    free : ndarray of bool, shape (n,)
+        F.
+    features, rest : ndarray, shape (n, m + 1) and (n,)
+        (G, 1) in single precision, and ϱ.
+    """
+
+    slack: FloatArray
+    beta: FloatArray
+    free: NDArray[np.bool_]
+    features: SingleArray
+    rest: FloatArray
+
+
+def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, effort: Effort) -> Guess | None:
+    """Solve (NYSTROM.2); None where time runs out or K_MM has no factor.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    problem : HingeDual
+    order : ndarray of int, shape (n,)
+        A stratified random order, of which the first rows are landmarks and the first to be fitted.
+    effort : Effort
+    """
+    n = problem.n
+    m = int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST))
+    G = _features(blocks, order[:m], effort)
+    if G is None or effort.late():
+        return None
+    rest = np.maximum(blocks.diagonal(np.arange(n)) - np.einsum("ij,ij->i", G[:, :m], G[:, :m]), 0.0)
+    v, some = np.zeros(m + 1), np.sort(order[: ROWS_EACH * m])
+    if 2 * len(some) < n:
+        upper = problem.upper[some] * (n / len(some))
+        for h in FIRST_WIDTHS:
+            v, _ = _Smoothed(G[some], problem.y[some], upper, rest[some], h).minimise(v, effort)
+        widths: tuple[float, ...] = (LAST_WIDTH,)
+    else:
+        widths = (*FIRST_WIDTHS, LAST_WIDTH)
+    t = np.zeros(n)
+    for h in widths:
+        if effort.late():
+            return None
+        v, t = _Smoothed(G, problem.y, problem.upper, rest, h).minimise(v, effort)
+    beta = problem.y * problem.upper * np.clip(t, 0.0, 1.0)
+    free = (t > 0.0) & (t < 1.0)
+    effort.report("guess", int(np.count_nonzero(free)), np.inf)
+    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, G, rest)  # (NYSTROM.5)
+
+
+def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:
+    """G with a column of ones for the intercept, float32: (n, m + 1); None where time runs out or there is no L."""
+    m = len(landmarks)
+    square = blocks.block(landmarks, landmarks)
+    square.flat[:: m + 1] += RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny)
+    lower, info = lapack.dpotrf(square, lower=1)
+    if info != 0:
+        return None
+    inverse, info = lapack.dtrtri(lower, lower=1)
+    if info != 0:
+        return None
+    right = np.tril(inverse).T.astype(np.float32)
+    G = np.empty((blocks.n, m + 1), dtype=np.float32)
+    G[:, m] = 1.0
+    for start in range(0, blocks.n, STRIP):
+        if effort.late():
+            return None
+        rows = np.arange(start, min(start + STRIP, blocks.n))
+        strip = blocks.block(rows, landmarks, rough=True).astype(np.float32)
+        np.matmul(strip, right, out=G[start : start + STRIP, :m])
+    return G
+
+
+def _product(G: SingleArray, v: FloatArray) -> FloatArray:
+    product: FloatArray = (G @ v.astype(np.float32)).astype(np.float64)
+    return product
+
+
+class _Smoothed:
+    """(NYSTROM.2) at one h."""
+
+    def __init__(self, G: SingleArray, y: FloatArray, upper: FloatArray, rest: FloatArray, h: float) -> None:
+        self.G, self.y, self.upper, self.h = G, y, upper, h
+        self.width = h + upper * rest
+        self.flat = np.ones(G.shape[1])
+        self.flat[-1] = 0.0
+        self._full = np.zeros(len(y), dtype=bool)
+        self._pull = np.zeros(G.shape[1])
+
+    def _ratio(self, f: FloatArray) -> FloatArray:
+        ratio: FloatArray = (1.0 + 0.5 * self.h - self.y * f) / self.width  # (NYSTROM.3)
+        return ratio
+
+    def _newton(self, t: FloatArray, effort: Effort) -> FloatArray | None:
+        """(NYSTROM.4); None where time runs out or there is no factor."""
+        full = t >= 1.0
+        changed = np.flatnonzero(full != self._full)
+        signed = np.where(full[changed], 1.0, -1.0) * (self.y * self.upper)[changed]
+        self._pull = self._pull + signed.astype(np.float32) @ self.G[changed]
+        self._full = full
+        free = np.flatnonzero((t > 0.0) & (t < 1.0))
+        weight = self.upper[free] / self.width[free]
+        right = self._pull.copy()
+        hessian = np.zeros((self.G.shape[1],) * 2)
+        for start in range(0, len(free), AT_ONCE):
+            if effort.late():
+                return None
+            strip = slice(start, start + AT_ONCE)
+            part = self.G[free[strip]]
+            scaled = part * np.sqrt(weight[strip]).astype(np.float32)[:, None]
+            hessian += scaled.T @ scaled
+            right += (1.0 + 0.5 * self.h) * ((weight * self.y[free])[strip].astype(np.float32) @ part)
+        hessian.flat[:: len(hessian) + 1] += self.flat
+        hessian[-1, -1] += FLAT * (1.0 + float(weight.sum()))
+        ridge = RIDGE
+        for _ in range(4):
+            lower, info = lapack.dpotrf(hessian, lower=1)
+            if info == 0:
+                solution: FloatArray = lapack.dpotrs(lower, right, lower=1)[0]
+                return solution
+            hessian.flat[:: len(hessian) + 1] += ridge * hessian.trace() / len(hessian)
+            ridge *= 100.0
+        return None
+
+    def minimise(self, v: FloatArray, effort: Effort) -> tuple[FloatArray, FloatArray]:
+        """v (m + 1,) and t (n,) where the sets have settled, from a v of a wider h or of fewer rows."""
+        f = _product(self.G, v)
+        t = self._ratio(f)
+        for _ in range(STEPS):
+            target = self._newton(t, effort)
+            if target is None or effort.late():
+                break
+            d = target - v
+            df = _product(self.G, d)
+            length = self._length(v, d, t, df)
+            if not length > 0.0:
+                break
+            v, f = v + length * d, f + length * df
+            before, t = t, self._ratio(f)
+            effort.newton_steps += 1
+            free = (before > 0.0) & (before < 1.0)
+            changed = np.count_nonzero(free != ((t > 0.0) & (t < 1.0)))
+            if length == 1.0 and changed <= SETTLED * np.count_nonzero(free) + 1:
+                break
+        return v, t
+
+    def _length(self, v: FloatArray, d: FloatArray, t: FloatArray, df: FloatArray) -> float:
+        stiff = np.sqrt(self.upper / self.width)
+        slope = Slope(
+            float((d * self.flat) @ v),
+            float((d * self.flat) @ d),
+            self.upper * t / stiff,
+            self.y * df * stiff,
+            1.0,
+            self.upper / stiff,
+        )
+        first = slope(0.0)
+        return find_step(slope, first) if first < 0.0 else 0.0

@@ -1,0 +1,215 @@
+"""Linear SVMs by a semismooth Newton augmented Lagrangian method.
+
+The problem, with the rows Z of `row_blocks` (labels, centring and intercept are inside) and W = (w, b):
+
+    (ALM.1)  minimise ½WᵀRW − hᵀW + ℓ + Σ C_i max(0, 1 − m_i),  m = ZW,  R = diag(1, …, 1, r)
+
+r = 0 for a free intercept. h and ℓ are 0, or what rows fixed at α_i = C_i contribute: h = Σ C_i z_i, ℓ = Σ C_i
+(`working_set`). Its dual is: maximise Σα_i + ℓ − ½‖q̂‖² with q̂ = Zᵀα + h over the weighted columns, 0 ≤ α ≤ C, and
+q̂_b = 0 where r = 0.
+
+Derivation
+----------
+The augmented Lagrangian of the dual, minimised over α in closed form, leaves a convex, differentiable function of W:
+
+    (ALM.2)  α(W) = clip(t, 0, C),  t = a + σ(1 − ZW)                with the multiplier estimate a and the penalty σ
+    (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: what is missing to stationarity
+    (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
+    (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σ C_i max(0, 1 − m_i) − αᵀ(1 − m) ≥ 0
+    (ALM.6)  inner stop A ≤ 0.3 B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
+    (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  separated but for rounding: Σ C_i ξ_i vanishes
+
+In (ALM.5) the term of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All
+rows have α at a bound but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
+
+Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
+et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.linear.budget import Budget
+from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified, relative
+from qpsvm.solvers.linear.newton_step import newton_system
+from qpsvm.solvers.shared.line_search import Slope, find_step
+from qpsvm.solvers.shared.stopping import StopReason
+
+#: An outer step is exact enough where the dual residual's part of the gap is below this share of the rest (ALM.6).
+INNER_SHARE = 0.3
+#: Growth of σ an outer step; more after one of a single Newton step, which says that the free rows hardly change:
+#: σ is then far below the curvature 1/‖x‖² (a small C).
+GROWTH, FAST_GROWTH = 3.0, 30.0
+#: Newton steps after which σ was too large: it shrinks, and grows more slowly for a while.
+INNER_STEPS = 30
+SHRINK = 0.1
+SLOWEST_GROWTH, RECOVERY = 1.5, 1.2
+#: Times σ may shrink.
+SHRINKS = 8
+#: Outer steps without a better gap after which only rounding is left; more while α is still on its way to a large C.
+STALLED, STALLED_FAR = 8, 30
+#: What counts as better, and as far.
+PROGRESS, FAR = 0.9, 1e-2
+#: Outer steps between which Z_JᵀZ_J and Zᵀα are made anew, to shed the rounding of their updates.
+REFRESH = 3
+#: Where no row violates the margin by more than this, W is stretched until none does: what C then multiplies is
+#: rounding, and a large C makes a gap of it. And how much further than to a margin of 1.
+NEARLY_SEPARATED, SEPARATION = 1e-6, 1e-13
+#: Aim of the estimate (ALM.5) as a share of the goal: the certificate adds the cost of an exact balance.
+AIM = 0.9
+
+
+class AugmentedLagrangian:
+    """One run on one problem; `run` may be called again with a smaller goal and goes on from where it stopped.
+
+    Parameters
+    ----------
+    problem : HingeProblem
+    start : Start
+    budget : Budget
+        Shared with other runs of the same solve.
+    stage : str
+        Begins the printed lines.
+    """
+
+    def __init__(self, problem: HingeProblem, start: Start, budget: Budget, stage: str = "rows") -> None:
+        self._problem, self._budget, self._stage = problem, budget, stage
+        self._newton = newton_system(problem.rows, problem.ridge)
+        self._W = start.W.copy()
+        self._sigma, self._growth, self._outer, self._shrinks = start.sigma, GROWTH, 0, 0
+        self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
+        self._slack = 1.0 - problem.rows.margins(self._W) if start.slack is None else start.slack.copy()
+        self._alpha = self._pull = self._q = np.empty(0)
+        self._t = self._a + self._sigma * self._slack
+        self._residual = self._complementarity = self._dual = np.inf
+        self._free_count = self._inner_steps = 0
+
+    def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[Point, StopReason]:
+        """Iterate until the relative gap is at most `goal`, with α balanced exactly if `certify`.
+
+        Without `patient` it gives up where σ would have to shrink: (ALM.1) on a band may have no solution.
+        """
+        best, stalled, aim = None, 0, AIM * goal
+        while True:
+            solved = self._inner(aim)
+            point = self._point()
+            self._budget.report(self._stage, self._outer, point.relative_gap, self._sigma, self._free_count)
+            if certify and point.relative_gap <= goal:
+                point = self._certified()
+                aim *= 0.5 if point.relative_gap > goal else 1.0
+            stalled = 0 if best is None or point.relative_gap < PROGRESS * best.relative_gap else stalled + solved
+            best = point if best is None or point.relative_gap < best.relative_gap else best
+            if best.relative_gap <= goal:
+                return best, "converged"
+            reason = self._budget.spent()
+            patience = STALLED if best.relative_gap < FAR else STALLED_FAR
+            if reason is None and (stalled >= patience or not np.isfinite(point.gap)):
+                reason = "numerical_error"
+            if reason is None and not (self._next_outer(solved) and (solved or patient)):
+                reason = "numerical_error"
+            if reason is not None:
+                return best, reason
+
+    def _inner(self, aim: float) -> bool:
+        """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
+        for step in range(INNER_STEPS + 1):
+            self._inner_steps = step
+            self._evaluate()
+            if step and self._residual <= INNER_SHARE * self._complementarity:
+                return True
+            if relative(self._residual + self._complementarity, self._dual) <= aim:
+                return True
+            if self._budget.spent() or not np.isfinite(self._residual):
+                return True
+            if step == INNER_STEPS or not self._newton_step():
+                break
+        return self._residual <= INNER_SHARE * self._complementarity
+
+    def _evaluate(self) -> None:
+        """Evaluate (ALM.3) and (ALM.5) at the present t."""
+        problem, W, q = self._problem, self._W, self._gradient()
+        self._q = q
+        weighted = q[:-1] if problem.ridge[-1] == 0.0 else q
+        unbalanced = abs(float(q[-1])) if problem.ridge[-1] == 0.0 else 0.0
+        self._residual = 0.5 * float(weighted @ weighted) + (1.0 + abs(float(W[-1]))) * unbalanced
+        hinge = problem.weighted_sum(np.maximum(self._slack, 0.0))
+        self._complementarity = max(hinge - float(self._alpha @ self._slack), 0.0)
+        pull = (self._pull + problem.offset)[: len(weighted)]
+        self._dual = float(self._alpha.sum()) + problem.constant - 0.5 * float(pull @ pull)
+
+    def _gradient(self) -> FloatArray:
+        """Q of (ALM.3), with Zᵀα updated by the rows whose α has changed."""
+        rows, last = self._problem.rows, self._alpha
+        self._alpha = np.clip(self._t, 0.0, self._problem.upper)
+        moved = np.flatnonzero(self._alpha != last) if len(last) else None
+        if moved is None or not rows.gathers_cheaply(len(moved)):
+            self._pull = rows.gradient(self._alpha)
+        elif len(moved):
+            self._pull = self._pull + rows.gradient(self._alpha[moved] - last[moved], moved)
+        return self._problem.ridge * self._W - self._problem.offset - self._pull
+
+    def _newton_step(self) -> bool:
+        """One step (ALM.4); False where there is no descent left in floating point."""
+        problem, q = self._problem, self._q
+        free = (self._t >= 0.0) & (self._t <= problem.upper)
+        self._free_count = int(np.count_nonzero(free))
+        direction = self._newton.step(free, self._sigma, q, self._W)
+        first = float(direction @ q)
+        if not first < 0.0:
+            return False
+        change = problem.rows.margins(direction)
+        weighted = problem.ridge * direction
+        constant = float(direction @ (problem.ridge * self._W - problem.offset))
+        slope = Slope(constant, float(direction @ weighted), self._t, change, self._sigma, problem.upper)
+        length = find_step(slope, first)
+        if not np.isfinite(length):
+            return False
+        self._W = self._W + length * direction
+        change *= length
+        self._slack -= change
+        change *= self._sigma
+        self._t -= change
+        self._budget.steps += 1
+        return True
+
+    def _next_outer(self, solved: bool) -> bool:
+        """(ALM.6), or a smaller σ where the inner iteration failed; False if it has been shrunk too often."""
+        self._outer += 1
+        if solved:
+            self._a = self._alpha
+            self._sigma *= FAST_GROWTH if self._inner_steps <= 1 and not self._shrinks else self._growth
+            self._growth = min(GROWTH, RECOVERY * self._growth)
+        else:
+            self._shrinks += 1
+            self._sigma *= SHRINK
+            self._growth = max(SLOWEST_GROWTH, float(np.sqrt(self._growth)))
+        if not solved:
+            self._slack = 1.0 - self._problem.rows.margins(self._W)
+        if not solved or self._outer % REFRESH == 0:
+            self._newton.forget()
+            self._alpha = np.empty(0)
+        self._t = self._a + self._sigma * self._slack
+        return self._shrinks <= SHRINKS
+
+    def _point(self) -> Point:
+        """The present pair, with the gap as estimated by (ALM.5)."""
+        gap = self._residual + self._complementarity
+        return Point(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._sigma)
+
+    def _certified(self) -> Point:
+        """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
+        rows = self._problem.rows
+        self._slack = 1.0 - rows.margins(self._W)
+        pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._sigma)
+        found = certified(self._problem, pair)
+        depth = float(self._slack.max())
+        if not found.gap > 0.0 or not 0.0 < depth < NEARLY_SEPARATED:
+            return found
+        growth = (1.0 + SEPARATION) / (1.0 - depth)
+        slack = 1.0 - growth * (1.0 - self._slack)
+        stretched = certified(self._problem, replace(pair, W=growth * self._W, slack=slack))
+        return stretched if stretched.gap < found.gap else found

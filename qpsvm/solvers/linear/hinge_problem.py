@@ -1,0 +1,109 @@
+"""The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.linear.row_blocks import Rows
+
+#: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
+BALANCINGS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class HingeProblem:
+    """(ALM.1).
+
+    Attributes
+    ----------
+    rows : Rows
+        Z, (n, d + 1).
+    upper : float or ndarray, shape (n,)
+        C; one number if it is the same for all, which is faster.
+    ridge : ndarray, shape (d + 1,)
+        The diagonal of R.
+    offset : ndarray, shape (d + 1,)
+        h.
+    constant : float
+        ℓ.
+    """
+
+    rows: Rows
+    upper: float | FloatArray
+    ridge: FloatArray
+    offset: FloatArray
+    constant: float = 0.0
+
+    def weighted_sum(self, values: FloatArray) -> float:
+        """Σ C_i v_i for v (n,)."""
+        if isinstance(self.upper, float):
+            return self.upper * float(values.sum())
+        return float(self.upper @ values)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: W (d + 1,), a (n,) or None for 0, σ, and 1 − ZW (n,) if it is known."""
+
+    W: FloatArray
+    multiplier: FloatArray | None
+    sigma: float
+    slack: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A pair of W (d + 1,) and α (n,), 1 − ZW (n,), the values D and P − D, and the σ that belongs to them."""
+
+    W: FloatArray
+    alpha: FloatArray
+    slack: FloatArray
+    dual: float
+    gap: float
+    sigma: float
+
+    @property
+    def relative_gap(self) -> float:
+        """(P − D)/max(|P|, |D|), and infinite where it is not a number."""
+        return relative(self.gap, self.dual)
+
+
+def relative(gap: float, dual: float) -> float:
+    """(P − D)/max(|P|, |D|) for P − D and D."""
+    scale = max(abs(dual), abs(dual + gap))
+    ratio = gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
+    return ratio if np.isfinite(ratio) else np.inf
+
+
+def certified(problem: HingeProblem, pair: Point) -> Point:
+    """A pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has."""
+    W, alpha, columns, price = pair.W, pair.alpha, slice(None), 0.0
+    if problem.ridge[-1] == 0.0:
+        alpha = balanced(alpha, problem.rows.y, problem.upper, float(problem.offset[-1]))
+        columns, price = slice(-1), 1.0 + abs(float(W[-1]))
+    pulled = problem.rows.gradient(alpha) + problem.offset
+    missing = (problem.ridge * W - pulled)[columns]
+    hinge = problem.weighted_sum(np.maximum(pair.slack, 0.0))
+    gap = 0.5 * float(missing @ missing) + max(hinge - float(alpha @ pair.slack), 0.0) + price * abs(float(pulled[-1]))
+    dual = float(alpha.sum()) + problem.constant - 0.5 * float(pulled[columns] @ pulled[columns])
+    return Point(W, alpha, pair.slack, dual, gap, pair.sigma)
+
+
+def balanced(alpha: FloatArray, y: FloatArray, upper: float | FloatArray, rest: float = 0.0) -> FloatArray:
+    """Restore yᵀα + rest = 0 with the free α alone, each moved by its room α(C − α); as far as they reach. All (n,).
+
+    It costs next to nothing in (ALM.5), because the rows of free α have margin 1.
+    """
+    alpha = alpha.copy()
+    free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
+    limit = upper if isinstance(upper, float) else upper[free]
+    for _ in range(BALANCINGS):
+        room = alpha[free] * (limit - alpha[free])
+        total = float(room.sum())
+        if not 0.0 < total < np.inf:
+            break
+        alpha[free] = np.clip(alpha[free] - ((float(y @ alpha) + rest) / total) * (y[free] * room), 0.0, limit)
+    return alpha

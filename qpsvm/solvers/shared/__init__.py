@@ -1,0 +1,1 @@
+"""What all of our solvers share."""

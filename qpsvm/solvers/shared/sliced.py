@@ -1,0 +1,143 @@
+"""LIBSVM's loop under a clock: in this process while it surely ends soon, apart where it may not.
+
+The compiled loop can be told one thing only, how many iterations to make, and it always begins at 0. So
+
+    first     as many iterations as surely end within a part of a second, here, where those are enough to be worth it
+    then      all others, in a child process that is ended when the key is pressed or the time is over
+    between   under a time limit, those that surely end in time: what a loop that is ended had found is lost with it
+
+What the first slices found is the answer where the last one was ended and had nothing to leave. Where there is no slice
+at all, because not one iteration surely ends in time, it is the point that the loop would have begun at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from qpsvm.solvers.shared.apart import run_apart
+from qpsvm.solvers.shared.stopping import Clock
+
+#: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.
+AT_ONCE = 0.4
+#: Iterations a row that are worth a slice in this process before the loop runs apart: most loops end within them.
+WORTHWHILE = 5
+#: A further slice before the last one must make so many times as many.
+GAINS = 5
+#: Share of the seconds left that a slice of unknown speed is given, and the last one, at the speed of the one before.
+CAUTION, CONFIDENCE = 0.3, 0.8
+#: Seconds that a loop may take to end by itself when the key is pressed; at a time limit at most this share of that.
+GRACE, GRACE_SHARE = 0.8, 0.1
+#: Seconds between two signs of life.
+SIGN_OF_LIFE = 2.0
+
+
+class Ended(Protocol):
+    """What every loop here returns."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether its own test was met."""
+
+    @property
+    def iterations(self) -> int:
+        """How many it made."""
+
+
+R = TypeVar("R", bound=Ended)
+
+
+def run_sliced(
+    loop: Callable[..., R],
+    arguments: tuple[Any, ...],
+    n: int,
+    most: int,
+    within: Callable[[float], int],
+    nothing: Callable[[], R],
+    clock: Clock,
+    verbose: bool = False,
+    *,
+    hurries: bool = False,
+) -> R:
+    """Run a loop with at most so many iterations, as long as the clock allows.
+
+    Parameters
+    ----------
+    loop : callable
+        Of a module's top level; takes the arguments and, last, the most iterations to make.
+    arguments : tuple
+    n : int
+        Rows.
+    most : int
+        Iterations.
+    within : callable
+        How many iterations surely end within so many seconds.
+    nothing : callable
+        The answer of no iteration.
+    clock : Clock
+    verbose : bool
+        Print a sign of life every two seconds.
+    hurries : bool
+        The loop says how it is hurried (`when_hurried`): only then is it waited for when it is to end.
+
+    Returns
+    -------
+    object
+        What `loop` returned: the whole, or the longest slice that ended in time.
+    """
+    apart = _Apart(loop, arguments, clock, verbose, hurries)
+    here = min(within(min(AT_ONCE, clock.left)), most)
+    best: R | None = None
+    if here == most or here >= WORTHWHILE * n:
+        best = loop(*arguments, here)
+        if best.finished or here == most:
+            return best
+    if clock.limit is not None:
+        most, best = _measured(apart, most, min(within(CAUTION * clock.left), most), best, clock)
+    if not clock.stopped() and (best is None or (not best.finished and best.iterations < most)):
+        best = apart(most) or best
+    return nothing() if best is None else best
+
+
+def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
+    """A slice that surely ends in time, and how many iterations, by its speed, may be made in the time that is left."""
+    began = clock.seconds
+    worth = sure > (0 if best is None else GAINS * best.iterations)
+    slice_ = apart(sure) if worth else None
+    if slice_ is None:
+        return most, best
+    if slice_.finished or slice_.iterations >= most:
+        return 0, slice_
+    speed = slice_.iterations / max(clock.seconds - began, 1e-9)
+    return min(most, int(CONFIDENCE * speed * max(clock.left, 0.0))), slice_
+
+
+class _Apart:
+    """The loop in a child process; None where the clock ended it."""
+
+    def __init__(
+        self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool, hurries: bool
+    ) -> None:
+        self.loop, self.arguments, self.clock, self.verbose = loop, arguments, clock, verbose
+        self._began = self._said = time.perf_counter()
+        self._grace = GRACE if clock.limit is None else min(GRACE, GRACE_SHARE * clock.limit)
+        self._grace = self._grace if hurries else 0.0
+
+    def __call__(self, most: int) -> Any:
+        if self.clock.stopped():
+            return None
+        try:
+            return run_apart(self.loop, (*self.arguments, most), self._stopped, self._grace)
+        except OSError:  # no child process can be had: the loop is not to be stopped, but it ends
+            return self.loop(*self.arguments, most)
+
+    def _stopped(self) -> bool:
+        now = time.perf_counter()
+        if self.verbose and now - self._said > SIGN_OF_LIFE:
+            self._said = now
+            print(f"{'loop':>12}  has been running for {now - self._began:.1f} s", flush=True)
+        return self.clock.stopped() is not None
+
+
+__all__ = ["run_sliced"]

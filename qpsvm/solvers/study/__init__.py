@@ -1,0 +1,1 @@
+"""Textbook methods, there to be measured."""

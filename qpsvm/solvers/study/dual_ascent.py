@@ -1,0 +1,253 @@
+"""Projected gradient on the SVM dual, with the balance constraint kept.
+
+As usually printed, gradient ascent on the dual drops yᵀα = 0 and so trains the model without intercept. Here every
+step ends with the exact Euclidean projection on the box *and* the rows.
+
+Derivation. x⁺ = Π(x − s(Px + q)) is the point of lb ≤ x⁺ ≤ ub, Ax⁺ = b nearest to x − s(Px + q). With s·y for the
+multipliers of the rows it is x⁺ = clip(w, lb, ub), w = x − s(Px + q + Aᵀy), and so
+
+    z_box = (w − x⁺)/s                    is ≤ 0 at a lower bound, ≥ 0 at an upper one, 0 between them,
+    Px⁺ + q + Aᵀy + z_box = (P − I/s)(x⁺ − x).
+
+At (x⁺, y, z_box) feasibility, signs and complementarity hold exactly; the right-hand side of the second line is all
+that is missing to the KKT conditions, and it is what `tol` limits.
+
+Sources: Kiwiel 2008, "Breakpoint searching algorithms for the continuous quadratic knapsack problem" (projection);
+Beck and Teboulle 2009, O'Donoghue and Candès 2015 (momentum and its restart, `accelerated`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.study.trace import Product, Progress, Trace, finite_vector
+
+#: Columns of A are parallel up to this sine; b may leave the range of Ax over the box by this share (ν = ν_max).
+ROUNDING = 1e-10
+#: Products with P that estimate its largest eigenvalue. They find it from below; backtracking corrects the rest.
+POWER_ITERATIONS = 12
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedGradient:
+    """What `projected_gradient` found: a feasible x (n,), multipliers y (m,) and z_box (n,), and how.
+
+    `residual` is ‖Px + q + Aᵀy + z_box‖∞, `step` the last step size.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    z_box: FloatArray
+    objective: float
+    residual: float
+    step: float
+    trace: Trace
+
+
+class BoxAndRows:
+    """The set {x : lb ≤ x ≤ ub, Ax = b} for A (m, n) of at most two rows, and the exact projection on it.
+
+    Two rows are combined to TA, whose rows share no column, so that each is projected on by itself. That needs columns
+    in two directions only, like (y_i, 1) of the ν-SVM: yᵀα = 0 and 1ᵀα = ν are one sum per class in disguise.
+
+    Raises
+    ------
+    UnsupportedError
+        More than two rows, or two that cannot be combined so.
+    """
+
+    def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
+        rows = np.zeros((0, len(lb))) if A is None else A.toarray() if sp.issparse(A) else np.atleast_2d(A)
+        self.A: FloatArray = np.asarray(rows, dtype=np.float64)
+        self.lb, self.ub, self.T = lb, ub, disjoint_combination(self.A)
+        TA, Tb = self.T @ self.A, self.T @ np.asarray([] if A is None else b, dtype=np.float64).reshape(len(self.A))
+        TA[np.abs(TA) <= ROUNDING * np.abs(TA).max(axis=1, initial=0.0, keepdims=True)] = 0.0
+        self.rows = [(s := np.flatnonzero(a), a[s], float(beta)) for a, beta in zip(TA, Tb, strict=True)]
+
+    def empty(self) -> bool:
+        """Whether the box is empty, or b out of reach within it."""
+        for s, a, beta in self.rows:
+            ends = np.stack([a * self.lb[s], a * self.ub[s]])
+            slack = ROUNDING * max(abs(beta), float(np.abs(ends[np.isfinite(ends)]).sum()))
+            if not ends.min(axis=0).sum() - slack <= beta <= ends.max(axis=0).sum() + slack:
+                return True
+        return bool(np.any(self.lb > self.ub))
+
+    def project(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The nearest point x = clip(v − Aᵀy, lb, ub) with Ax = b, and its y: (n,), (m,)."""
+        x, y = np.clip(v, self.lb, self.ub), np.zeros(len(self.rows))
+        for k, (s, a, beta) in enumerate(self.rows):
+            y[k] = knapsack_multiplier(v[s], a, beta, self.lb[s], self.ub[s])
+            x[s] = np.clip(v[s] - y[k] * a, self.lb[s], self.ub[s])
+        return x, self.T.T @ y
+
+
+def disjoint_combination(A: FloatArray) -> FloatArray:
+    """A nonsingular T (m, m) whose rows are orthogonal to r and to p, for A (m, n) with columns along p and r only."""
+    if len(A) > 2:
+        raise UnsupportedError(f"projected gradient takes at most 2 equality rows, got {len(A)}; use cvxopt or osqp")
+    if len(A) < 2 or not A.any():
+        return np.eye(len(A))
+    size = np.abs(A).max(axis=1)
+    size[size == 0] = 1.0
+    columns = A / size[:, None]
+    norms = np.hypot(columns[0], columns[1])
+    p = columns[:, norms.argmax()] / norms.max()
+    off_p = np.abs(p[0] * columns[1] - p[1] * columns[0]) > ROUNDING * norms
+    i = int(np.where(off_p, norms, 0.0).argmax())
+    r = columns[:, i] / norms[i] if off_p.any() else np.array([-p[1], p[0]])
+    if np.any(off_p & (np.abs(r[0] * columns[1] - r[1] * columns[0]) > ROUNDING * norms)):
+        raise UnsupportedError(
+            "projected gradient takes two equality rows only if their columns point in two directions, as those of "
+            "the ν-SVM dual do; use cvxopt or osqp"
+        )
+    return np.asarray(np.array([[r[1], -r[0]], [-p[1], p[0]]]) / size)
+
+
+def knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: FloatArray, ub: FloatArray) -> float:
+    """The μ for which x = clip(v − μa, lb, ub) has aᵀx = β; all (k,), a without zeros.
+
+    aᵀx falls with μ, linearly between breakpoints where a coordinate meets a bound. Bisection over the sorted
+    breakpoints finds the piece that holds the root.
+    """
+    at_lb, at_ub = (v - lb) / a, (v - ub) / a
+    first, last = np.minimum(at_lb, at_ub), np.maximum(at_lb, at_ub)
+    edges = np.unique(np.concatenate([first, last]))
+    edges = edges[np.isfinite(edges)]
+
+    def excess(mu: float) -> float:
+        return float(a @ np.clip(v - mu * a, lb, ub)) - beta
+
+    k = bisect_left(edges, True, key=lambda mu: excess(mu) <= 0)
+    left = float(edges[k - 1]) if k > 0 else -np.inf
+    right = float(edges[k]) if k < len(edges) else np.inf
+    free = a[(first <= left) & (last >= right)]
+    slope = float(free @ free)
+    mu = right if np.isfinite(right) else left if np.isfinite(left) else 0.0
+    for _ in range(2 if slope > 0 else 0):  # the second correction removes the rounding of the first
+        mu = min(max(mu + excess(mu) / slope, left), right)
+    return mu
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """x and Px, the multipliers of the projection that made x, and what is missing to the KKT conditions."""
+
+    x: FloatArray
+    Px: FloatArray
+    y: FloatArray
+    z_box: FloatArray
+    objective: float
+    residual: float = np.inf
+    tolerated: float = 0.0
+
+
+def _largest_eigenvalue(P: Product, n: int) -> float:
+    """The largest eigenvalue of P in absolute value, from below, by power iterations from a fixed start."""
+    v, norm = np.random.default_rng(0).standard_normal(n), 1.0
+    for _ in range(POWER_ITERATIONS):
+        v = np.asarray(P @ (v / norm))
+        norm = float(np.linalg.norm(v))
+        if not 0 < norm < np.inf:
+            break
+    return norm
+
+
+def _step(P: Product, q: FloatArray, feasible: BoxAndRows, base: _Point, s: float, tol: float) -> tuple[_Point, float]:
+    """The projected step of size s from `base`, and the largest size for which ½dᵀPd ≤ ½‖d‖²/s along this step d."""
+    v = base.x - s * (base.Px + q)
+    if not np.isfinite(v).all():
+        return _Point(base.x, base.Px, base.y, base.z_box, np.nan), s
+    x, y = feasible.project(v)
+    Px = np.asarray(P @ x, dtype=np.float64)
+    d, Pd, Aty = x - base.x, Px - base.Px, feasible.A.T @ y
+    curvature = float(d @ Pd) - 8 * EPS * float(np.linalg.norm(d) * (np.linalg.norm(Px) + np.linalg.norm(base.Px)))
+    longest = float(d @ d) / curvature if curvature > 0 else np.inf
+    scale = max(float(np.abs(part).max(initial=0.0)) for part in (q, Px, Aty / s))
+    tolerated = max(tol * scale, 4 * EPS * float(np.abs(x).max(initial=0.0)) / s)
+    residual, objective = float(np.abs(Pd - d / s).max(initial=0.0)), float(0.5 * x @ Px + q @ x)
+    signs = np.where(x <= feasible.lb, -np.inf, 0.0), np.where(x >= feasible.ub, np.inf, 0.0)
+    z_box = np.clip((v - Aty - x) / s, *signs)  # clips rounding only
+    return _Point(x, Px, y / s, z_box, objective, residual, tolerated), longest
+
+
+def _extrapolate(last: _Point, new: _Point, base: _Point, momentum: float) -> tuple[_Point, float]:
+    """FISTA's next base point x⁺ + β(x⁺ − x); a plain one where the step turned against the one before."""
+    if float((base.x - new.x) @ (new.x - last.x)) > 0:
+        return new, 1.0
+    following = 0.5 + float(np.sqrt(0.25 + momentum**2))
+    beta = (momentum - 1) / following
+    x, Px = new.x + beta * (new.x - last.x), new.Px + beta * (new.Px - last.Px)
+    return _Point(x, Px, new.y, new.z_box, np.inf), following
+
+
+def projected_gradient(
+    P: Product, q: FloatArray, A: Any, b: Any, lb: FloatArray, ub: FloatArray, *,
+    x0: FloatArray | None = None, step: float | None = None, max_iter: int = 10_000, tol: float = 1e-6,
+    time_limit: float | None = None, verbose: bool = False, accelerated: bool = False,
+) -> ProjectedGradient:  # fmt: skip
+    """Minimise ½xᵀPx + qᵀx subject to Ax = b, lb ≤ x ≤ ub, by projected gradient steps; P positive semidefinite.
+
+    Parameters
+    ----------
+    P : (n, n), anything with ``@``; q, lb, ub : (n,)
+        One product with P per iteration is all that is asked of it. Bounds may be infinite.
+    A, b : (m, n) dense or sparse and (m,), or None
+        At most two rows; see `BoxAndRows` (UnsupportedError).
+    x0 : (n,), optional
+        Start, projected first; zeros by default.
+    step : float, optional
+        A constant step, as published codes use; beyond 2/λ_max(P) it need not descend. By default 1/λ_max, estimated
+        by power iterations and shortened where a step shows more curvature.
+    tol : float
+        Converged is ‖Px + q + Aᵀy + z_box‖∞ ≤ tol·max(‖Px‖∞, ‖q‖∞, ‖Aᵀy‖∞), or a step below the rounding of x.
+    max_iter, time_limit, verbose
+        See `trace.Progress` (ParameterError).
+    accelerated : bool
+        Nesterov's momentum, restarted where it turns: the same cost per iteration.
+
+    Returns
+    -------
+    ProjectedGradient
+        The last point if converged, otherwise the lowest of those seen: all of them are feasible.
+    """
+    progress = Progress("dual_ascent", "residual", max_iter, time_limit, verbose)
+    q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))
+    start = np.zeros(len(q)) if x0 is None else finite_vector(x0, len(q), "x0")
+    feasible = BoxAndRows(A, b, lb, ub)
+    if step is not None and not 0 < step < np.inf:
+        raise ParameterError(f"step must be a positive number or None, got {step}")
+    reason: StopReason | None = "infeasible" if feasible.empty() else None
+    iteration, momentum = 0, 1.0
+    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+        x, y = feasible.project(start)
+        Px = np.asarray(P @ x, dtype=np.float64)
+        here = base = best = _Point(x, Px, 0 * y, 0 * x, float(0.5 * x @ Px + q @ x))
+        size = step or 1.0 / (_largest_eigenvalue(P, len(q)) or 1.0)
+        if not size > 0:  # the eigenvalue overflowed
+            reason = "numerical_error"
+        while reason is None:
+            iteration += 1
+            new, longest = _step(P, q, feasible, base, size, tol)
+            while step is None and longest < size:
+                size = 0.98 * longest
+                new, longest = _step(P, q, feasible, base, size, tol)
+            if not np.isfinite(new.objective):
+                reason = "numerical_error"
+                break
+            base, momentum = _extrapolate(here, new, base, momentum) if accelerated else (new, 1.0)
+            here, best = new, new if new.objective <= best.objective else best
+            progress.record(iteration, new.objective, new.residual)
+            reason = "converged" if new.residual <= new.tolerated else progress.limit(iteration)
+    end = here if reason == "converged" else best
+    trace = progress.finish(reason, iteration, end.objective)
+    return ProjectedGradient(end.x, end.y, end.z_box, end.objective, end.residual, size, trace)
