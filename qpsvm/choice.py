@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from qpsvm.backends.kernel_newton_ import LARGEST_GRAM
 from qpsvm.costs import Cost, Size, cost
 from qpsvm.problems import NuSVM, Problem
-from qpsvm.problems.base import Form
+from qpsvm.problems.forms import Form
 
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000

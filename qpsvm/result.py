@@ -43,8 +43,10 @@ class SVMResult:
         The relative gap (CERT.3) of the point that the solver returned, before polishing; as measured.
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound.
-    yf, upper : ndarray, shape (n,)
-        y_i f(x_i) and C_i.
+    yf, margin : ndarray, shape (n,)
+        y_i f(x_i), and what it is to reach: `rho` in every row of a two-class machine with one level.
+    upper, curvature : ndarray, shape (n,)
+        C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
     unit : float
         The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
     backend, form : str
@@ -72,7 +74,9 @@ class SVMResult:
     solver_gap: float
     kind: NDArray[np.int8]
     yf: FloatArray
+    margin: FloatArray
     upper: FloatArray
+    curvature: FloatArray
     unit: float
     backend: str
     form: str
@@ -89,12 +93,14 @@ class SVMResult:
     @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ_i = max(ρ − y_i f(x_i), 0): (n,)."""
-        return np.maximum(self.rho - self.yf, 0.0)
+        return np.maximum(self.margin - self.yf, 0.0)
 
     @cached_property
     def terms(self) -> FloatArray:
         """Each sample's share of P − D, (CERT.1) in the units of the objective: (n,)."""
-        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.rho, self.primal)
+        return self.unit * objective_terms(
+            self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal
+        )
 
     @cached_property
     def support(self) -> IntArray:
@@ -134,15 +140,19 @@ class SVMResult:
 
     @cached_property
     def kkt(self) -> NDArray[np.void]:
-        """One row a sample: alpha, xi, eta = C − α, yf, kind, and the residual: its share of the relative gap."""
-        table = np.empty(
-            len(self.alpha),
-            dtype=[("alpha", "f8"), ("xi", "f8"), ("eta", "f8"), ("yf", "f8"), ("kind", "U10"), ("residual", "f8")],
-        )
+        """One row a sample: what its optimality conditions are about, and its share of the gap.
+
+        alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
+        with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
+        the relative gap, (CERT.3).
+        """
+        numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
+        table = np.empty(len(self.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
         scale = max(abs(self.primal), abs(self.dual))
         table["alpha"], table["xi"], table["yf"] = self.alpha, self.xi, self.yf
         table["eta"] = self.upper - self.alpha
         table["kind"] = np.array(KINDS)[self.kind]
+        table["gap"] = self.terms
         table["residual"] = self.terms / scale if scale > 0 and np.isfinite(scale) else self.terms
         return table
 

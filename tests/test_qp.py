@@ -18,14 +18,14 @@ from sklearn.metrics import pairwise
 import qpsvm
 from qpsvm.arrays.constant import repeated
 from qpsvm.dual.certificate import (
-    balanced,
-    capped_simplex,
     gap_sums,
     gap_terms,
     hinge_intercepts,
     quantile_interval,
     relative_gap,
 )
+from qpsvm.dual.repair import balanced, capped_simplex
+from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import as_kernel, gamma_of
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.space import pivoted_cholesky
@@ -773,7 +773,7 @@ def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_terms_of_the_gap_sum_to_it(seed):
-    """(CERT.2): P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i, for any w, b and any feasible α."""
+    """(GAP.1): P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i, for any w, b and any feasible α."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(15, 3)), np.where(np.arange(15) % 2, 1.0, -1.0)
     C = rng.uniform(0.5, 2, 15)
@@ -785,7 +785,9 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     primal = 0.5 * w @ w + loss
     dual = alpha.sum() - 0.5 * own @ own
     assert (terms >= 0).all()
-    assert gap_sums(alpha, C, y, X @ w, b, 1.0) == pytest.approx((terms.sum(), loss), rel=1e-12)
+    ones = repeated(1.0, 15)
+    svm = SVMDual(LowRank(X), y, ones, C, repeated(0.0, 15), intercept_group(y, "free"))
+    assert gap_sums(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
     assert primal - dual == pytest.approx(0.5 * (w - own) @ (w - own) + terms.sum(), rel=1e-12)
 
 

@@ -12,7 +12,7 @@ from qpsvm.cli.data import few_rows, problem_of, read
 from qpsvm.cli.options import settle
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.problems import CSVM, Problem
-from qpsvm.problems.base import Form
+from qpsvm.problems.forms import Form
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve

@@ -7,6 +7,7 @@ import numpy as np
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters, share
 from qpsvm.derivation.step import Step
+from qpsvm.dual import hard
 from qpsvm.problems import HardMargin, reading
 
 At = Letters[HardMargin]
@@ -95,7 +96,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0",
                 r"\frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
             ),
-            HardMargin._at, certificate,
+            hard.stretched, certificate,
         ),
         shared.linear_weights("HARD.15", problem),
     )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.step import Step
+from qpsvm.dual import levels, repair
 from qpsvm.dual.certificate import objective_terms, quantile_interval
 from qpsvm.problems import NuSVM
 
@@ -76,7 +77,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
                 r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
             ),
-            NuSVM._best_levels, levels_recovered,
+            levels.interval, levels_recovered,
         ),
         shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
         Step(
@@ -93,7 +94,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            NuSVM._feasible, half_in_each_class,
+            repair.feasible, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",

@@ -11,7 +11,7 @@ from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual.certificate import hinge_intercepts, objective_terms
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.problems import PrimalHinge
+from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp import kkt
 
 #: The upper bound of α_i.
@@ -123,7 +123,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
                 r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\eta_i",
             ),
-            PrimalHinge._alpha_from_margin, multipliers_of_the_qp,
+            Problem.read, multipliers_of_the_qp,
         ),
         Step(
             "PHINGE.17", "A feature of ones",
