@@ -112,8 +112,9 @@ class SoftRows:
         straight[curved] = self.c[curved] / e[curved]
         q = self.h + self.F @ straight if straight.any() else self.h
         A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
+        P = LowRank(_scaled_columns(self.F, curved, root), self.bend if self.bend.any() else None)
         found = mehrotra(
-            LowRank(_scaled_columns(self.F, curved, root), self.bend if self.bend.any() else None), q, A, b, np.zeros(len(q)), self.penalty,
+            P, q, A, b, np.zeros(len(q)), self.penalty,
             tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
         assert found.v is not None
