@@ -287,7 +287,7 @@ def here(found: list[str]) -> list[str]:
 
 
 def check_batch(batch: int, kernels: str, from_data: bool = False) -> None:
-    """A few seeds of the hunt: `python tests/hunt.py --only SEED` shows one in full."""
+    """A few seeds of the hunt: `python tests/tools/hunt.py --only SEED` shows one in full."""
     found = [examined(problem(seed, kernels, from_data), seed) for seed in range(batch * BATCH, (batch + 1) * BATCH)]
     wrong = [f"{one.seed}: {one.text}: {line}" for one in found for line in here(one.faults)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong])

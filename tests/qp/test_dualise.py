@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
 
 import qpsvm
-from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm import dualise
+from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 
