@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
+pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
 
 from benchmarks import cli, lines
 from benchmarks.capture import captured
