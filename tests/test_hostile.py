@@ -42,6 +42,7 @@ def has_digits(task: Task, spoiler: str) -> bool:
     return spoiler != "offset" or centred or isinstance(task.kernel, RBF)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_hostile_problems_end_certified_or_honest(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
