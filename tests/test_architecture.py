@@ -209,6 +209,7 @@ def test_a_problem_and_its_qp_load_no_solver():
     assert not set(LATE) & set(loaded)
 
 
+@pytest.mark.slow
 def test_import_is_quick():
     """0.3 s beyond NumPy and SciPy is the promise; 0.6 s of processor time is what a busy machine is allowed."""
     code = (

@@ -257,6 +257,7 @@ except qpsvm.QPSVMError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="address-space limits as on Linux")
 @pytest.mark.parametrize(
     ("backend", "limit", "kernel", "megabytes"),

@@ -46,6 +46,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
+        _check_two_dimensional(X.shape, name)  # older versions of SciPy make no CSR array of others
         matrix = sp.csr_array(X, dtype=np.float64)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
@@ -53,15 +54,19 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         matrix = _short_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
-    if matrix.ndim != 2:
-        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if matrix.ndim == 1 else ""
-        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {matrix.shape}{hint}")
+        _check_two_dimensional(matrix.shape, name)
     if min(matrix.shape) == 0:
         raise DataError(f"{name} is empty: it has shape {matrix.shape}; at least one row and one column are needed")
     if columns is not None and matrix.shape[1] != columns:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
     return matrix
+
+
+def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if len(shape) == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
 
 
 def _short_indices(matrix: Matrix) -> Matrix:

@@ -30,7 +30,7 @@ from qpsvm.errors import (
 )
 from qpsvm.files import MISSING, Column, Encoding, StandardInput, read_like, read_table
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 Save = Callable[..., Path]
 
 

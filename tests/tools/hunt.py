@@ -1,9 +1,9 @@
 """A hunt for false claims: thousands of random problems, each result judged exactly.
 
-    python tests/hunt.py --problems 20000 --seed 1                 # linear; seeds 1 to 20000
-    python tests/hunt.py --problems 2000 --kernel rbf              # or poly, or all
-    python tests/hunt.py --problems 500 --real                     # data sets of scikit-learn, raw
-    python tests/hunt.py --only 4711 --kernel rbf                  # one problem again, in full
+    python tests/tools/hunt.py --problems 20000 --seed 1                 # linear; seeds 1 to 20000
+    python tests/tools/hunt.py --problems 2000 --kernel rbf              # or poly, or all
+    python tests/tools/hunt.py --problems 500 --real                     # data sets of scikit-learn, raw
+    python tests/tools/hunt.py --only 4711 --kernel rbf                  # one problem again, in full
 
 A fault is a line of `exact.faults` or one of these: an exception that is not of this library, a warning of another
 package, more than SLOW seconds, no end within --limit seconds. The exit code is 1 where there is one.

@@ -8,9 +8,9 @@ import pytest
 from dyadic import Dyadic
 from exact import faults, judge
 from exact_space import BITS, gram
+from hostile import hostile_task
 from hunt import examined, problem
 from proof import Task
-from test_hostile import hostile_task
 
 from qpsvm import RBF, Linear, Polynomial, Precomputed
 from qpsvm.dual.accuracy import Accuracy

@@ -1,6 +1,6 @@
 """Models of every kind, and ways to damage their files: bytes, archives with right checksums, and meaning.
 
-`python tests/damage.py 20000` tries that many; a file that ends in anything but an error of ours is named.
+`python tests/tools/damage.py 20000` tries that many; a file that ends in anything but an error of ours is named.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from qpsvm.files import read_table
 from qpsvm.qp.solution import Status
 from qpsvm.solve import solve
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 real_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not on this machine")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
+pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
 
 from benchmarks import cli, lines
 from benchmarks.capture import captured
@@ -25,7 +26,7 @@ from benchmarks.solvers import ENTRANTS, Entrant, Point, Rung, Said
 from benchmarks.suites import Suite, suites
 from benchmarks.tasks import Task
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: The machines that solvers differ in: units of α and b, signs of multipliers, the intercept.
 TASKS = [
     Task("C", Clouds(60, 4), {}, "c", C=2.0),

@@ -64,7 +64,7 @@ def hostile():
     constant, huge_constant = X.copy(), X.copy()
     constant[:, 1], huge_constant[:, 1] = 3.0, 1e6
     rare, few = blobs(2000, share=0.0)
-    wide = sp.random_array((60, 2000), density=0.01, rng=random, format="csr")
+    wide = sp.random_array((60, 2000), density=0.01, random_state=random, format="csr")
     return {
         "plain": (X, y),
         "column scales": (X * 10.0 ** np.linspace(-8, 8, 5), y),

@@ -181,7 +181,7 @@ def test_limits_and_refusals(capsys):
 
 def test_sparse_products_are_those_of_the_dense_matrix():
     rng = np.random.default_rng(0)
-    Z = sp.random_array((300, 200), density=0.01, rng=rng, format="csr")
+    Z = sp.random_array((300, 200), density=0.01, random_state=rng, format="csr")
     A, D = rng.standard_normal((2, 300)), rng.random(300)
     B = np.hstack([Z.toarray(), A.T])
     columns = as_columns(Z, A, np.zeros((2, 200)))
@@ -214,7 +214,7 @@ def test_rows_left_out_of_the_newton_matrix():
 
 def test_sparse_products_beside_dense_chunks():
     rng = np.random.default_rng(0)
-    Z = sp.random_array((9000, 60), density=0.15, rng=rng, format="csr")
+    Z = sp.random_array((9000, 60), density=0.15, random_state=rng, format="csr")
     A, D = rng.standard_normal((1, 9000)), rng.random(9000)
     B = np.hstack([Z.toarray(), A.T])
     columns = as_columns(Z, A, np.zeros((1, 60)))
@@ -280,7 +280,7 @@ def osqp_svm(n: int, seed: int = 0) -> tuple[np.ndarray, sp.csc_array]:
     rng = np.random.default_rng(seed)
     m = 100 * n
     b = np.repeat([1.0, -1.0], m // 2)
-    A = sp.random_array((m, n), density=0.15, rng=rng, format="csr", data_sampler=rng.standard_normal)
+    A = sp.random_array((m, n), density=0.15, random_state=rng, format="csr", data_sampler=rng.standard_normal)
     A.data = A.data / np.sqrt(n) + np.repeat(b, np.diff(A.indptr)) / n
     G = sp.vstack([sp.hstack([sp.diags_array(b) @ A, -sp.eye_array(m)])], format="csc")
     return np.append(np.ones(n), np.zeros(m)), G

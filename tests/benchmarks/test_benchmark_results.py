@@ -10,7 +10,7 @@ import pytest
 from benchmarks import lines
 from benchmarks.report import fill
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RECORD = [ROOT / "benchmarks" / "results" / "lines.jsonl.xz"]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 README = ROOT / "README.md"

@@ -29,7 +29,7 @@ from qpsvm.saving.archive import RATIO, SMALL, SMALL_TEXT
 from qpsvm.saving.writing import UNFINISHED, replacing
 
 MODELS = models()
-#: Damaged files in the suite; `python tests/damage.py 20000` tries more.
+#: Damaged files in the suite; `python tests/tools/damage.py 20000` tries more.
 FUZZED = 500
 
 
