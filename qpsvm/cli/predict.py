@@ -6,7 +6,6 @@ import argparse
 import csv
 import io
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.cli.data import is_label, source
-from qpsvm.cli.writing import require_writable, writing
+from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError
 from qpsvm.files import Encoding, read_like
 from qpsvm.model import Model, load
+from qpsvm.saving.writing import write_text
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,8 +38,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(_as_csv(labels, values).encode())
     else:
-        with writing(options.output):
-            Path(options.output).write_text(_as_csv(labels, values), encoding="utf-8", newline="")
+        write_text(options.output, _as_csv(labels, values))
     known = None if table.y is None else _known(table.y, model)
     accuracy = "" if known is None else f", accuracy {(labels == known).mean():.4f}"
     left_out = f", {table.dropped} rows with missing values left out" if table.dropped else ""

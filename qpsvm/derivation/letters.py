@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.kernels.functions import Precomputed
-from qpsvm.problems import NuSVM, Problem
+from qpsvm.problems import Problem
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
@@ -198,16 +198,21 @@ class Letters(Generic[P]):
         return float(self.total * np.sqrt(self.problem.space.centred.diagonal().max()))
 
     @cached_property
+    def level_is_variable(self) -> bool:
+        """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
+        return not np.any(self.dual.q)
+
+    @cached_property
     def level(self) -> float:
         """What violations of the margin are relative to: ρ, or the terms where the hulls of a ν-SVM meet and ρ is 0."""
-        vanishes = isinstance(self.problem, NuSVM) and self.rho <= VANISHING * self.terms
+        vanishes = self.level_is_variable and self.rho <= VANISHING * self.terms
         return (self.terms or 1.0) if vanishes else self.rho
 
     @cached_property
     def size(self) -> float:
         """What differences of objectives are relative to, as in the certificate: the larger value that is finite."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        meets = isinstance(self.problem, NuSVM) and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w**2 if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 

@@ -9,6 +9,6 @@ from types import ModuleType
 DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
-def statements(module: ModuleType) -> dict[str, str]:
+def statements(module: ModuleType | None) -> dict[str, str]:
     """Every tag that a module's docstring defines, in order, with its equation on one line."""
-    return {tag: re.sub(r"\s*\n\s*", " ", text) for tag, text in DEFINITION.findall(module.__doc__ or "")}
+    return {tag: re.sub(r"\s*\n\s*", " ", text) for tag, text in DEFINITION.findall(getattr(module, "__doc__", None) or "")}

@@ -67,6 +67,33 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileAccessError(f"cannot write {given}: {error.strerror or error}") from error
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text in UTF-8: whole, or not at all.
+
+    A device or a pipe has no content to be lost and cannot be replaced, so it is written to as it stands.
+
+    Parameters
+    ----------
+    path : str or path-like
+    text : str
+        Its line ends are kept.
+
+    Raises
+    ------
+    FileAccessError, ParameterTypeError
+        As `replacing`; a device or a pipe is refused only where it cannot be written to.
+    """
+    content, target = text.encode("utf-8"), Path(text_of(path))
+    try:
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            target.write_bytes(content)
+            return
+    except OSError as error:
+        raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
+    with replacing(path) as file:
+        file.write(content)
+
+
 def text_of(path: str | os.PathLike[str]) -> str:
     """The path as text.
 
