@@ -568,9 +568,10 @@ def test_what_cannot_be_written_is_said_before_the_work(capsys, table, tmp_path,
 def test_a_folder_that_takes_no_new_file_is_said_before_the_work_and_a_device_needs_none(tmp_path, monkeypatch):
     file, pipe = tmp_path / "labels.csv", tmp_path / "pipe"
     file.touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path)
     for path in (file, tmp_path / "new.csv"):
-        with pytest.raises(qpsvm.FileFormatError, match=rf"cannot write .*: permission denied in {re.escape(str(tmp_path))}"):
+        said = rf"cannot write .*: permission denied in {re.escape(str(tmp_path))}"
+        with pytest.raises(qpsvm.FileFormatError, match=said):
             require_writable(str(path))
     if hasattr(os, "mkfifo"):
         os.mkfifo(pipe)

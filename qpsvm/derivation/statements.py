@@ -11,4 +11,5 @@ DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)
 
 def statements(module: ModuleType | None) -> dict[str, str]:
     """Every tag that a module's docstring defines, in order, with its equation on one line."""
-    return {tag: re.sub(r"\s*\n\s*", " ", text) for tag, text in DEFINITION.findall(getattr(module, "__doc__", None) or "")}
+    text = (module.__doc__ if module is not None else None) or ""
+    return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}
