@@ -1,4 +1,4 @@
-"""`derive`: from a problem, and a result if there is one, to its derivation."""
+"""`derive`: from a problem, and its result if there is one, to the derivation."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ class Derivation:
             return "not solved: derive(problem, solve(problem)) measures every step on this data"
         if self._difference:
             return (
-                "NOT OF THIS PROBLEM: on its samples the decision function differs from the margins that the result "
-                f"has by {self._difference:.1e}, relative, so the result is that of other samples or labels, or was "
-                "changed; the residuals show what it violates. derive(problem, solve(problem)) measures the right one"
+                "NOT OF THIS PROBLEM: at the problem's samples the decision function of the result differs from its "
+                f"margins by {self._difference:.1e}, relative. So the result is that of other samples or labels, or it "
+                "was changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right "
+                "one"
             )
         if self._trusted:
             said = (
@@ -96,7 +97,7 @@ class Derivation:
 
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
-        """Residual, and reason where there is none, by tag; empty without a result."""
+        """By tag, each step's residual, or the reason why it has none; empty without a result."""
         if self.result is None:
             return {}
         at = Letters(self.problem, self.result)
@@ -114,7 +115,7 @@ class Derivation:
 
     @cached_property
     def _difference(self) -> float:
-        """max |y_i f(x_i) − margin_i of the result| over max |y_i f(x_i)|; 0 where it is rounding, or unknown."""
+        """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding or not known."""
         if self.result is None:
             return 0.0
         at = Letters(self.problem, self.result)
@@ -219,7 +220,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     problem : Problem
         `HardMargin`, `CSVM`, `NuSVM` or `PrimalHinge`.
     result : SVMResult, optional
-        Of this problem, optimal or not; without one the steps have no residuals.
+        Of this problem, optimal or not. Without one the steps have no residuals.
 
     Returns
     -------

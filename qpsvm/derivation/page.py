@@ -1,6 +1,6 @@
-"""A derivation as a page: equation | code | residual on this data, and below them the sentence.
+"""A derivation as a page. Each step has its equation, its code and its residual side by side, and its text below.
 
-Equations become MathML, which browsers draw themselves, and styles are written into the page: no network is needed.
+Equations become MathML, which browsers draw themselves, and styles are written into the page. So no network is needed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from qpsvm.derivation.shown import Code, ShownDerivation, ShownStep
 from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
 from qpsvm.errors import MissingExtraError, install
 
-#: What an equation's residual is at a polished optimum; the page marks what is above it.
+#: What a residual stays below at a polished optimum. The page marks those that are larger.
 HOLDS = 1e-8
-#: Class of the page's outermost element, so that its styles reach nothing else in a notebook.
+#: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 
 

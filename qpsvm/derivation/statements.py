@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import ModuleType
 
-#: A definition: its tag, and the text up to the end of the line; lines that are indented deeper continue it.
+#: A definition: its tag, and the text up to the end of the line. Lines that are indented deeper continue it.
 DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
