@@ -145,8 +145,9 @@ class NotSeparableError(QPSVMError, ValueError):
         self.distance = distance
         super().__init__(
             "the classes are not separable at working precision: a convex combination of "
-            f"{int((u > 0).sum())} positive and one of {int((v > 0).sum())} negative samples meet (relative distance "
-            f"{distance:.1e}; weights in .u and .v), so the hard margin has no solution; use CSVM, or another kernel"
+            f"{int((u > 0).sum())} positive samples meets one of {int((v > 0).sum())} negative samples (relative "
+            f"distance {distance:.1e}; the weights are in .u and .v). So the hard margin has no solution; use CSVM, or "
+            "another kernel"
         )
 
     def __reduce__(self) -> tuple[type[NotSeparableError], tuple[NDArray[np.float64], NDArray[np.float64], float]]:

@@ -22,9 +22,10 @@ FAILED = 1
 WRONG = 2
 #: Exit code that a shell reports of a process that Ctrl-C ended.
 INTERRUPTED = 130
+#: What is said where memory runs out in the middle of the work.
 NO_MEMORY = (
-    "this needs more memory than the process may use: take fewer rows, or with many rows --kernel linear, or raise the "
-    "limit (ulimit -v)"
+    "this needs more memory than the process may use: take fewer rows, or --kernel linear where there are many, or "
+    "raise the limit (ulimit -v)"
 )
 
 

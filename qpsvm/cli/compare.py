@@ -23,6 +23,7 @@ STUDY_SECONDS = 5.0
 WARM_UP_ROWS = 10
 #: Seconds that warming up may take.
 WARM_UP_SECONDS = 0.2
+#: Headings of the table, and the width of each column in letters.
 COLUMNS = (
     "backend", "form", "status", "objective", "solver gap", "gap", "support", "margin", "bound", "build", "solve",
 )  # fmt: skip
@@ -58,7 +59,7 @@ def demonstrate(options: argparse.Namespace) -> int:
     print(f"breast_cancer (scikit-learn), standardised: {X.shape[0]} rows x {X.shape[1]} features")
     print(f"{problem.title}\n")
     _compare(problem, CSVM(*few_rows(X, y, WARM_UP_ROWS), C=1.0), None, {}, {})
-    print("\n'solver gap' is what the solver's own point is worth; 'gap' is certified after polishing it.")
+    print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     print("Next: python -m qpsvm --help")
     return 0
 

@@ -40,7 +40,7 @@ class Step:
         Of the equation, such as "CSVM.4".
     title : str
     text : str
-        One or two sentences: what happens here, and why.
+        A few sentences: what happens here, and why.
     latex : str
         The equation.
     function : callable

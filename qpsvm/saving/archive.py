@@ -87,7 +87,7 @@ class Archive:
         """Read the line that describes an array, and compare it with the directory."""
         name = repr(info.filename[:40])
         if not info.filename.endswith(".npy") or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise FileFormatError(f"its part {name} is not an array, or packed in another way")
+            raise FileFormatError(f"its part {name} is not an array, or is packed in another way")
         with _no_foreign_errors(), self._zip.open(info) as member:
             start = member.read(START.size)
             magic, length = START.unpack(start)
