@@ -169,6 +169,22 @@ def test_only_backends_import_solvers():
             assert area(path) in ("backends", "solvers"), path
 
 
+def test_derivations_are_listed_below_what_renders_them():
+    """The steps of a machine know nothing of text, page and registry; text and page know what is shown only."""
+    folder = "qpsvm.derivation."
+    drawn = {"text", "page", "template"}
+    for name, path in MODULES.items():
+        if not name.startswith(folder):
+            continue
+        here, inner = name.removeprefix(folder), {other for other, _ in inner_imports(path)}
+        if here in drawn | {"shown"}:
+            assert inner <= {f"{folder}shown", f"{folder}template", "qpsvm.errors"}, path
+        elif here not in ("step", "derive"):
+            assert not inner & {f"{folder}{other}" for other in drawn}, path
+        if here != "derive":
+            assert f"{folder}registry" not in inner, path
+
+
 def test_solver_packages_are_imported_by_backends_only():
     for path in FILES:
         for name, line in imported(path):

@@ -8,7 +8,7 @@ from qpsvm import backends
 
 
 def run(options: argparse.Namespace) -> int:
-    """A line for each backend."""
+    """Print a line for each backend."""
     del options
     for name in backends.REGISTRY:
         backend = backends.get(name)

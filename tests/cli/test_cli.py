@@ -16,11 +16,13 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from full_disk import fill_the_disk
 
 import qpsvm
 from qpsvm import backends
 from qpsvm.cli import main
 from qpsvm.cli.letters import SPELT, readable
+from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError, SolverError, TooLargeError
 from qpsvm.files import read_table
 from qpsvm.qp.solution import Status
@@ -561,6 +563,35 @@ def test_what_cannot_be_written_is_said_before_the_work(capsys, table, tmp_path,
         assert code == 2
         assert f"cannot write {path}" in err
         assert why in err
+
+
+def test_a_folder_that_takes_no_new_file_is_said_before_the_work_and_a_device_needs_none(tmp_path, monkeypatch):
+    file, pipe = tmp_path / "labels.csv", tmp_path / "pipe"
+    file.touch()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path)
+    for path in (file, tmp_path / "new.csv"):
+        said = rf"cannot write .*: permission denied in {re.escape(str(tmp_path))}"
+        with pytest.raises(qpsvm.FileFormatError, match=said):
+            require_writable(str(path))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(pipe)
+        require_writable(str(pipe))
+
+
+def test_predictions_are_written_whole_or_not_at_all(capsys, table, tmp_path, monkeypatch):
+    model, labels = tmp_path / "m.npz", tmp_path / "labels.csv"
+    assert run(capsys, "solve", table, "--target", "kind", "--drop", "id", "--save", model)[0] == 0
+    labels.write_text("those of yesterday")
+    before = sorted(tmp_path.iterdir())
+    fill_the_disk(monkeypatch)
+    code, _, err = run(capsys, "predict", model, table, "--output", labels)
+    assert code == 2
+    assert f"cannot write {labels}: No space left" in err
+    assert labels.read_text() == "those of yesterday"
+    assert sorted(tmp_path.iterdir()) == before
+    monkeypatch.undo()
+    assert run(capsys, "predict", model, table, "--output", labels)[0] == 0
+    assert len(labels.read_text().splitlines()) == 61
 
 
 @real_data

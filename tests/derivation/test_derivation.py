@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from full_disk import fill_the_disk
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 import qpsvm
 from qpsvm.derivation.letters import Letters
-from qpsvm.derivation.source import source
+from qpsvm.derivation.registry import STEPS
+from qpsvm.derivation.source import code
 from qpsvm.derivation.statements import statements
 from qpsvm.problems import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.result import SVMResult
@@ -461,7 +465,7 @@ def test_the_code_is_the_library_s_own_and_carries_the_tag(problem):
         assert step.function.__qualname__ in step.where
         assert re.search(r"qpsvm/\S+\.py:\d+$", step.where)
         assert len(step.code.splitlines()) <= 50
-        residual = source(step.measure).splitlines()
+        residual = code(step.measure).text.splitlines()
         assert len(residual) <= 22, "a residual is a few lines"
     stated = [step for step in derivation if step.function.__name__ in ("_primal", "_dual")]
     assert len(stated) == 2
@@ -470,10 +474,10 @@ def test_the_code_is_the_library_s_own_and_carries_the_tag(problem):
 
 
 def test_long_docstrings_are_cut_to_their_first_line():
-    code = source(qpsvm.Model.decision_function)
-    assert '"""f(x) for each row of X."""' in code
-    assert "Parameters" not in code
-    compile("class A:\n" + "\n".join("    " + line for line in code.splitlines()), "cut", "exec")
+    text = code(qpsvm.Model.decision_function).text
+    assert '"""f(x) for each row of X."""' in text
+    assert "Parameters" not in text
+    compile("class A:\n" + "\n".join("    " + line for line in text.splitlines()), "cut", "exec")
 
 
 def test_a_linear_step_of_a_kernel_problem_says_why_it_does_not_exist():
@@ -592,6 +596,32 @@ def test_a_variant_without_steps_is_named_and_a_subclass_has_those_of_its_parent
         qpsvm.derive(stranger)
 
 
+def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch, tmp_path):
+    class Toy(qpsvm.CSVM):
+        pass
+
+    def balance(at: Letters[Toy]) -> float:
+        """The classes pull with the same total force."""
+        return abs(float(at.y @ at.alpha)) / at.total
+
+    def steps(problem: Toy) -> tuple[qpsvm.derivation.Step, ...]:
+        text = f"{problem.n} samples pull."
+        latex = r"y^{\top}\alpha=0"
+        return (qpsvm.derivation.Step("TOY.1", "Balance", text, latex, balance, balance, "", "yᵀα = 0"),)
+
+    monkeypatch.setitem(STEPS, Toy, steps)
+    X, y = samples("moons")
+    problem = Toy(X, y)
+    derivation = assert_all_hold(problem, polished(problem))
+    assert list(derivation.residuals()) == ["TOY.1"]
+    for part in ("(TOY.1)  Balance", "yᵀα = 0", "120 samples pull.", "balance, ", "residual "):
+        assert part in str(derivation)
+    derivation.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="TOY.1"' in page
+    assert 'class="holds"' in page
+
+
 # --- on paper ---------------------------------------------------------------------------------------------------------
 
 
@@ -655,6 +685,31 @@ def test_a_page_that_cannot_be_written():
     X, y = samples("moons")
     with pytest.raises(qpsvm.FileFormatError, match="cannot write"):
         qpsvm.derive(qpsvm.CSVM(X, y)).to_html("/nowhere/page.html")
+
+
+def test_a_page_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
+    derivation = qpsvm.derive(qpsvm.CSVM(*samples("moons")))
+    path = tmp_path / "page.html"
+    path.write_text("the page of yesterday")
+    fill_the_disk(monkeypatch)
+    with pytest.raises(qpsvm.FileFormatError, match=f"cannot write {re.escape(str(path))}: No space left"):
+        derivation.to_html(path)
+    assert path.read_bytes() == b"the page of yesterday"
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    derivation.to_html(path)
+    assert path.read_text(encoding="utf-8").endswith("</html>\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are of Unix")
+def test_a_page_goes_through_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(pipe.read_text, encoding="utf-8")
+        qpsvm.derive(qpsvm.CSVM(*samples("moons"))).to_html(pipe)
+        assert reader.result(timeout=60).endswith("</html>\n")
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("package", ["jinja2", "pygments", "latex2mathml"])
