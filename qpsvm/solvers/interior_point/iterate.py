@@ -10,7 +10,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.interior_point.chunk import Chunk, Vectors
 from qpsvm.solvers.interior_point.problem import Reduced
-from qpsvm.solvers.interior_point.systems import NumericalTrouble
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
 #: Exponent of (IPM.8), and the least σ. No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes 30;
 #: on sixteen duals of smaller sets, raw and standardised, to 1e-7, 6 takes 327 in all and 4 takes 306.
@@ -42,15 +42,12 @@ KEEP_BELOW = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point kept aside: x (n',), force (2, n'), u (k + p,) and its measures."""
+    """A point kept aside: x (n',), force (2, n'), u (k + p,) and its objective."""
 
     x: FloatArray
     force: FloatArray
     u: FloatArray
     objective: float
-    gap: float
-    primal_residual: float
-    dual_residual: float
 
 
 class Iterate:
@@ -73,7 +70,7 @@ class Iterate:
         )
         self._least_objective = LEAST_OF_ALL * problem.scales.force * problem.scales.room
         self.step = 0.0
-        self.objective = self.absolute_gap = self.gap = self.primal_residual = self.dual_residual = np.inf
+        self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
         self._best: Point | None = None
         self._best_merit = np.inf
 
@@ -109,16 +106,13 @@ class Iterate:
         self.gap = gap / size
         merit = self.gap
         if merit <= max(tol, KEEP_BELOW):
-            self._measure_residuals()
-            merit = max(merit, self.primal_residual, self.dual_residual)
+            primal, dual = self.residuals()
+            self._newton.careful = self._newton.careful or primal > self._primal_residual
+            self._primal_residual = primal
+            merit = max(merit, primal, dual)
             if merit < self._best_merit:
                 self._keep(merit)
         return merit
-
-    def _measure_residuals(self) -> None:
-        before = self.primal_residual
-        self.primal_residual, self.dual_residual = self.residuals()
-        self._newton.careful = self._newton.careful or self.primal_residual > before
 
     def residuals(self) -> tuple[float, float]:
         """Relative residuals of (IPM.5), in the largest norm: of the rows, and of stationarity."""
@@ -130,10 +124,8 @@ class Iterate:
     def _keep(self, merit: float) -> None:
         self._best_merit = merit
         forces = [chunk.force for chunk in self._chunks]
-        self._best = Point(
-            self._vectors.x.copy(), np.concatenate(forces, axis=1) if forces else np.zeros((2, 0)), self._u.copy(),
-            self.objective, self.gap, self.primal_residual, self.dual_residual,
-        )  # fmt: skip
+        force = np.concatenate(forces, axis=1) if forces else np.zeros((2, 0))
+        self._best = Point(self._vectors.x.copy(), force, self._u.copy(), self.objective)
 
     @property
     def is_near(self) -> bool:
@@ -144,7 +136,6 @@ class Iterate:
     def best(self) -> Point:
         """The best point so far: the last one, where none was good enough to be kept."""
         if self._best is None:
-            self._measure_residuals()
             self._keep(np.inf)
         assert self._best is not None
         return self._best

@@ -33,11 +33,11 @@ from dataclasses import replace
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.budget import Budget
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified, relative
 from qpsvm.solvers.linear.newton_step import newton_system
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: An outer step is exact enough where the dual residual's part of the gap is below this share of the rest (ALM.6).
 INNER_SHARE = 0.3
@@ -97,7 +97,8 @@ class AugmentedLagrangian:
         while True:
             solved = self._inner(aim)
             point = self._point()
-            self._budget.report(self._stage, self._outer, point.relative_gap, self._sigma, self._free_count)
+            gap, sigma = point.relative_gap, self._sigma
+            self._budget.report(self._stage, self._outer, gap=gap, sigma=sigma, free=self._free_count)
             if certify and point.relative_gap <= goal:
                 point = self._certified()
                 aim *= 0.5 if point.relative_gap > goal else 1.0
@@ -157,7 +158,10 @@ class AugmentedLagrangian:
         problem, q = self._problem, self._q
         free = (self._t >= 0.0) & (self._t <= problem.upper)
         self._free_count = int(np.count_nonzero(free))
-        direction = self._newton.step(free, self._sigma, q, self._W)
+        try:
+            direction = self._newton.step(free, self._sigma, q, self._W)
+        except NumericalTrouble:
+            return False
         first = float(direction @ q)
         if not first < 0.0:
             return False

@@ -4,21 +4,21 @@
     (NEWTON.2)  (Z_JZ_Jᵀ + I/σ) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = σ Z_J ΔW (|J|,)
                 r = 1: leave eΔb out;  r = 0: e is the last column of Z_J, and Δb makes eᵀu = −q_b
 
-Few columns: Cholesky of H, scaled by its diagonal so that the units of the features do not matter; Z_JᵀZ_J is kept and
-updated by the rows that entered or left J. Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients with
-the diagonal of H as preconditioner, as exact as the outer step deserves.
+Few columns: Cholesky of H, with a ridge in its own units so that those of the features do not matter; Z_JᵀZ_J is kept
+and updated by the rows that entered or left J. Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients,
+preconditioned by the diagonal of H, as exact as the outer step deserves.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.linear.row_blocks import Rows
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 #: Most columns for which H is factored. Beyond, a factor costs more than some hundred products with the rows.
 DIRECT_COLUMNS = 1500
@@ -32,11 +32,8 @@ ROWS_PER_ROOT = 35
 POOL_ROWS = 3000
 #: Weight that an unpenalised intercept gets in H: a small share of σ|J|, and σ where J is empty and H singular in it.
 INTERCEPT_SHARE = 1e-10
-#: First ridge on the scaled H (unit diagonal) and its growth, until Cholesky succeeds. Duplicate columns need it.
-RIDGE, RIDGE_GROWTH, RIDGE_LIMIT = 1e-14, 100.0, 1e4
-#: Smallest squared pivot, on the unit diagonal, of a factor in single precision: each refinement then gains a factor of
-#: a thousand or so, 10⁻⁷ over the pivot.
-SINGLE_PIVOT = 1e-4
+#: The least ridge, as a share of the diagonal. Duplicate columns need it.
+RIDGE = 1e-14
 #: Z_JᵀZ_J is updated while fewer than this share of |J| change at once …
 UPDATE_SHARE = 0.7
 #: … and until this many times |J| have changed since it was made, which bounds the rounding that collects.
@@ -52,7 +49,6 @@ CG_PATIENCE = 60
 CG_TOLERANCE = 0.1
 
 Mask = NDArray[np.bool_]
-Factor: TypeAlias = NDArray[np.floating[Any]]
 
 
 class NewtonSystem(Protocol):
@@ -87,16 +83,13 @@ class CholeskyNewton:
         self._gram = None
 
     def step(self, free: Mask, sigma: float, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
-        """ΔW by Cholesky with one step of iterative refinement."""
+        """ΔW by Cholesky."""
         H = sigma * self._updated_gram(free)
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
             diagonal[-1] += INTERCEPT_SHARE * diagonal[-1] if diagonal[-1] > 0.0 else sigma
         H.flat[:: len(q) + 1] = diagonal
-        scale = 1.0 / np.sqrt(diagonal)
-        H *= scale
-        H *= scale[:, None]
-        return scale * _solve_unit_diagonal(H, -scale * q)
+        return Cholesky(H, RIDGE).solve(-q)
 
     def _updated_gram(self, free: Mask) -> FloatArray:
         """Z_JᵀZ_J (d + 1, d + 1)."""
@@ -168,17 +161,13 @@ class WideNewton:
 def _step_by_rows(members: Rows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
     """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, σ and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / sigma
-    scale = 1.0 / np.sqrt(M.diagonal())
-    M *= scale
-    M *= scale[:, None]
-    single, e = _single_factor(M), members.y * members.unit
-    factor = _factor(M) if single is None else single
+    factor, e = Cholesky(M, RIDGE, single=True), members.y * members.unit
     free_intercept = bool(ridge[-1] == 0.0)
-    from_e = scale * _refined(factor, M, scale * e) if free_intercept else e
+    from_e = factor.solve(e) if free_intercept else e
 
     def solve(r: FloatArray) -> FloatArray:
         """H⁻¹r: (d + 1,)."""
-        u = scale * _refined(factor, M, scale * members.margins(r))
+        u = factor.solve(members.margins(r))
         intercept = 0.0
         if free_intercept:
             intercept = (float(r[-1]) - float(e @ u)) / float(e @ from_e)
@@ -215,39 +204,3 @@ def _step_by_cg(members: Rows, ridge: FloatArray, sigma: float, q: FloatArray, W
         rz, previous = float(r @ z), rz
         p = z + (rz / previous) * p
     return x, CG_ITERATIONS
-
-
-def _solve_unit_diagonal(H: FloatArray, rhs: FloatArray) -> FloatArray:
-    """Solve Hx = rhs for a positive semidefinite H (k, k) with unit diagonal."""
-    return _refined(_factor(H), H, rhs)
-
-
-def _factor(H: FloatArray) -> FloatArray:
-    """The Cholesky factor of H + ridge, with the smallest ridge that succeeds; NaN if none does."""
-    ridge = RIDGE
-    while ridge < RIDGE_LIMIT:
-        shifted = H.copy()
-        shifted.flat[:: len(H) + 1] += ridge
-        factor, info = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)  # shifted.T is in Fortran's order
-        if info == 0:
-            return np.asarray(factor)
-        ridge *= RIDGE_GROWTH
-    return np.full_like(H, np.nan)
-
-
-def _single_factor(H: FloatArray) -> Factor | None:
-    """The Cholesky factor in single precision, at half the cost; None where refinement might not make up for it."""
-    factor, info = lapack.spotrf(H.T.astype(np.float32, order="F"), lower=1, overwrite_a=1, clean=0)
-    if info != 0 or not float(factor.diagonal().min()) ** 2 > SINGLE_PIVOT:
-        return None
-    return np.asarray(factor)
-
-
-def _refined(factor: Factor, H: FloatArray, rhs: FloatArray) -> FloatArray:
-    """Solve Hx = rhs, (k,), by its factor, with one step of iterative refinement, or two of one in single precision."""
-    single = factor.dtype == np.float32
-    solve = lapack.spotrs if single else lapack.dpotrs
-    x: FloatArray = np.asarray(solve(factor, rhs, lower=1)[0], dtype=np.float64)
-    for _ in range(2 if single else 1):
-        x += solve(factor, rhs - H @ x, lower=1)[0]
-    return x

@@ -16,8 +16,8 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.budget import Budget
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Start
+from qpsvm.solvers.shared.stopping import Budget
 
 #: The two subsamples together: at least this, at least this many rows a column …
 SAMPLE_ROWS, SAMPLE_PER_COLUMN = 4000, 20

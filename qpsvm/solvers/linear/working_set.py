@@ -20,11 +20,10 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.linear.augmented_lagrangian import AIM, AugmentedLagrangian
-from qpsvm.solvers.linear.budget import Budget
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.subsample import SAMPLE_PER_CLASS, Estimate, estimate, nearby, sample_size
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: Fewest rows, and rows a column, for which a subsample and a band pay.
 LEAST_ROWS, ROWS_PER_COLUMN, ROWS_PER_SAMPLE = 20_000, 400, 2.5
@@ -179,7 +178,7 @@ class _Bands:
         violators = np.concatenate(wrong)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
-        self._budget.report("all rows", len(self._index), pair.relative_gap, inner.sigma, len(violators))
+        self._budget.report("all rows", len(self._index), gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= AIM * self._goal:
             pair = certified(part, pair)  # only free α move, all of which are in the band
             pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
