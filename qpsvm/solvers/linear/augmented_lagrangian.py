@@ -32,8 +32,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified, relative
+from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import newton_system
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -122,7 +123,8 @@ class AugmentedLagrangian:
             self._evaluate()
             if step and self._residual <= INNER_SHARE * self._complementarity:
                 return True
-            if relative(self._residual + self._complementarity, self._dual) <= aim:
+            gap = self._residual + self._complementarity
+            if relative_gap(gap, self._dual + gap, self._dual) <= aim:
                 return True
             if self._budget.spent() or not np.isfinite(self._residual):
                 return True

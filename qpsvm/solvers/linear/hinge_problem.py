@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.linear.row_blocks import Rows
 
@@ -68,14 +69,7 @@ class Point:
     @property
     def relative_gap(self) -> float:
         """(P − D)/max(|P|, |D|), and infinite where it is not a number."""
-        return relative(self.gap, self.dual)
-
-
-def relative(gap: float, dual: float) -> float:
-    """(P − D)/max(|P|, |D|) for P − D and D."""
-    scale = max(abs(dual), abs(dual + gap))
-    ratio = gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
-    return ratio if np.isfinite(ratio) else np.inf
+        return relative_gap(self.gap, self.dual + self.gap, self.dual)
 
 
 def certified(problem: HingeProblem, pair: Point) -> Point:

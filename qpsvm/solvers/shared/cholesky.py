@@ -7,6 +7,7 @@ the rows, as if M had been scaled to a unit diagonal.
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,35 +30,47 @@ class NumericalTrouble(ArithmeticError):
     """A system that no regularisation could factor, or whose solution is not finite."""
 
 
-def factored(M: FloatArray, shift: float | FloatArray = 0.0, single: bool = False) -> Factor | None:
+def factored(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
     """The factor of M + diag(shift), lower and in LAPACK's order, or None where there is none.
 
     Parameters
     ----------
     M : ndarray, shape (k, k)
         Symmetric, in C order: transposed it is the Fortran order that LAPACK wants.
-    shift : float or ndarray, shape (k,)
+    shift : float or ndarray, shape (k,), optional
     single : bool
         In single precision, at half the cost.
     """
     shifted: Any = M.astype(np.float32 if single else np.float64, order="C")
-    shifted.flat[:: len(M) + 1] += shift
+    if shift is not None:
+        shifted.flat[:: len(M) + 1] += shift
     factor, info = (lapack.spotrf if single else lapack.dpotrf)(shifted.T, lower=1, clean=0, overwrite_a=1)
     return np.asarray(factor) if info == 0 else None
 
 
 def ridged(
-    M: FloatArray, unit: float | FloatArray, ridge: float = 0.0, largest: float = LARGEST_RIDGE
+    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = LARGEST_RIDGE
 ) -> tuple[Factor, float]:
-    """The factor of M + ρ diag(unit), for M (k, k), with the first ρ of the ladder from `ridge` on that has one; and ρ.
+    """The factor of M + ρ diag(u) for the first ρ of the ladder that has one, and ρ.
+
+    Parameters
+    ----------
+    M : ndarray, shape (k, k)
+        As in `factored`.
+    ridge, largest : float
+        Where the ladder begins, and what it does not pass.
+    unit : float or ndarray, shape (k,), optional
+        u; the diagonal of M, and 1 where that is not positive, by default.
 
     Raises
     ------
     NumericalTrouble
-        M is not finite, or it takes a larger ρ than `largest`.
+        M is not finite, or no ρ is large enough.
     """
     while ridge <= largest:
-        factor = factored(M, ridge * unit)
+        if ridge and unit is None:
+            unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
+        factor = factored(M, ridge * unit if ridge and unit is not None else None)
         if factor is not None:
             return factor, ridge
         if not np.isfinite(M).all():
@@ -87,17 +100,13 @@ class Cholesky:
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
-        self._matrix, self._refinements = M, 0
-        diagonal = M.diagonal()
-        if single:
-            factor = factored(M, single=True)
-            if factor is not None and _least_pivot(factor, diagonal) > SINGLE_PIVOT:
-                self._factor, self._solve, self._refinements = factor, lapack.spotrs, 2
-                return
-        unit = np.where(diagonal > 0, diagonal, 1.0)
-        self._factor, ridge = ridged(M, unit, ridge)
-        self._solve = lapack.dpotrs
-        if ridge or not _least_pivot(self._factor, unit) >= WELL_CONDITIONED:
+        self._matrix, self._solve, self._refinements = M, lapack.dpotrs, 0
+        factor = factored(M, single=True) if single else None
+        if factor is not None and _least_pivot(factor, M) > SINGLE_PIVOT:
+            self._factor, self._solve, self._refinements = factor, lapack.spotrs, 2
+            return
+        self._factor, ridge = ridged(M, ridge)
+        if ridge or _least_pivot(self._factor, M) < WELL_CONDITIONED:
             self._refinements = 1
 
     def solve(self, right: FloatArray) -> FloatArray:
@@ -110,10 +119,10 @@ class Cholesky:
         return x
 
 
-def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """The least pivot (a root) that the factor of a matrix with this diagonal (k,) has once that is scaled to 1."""
+def _least_pivot(factor: Factor, M: FloatArray) -> float:
+    """The least pivot (a root) that the factor of M (k, k) would have if M were scaled to a unit diagonal."""
     pivots = factor.diagonal()
-    return float(np.sqrt(np.minimum.reduce(pivots * pivots / diagonal))) if len(pivots) else 1.0
+    return math.sqrt(np.minimum.reduce(pivots * pivots / M.diagonal(), initial=1.0))
 
 
 __all__ = ["Cholesky", "Factor", "NumericalTrouble", "factored", "ridged"]
