@@ -1,5 +1,7 @@
 """The linear solver against cvxopt and the library's own certificate, on ordinary and on hostile data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.hinge_problem import balanced
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_blocks import DenseRows, SparseRows, as_rows
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.linear.wide import reduced
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
@@ -353,9 +356,8 @@ def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatc
         free[start : start + 12] = True
         expected = direct.step(free, sigma, q, q)
         np.testing.assert_allclose(wide.step(free, sigma, q, q), expected, rtol=1e-6, atol=1e-8)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.CG_TOLERANCE", 1e-12)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.DIRECT_ROWS", 0)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.ROWS_PER_ROOT", 0)
+    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0, rows_per_root=0)
+    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
     np.testing.assert_allclose(WideNewton(rows, ridge).step(free, sigma, q, q), expected, rtol=1e-5, atol=1e-7)
 
 

@@ -113,6 +113,11 @@ def installed_version(package: str) -> str | None:
         return None
 
 
+def built_in_version() -> str:
+    """This library's version, for the solvers that are part of it."""
+    return installed_version("qpsvm") or "?"
+
+
 class SolverData(tuple[Any, ...]):
     """What a solver receives, in the order and by the names of its own interface.
 

@@ -37,11 +37,9 @@ from qpsvm.errors import ParameterError
 from qpsvm.operators import Operator
 from qpsvm.solvers.interior_point.iterate import Iterate
 from qpsvm.solvers.interior_point.problem import reduce_problem
+from qpsvm.solvers.interior_point.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.stopping import Budget, StopReason
-
-#: Iterations without progress, by a factor, after which only rounding is left; and as long as the point is still far.
-STALLED, STALLED_FAR, PROGRESS = 6, 20, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +149,10 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"
-            since = 0 if merit < PROGRESS * merits or iterate.absolute_gap < PROGRESS * gaps else since + 1
+            better = merit < SETTINGS.progress * merits or iterate.absolute_gap < SETTINGS.progress * gaps
+            since = 0 if better else since + 1
             merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
-            if since >= (STALLED if iterate.is_near else STALLED_FAR):
+            if since >= (SETTINGS.stalled if iterate.is_near else SETTINGS.stalled_far):
                 return "numerical_error"
             if stop := budget.spent(budget.clock.seconds - began):  # the next one takes as long
                 return stop

@@ -25,14 +25,8 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.interior_point.columns import Columns
+from qpsvm.solvers.interior_point.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import Cholesky
-
-#: Trace of the rows that may be left out of ZᵀDZ: R + BᵀDB ⪰ I on v, so that a step errs by half in the worst
-#: direction, and by SPARE/k on average. Near the end this leaves little more than the rows between their bounds.
-SPARE = 0.25
-#: Columns from which a factorisation costs five times as much as a corrector: 27 + k/4 ns a row for the corrector,
-#: 42 + k/2 + k²/33 ns for the iteration.
-COSTLY_WIDTH = 50
 
 
 class Newton(Protocol):
@@ -73,12 +67,12 @@ class FactoredNewton:
         self._B, self._g = B, g
         self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
         self.residual = np.zeros(len(g))
-        self.careful, self.costly = False, len(g) > COSTLY_WIDTH
+        self.careful, self.costly = False, len(g) > SETTINGS.costly_width
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
         self._D = 1.0 / theta
-        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SPARE)
+        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SETTINGS.spare)
         M.ravel()[:: len(M) + 1] += self._lift
         Bx -= self._lift * u
         Bx -= self._g

@@ -18,13 +18,10 @@ from qpsvm.errors import ParameterError
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start
 from qpsvm.solvers.linear.row_blocks import DenseRows, Rows, as_rows
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
-
-#: σ with a start, in units of the one without: α is nearly the multiplier, and the first outer steps can be left out.
-#: Measured: 10 needs the fewest steps for factors of C between 1/2 and 5, and 1 or 100 hardly more.
-WARM_SIGMA = 10.0
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
 
@@ -156,4 +153,4 @@ def _given(
     alpha = np.clip(as_finite_vector(start[2], "start[2], alpha,", rows.n), 0.0, problem.upper)
     b = as_real(start[1], "start[1], b,") + (0.0 if mean is None else float(mean @ w))
     w = w if narrow is None else narrow.project(w)
-    return Start(np.append(w, b if rows.unit else 0.0), alpha, WARM_SIGMA * float(np.mean(problem.upper)))
+    return Start(np.append(w, b if rows.unit else 0.0), alpha, SETTINGS.warm_sigma * float(np.mean(problem.upper)))
