@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.arrays.types import FloatArray, Matrix, dense_rows
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Operator
 from qpsvm.solvers.interior_point.iterate import Iterate
@@ -115,8 +115,7 @@ def mehrotra(
     """
     budget = Budget(max_iter, time_limit, verbose)
     n = len(q)
-    rows = np.zeros((0, n)) if A is None else np.asarray(as_dense(A), dtype=np.float64)
-    right = np.zeros(0) if b is None else b
+    rows, right = dense_rows(A, b, n)
     low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
     if (low > high).any():
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.checks import as_finite_vector
-from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.arrays.types import FloatArray, dense_rows
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.solvers.study.trace import Product, Progress, Trace
@@ -66,10 +66,9 @@ class BoxAndRows:
     """
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
-        rows = np.zeros((0, len(lb))) if A is None else np.atleast_2d(as_dense(A))
-        self.A: FloatArray = np.asarray(rows, dtype=np.float64)
+        self.A, right = dense_rows(A, b, len(lb))
         self.lb, self.ub, self.T = lb, ub, disjoint_combination(self.A)
-        TA, Tb = self.T @ self.A, self.T @ np.asarray([] if A is None else b, dtype=np.float64).reshape(len(self.A))
+        TA, Tb = self.T @ self.A, self.T @ right
         TA[np.abs(TA) <= ROUNDING * np.abs(TA).max(axis=1, initial=0.0, keepdims=True)] = 0.0
         self.rows = [(s := np.flatnonzero(a), a[s], float(beta)) for a, beta in zip(TA, Tb, strict=True)]
 

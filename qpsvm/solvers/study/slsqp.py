@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.checks import as_finite_vector
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.types import FloatArray, dense_rows
 from qpsvm.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.solvers.study.trace import Product, Progress, Trace
@@ -158,17 +158,10 @@ def slsqp(
     if np.any(lb > ub):
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(lb > ub))} does")
     n = len(q)
-    qp = _QP(P, q, *_rows(G, h, n), *_rows(A, b, n), lb, ub)
+    qp = _QP(P, q, *dense_rows(G, h, n), *dense_rows(A, b, n), lb, ub)
     x = np.clip(np.zeros(n) if x0 is None else as_finite_vector(x0, "x0", n), lb, ub)
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         return _finish(qp, progress, *_minimise(qp, x, progress, max_iter, ftol))
-
-
-def _rows(matrix: Any, right: Any, n: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and right-hand side as arrays; none of them for None: (m, n), (m,)."""
-    if matrix is None:
-        return np.zeros((0, n)), np.zeros(0)
-    return np.asarray(matrix, dtype=np.float64).reshape(-1, n), np.asarray(right, dtype=np.float64).reshape(-1)
 
 
 def _minimise(
