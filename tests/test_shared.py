@@ -66,11 +66,13 @@ def positive(k: int, span: float) -> np.ndarray:
 
 @pytest.mark.parametrize("k", [0, 1, 5, 80])
 @pytest.mark.parametrize("span", [1.0, 1e12])
+@pytest.mark.parametrize("unit", [1e-50, 1.0, 1e50])
 @pytest.mark.parametrize("options", [{}, {"ridge": 1e-14}, {"single": True}, {"ridge": 1e-14, "single": True}])
-def test_solutions_whatever_the_units(k, span, options):
-    M = positive(k, span)
+def test_solutions_whatever_the_units(k, span, unit, options):
+    M = unit * positive(k, span)
     x = RNG.standard_normal((k, 3)) / np.sqrt(np.maximum(M.diagonal(), 1e-300))[:, None]
     factor = Cholesky(M, **options)
+    assert factor.is_single == (k > 0 and "single" in options)
     np.testing.assert_allclose(factor.solve(M @ x), x, rtol=0, atol=1e-7 * np.abs(x).max(initial=0.0))
     if k:
         column = factor.solve(M @ x[:, 0])

@@ -8,7 +8,7 @@ A bound pushes x back with a force: s ≥ 0 from a lower one, −t ≤ 0 from an
 c = (x − lb, x − ub) and the force f = (s, −t), both bounds obey the same formulas, both rooms move by the same dx, and
 cf ≥ 0. The multiplier of the box is z_box = −(f₀ + f₁). On the central path
 
-    (IPM.5)  m + d∘x + q = f₀ + f₁,  Bᵀx − Ru = g,  c∘f = μ                       m = Bu, see `interior_point_systems`
+    (IPM.5)  m + d∘x + q = f₀ + f₁,  Bᵀx − Ru = g,  c∘f = μ                       m = Bu, see `systems`
 
 A Newton step to the products σμ, with the second-order term of a predicted step dx', df' (Mehrotra 1992), has
 

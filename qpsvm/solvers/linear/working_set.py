@@ -1,7 +1,7 @@
 """Large n: guess from subsamples which rows can be near the margin, solve for those, check all rows, repeat.
 
     (WORK.1)  the band |1 − m_i| ≤ τ stays; the other rows are fixed at α_i = 0 (m_i > 1) or C_i (m_i < 1) and enter
-              (ALM.1) as h and ℓ. The first W and τ are those of `linear_subsample`
+              (ALM.1) as h and ℓ. The first W and τ are those of `subsample`
     (WORK.2)  the gap on all rows is that on the band plus Σ C_i|1 − m_i| over the violators, the fixed rows that
               turned out to be on the wrong side
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are

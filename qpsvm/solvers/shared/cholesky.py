@@ -100,29 +100,42 @@ class Cholesky:
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
-        self._matrix, self._solve, self._refinements = M, lapack.dpotrs, 0
-        factor = factored(M, single=True) if single else None
-        if factor is not None and _least_pivot(factor, M) > SINGLE_PIVOT:
-            self._factor, self._solve, self._refinements = factor, lapack.spotrs, 2
-            return
+        self._matrix, self._size, diagonal = M, 0.0, M.diagonal()
+        if single and (size := float(diagonal.max(initial=0.0))) > 0.0:
+            factor = factored(M / size, single=True)  # the range of single precision is short
+            if factor is not None and _least_pivot(factor, diagonal / size) > SINGLE_PIVOT:
+                self._factor, self._refinements, self._size = factor, 2, size
+                return
         self._factor, ridge = ridged(M, ridge)
-        if ridge or _least_pivot(self._factor, M) < WELL_CONDITIONED:
-            self._refinements = 1
+        self._refinements = 1 if ridge or _least_pivot(self._factor, diagonal) < WELL_CONDITIONED else 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the factor is in single precision."""
+        return self._size > 0.0
 
     def solve(self, right: FloatArray) -> FloatArray:
         """M⁻¹ right, for (k,) or (k, r)."""
         if not right.size:
             return right
-        x: FloatArray = np.asarray(self._solve(self._factor, right, lower=1)[0], dtype=np.float64)
+        x = self._unrefined(right)
         for _ in range(self._refinements):
-            x += self._solve(self._factor, right - self._matrix @ x, lower=1)[0]
+            x += self._unrefined(right - self._matrix @ x)
         return x
 
+    def _unrefined(self, right: FloatArray) -> FloatArray:
+        if not self.is_single:
+            x: FloatArray = lapack.dpotrs(self._factor, right, lower=1)[0]
+            return x
+        unit = float(np.abs(right).max()) or 1.0
+        x = lapack.spotrs(self._factor, right / unit, lower=1)[0].astype(np.float64)
+        return x * (unit / self._size)
 
-def _least_pivot(factor: Factor, M: FloatArray) -> float:
-    """The least pivot (a root) that the factor of M (k, k) would have if M were scaled to a unit diagonal."""
+
+def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
+    """The least pivot (a root) that the factor of a matrix with this diagonal (k,) has once that is scaled to 1."""
     pivots = factor.diagonal()
-    return math.sqrt(np.minimum.reduce(pivots * pivots / M.diagonal(), initial=1.0))
+    return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))
 
 
 __all__ = ["Cholesky", "Factor", "NumericalTrouble", "factored", "ridged"]
