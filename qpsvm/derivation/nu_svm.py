@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.step import Step
 from qpsvm.dual import levels, repair
-from qpsvm.dual.certificate import objective_terms, quantile_interval
+from qpsvm.dual.certificate import objective_terms
 from qpsvm.problems import NuSVM
 
 #: The upper bound of α_i, and the level of the margin.

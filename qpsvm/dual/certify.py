@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
-from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average, relative_gap
+from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average
 from qpsvm.dual.hard import hard_certificate, hard_reach
 from qpsvm.dual.points import PrimalPoint, primal_points
 from qpsvm.dual.repair import feasible

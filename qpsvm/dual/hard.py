@@ -14,8 +14,9 @@ import math
 import numpy as np
 
 from qpsvm.arrays.checks import LARGEST_VALUE
+from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.certificate import Certificate, objective_terms, relative_gap
+from qpsvm.dual.certificate import Certificate, objective_terms
 from qpsvm.dual.points import PrimalPoint, primal_points
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.space import FeatureSpace

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import total
+from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.certificate import quantile_interval
 from qpsvm.dual.svm_dual import Part, SVMDual
 
 #: Bounds that cross by no more than this share of their size are one: rounding.

@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import linprog
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.dual.certificate import (
     gap_sums,
     gap_terms,
     hinge_intercepts,
-    quantile_interval,
-    relative_gap,
 )
 from qpsvm.dual.repair import balanced, capped_simplex
 from qpsvm.dual.svm_dual import SVMDual, intercept_group

@@ -45,24 +45,16 @@ class RowsSolution:
     z : ndarray, shape (m,)
         Multipliers of the rows, ≥ 0: α of (IPM.12).
     objective : float
-    gap : float
-        Relative gap of x and z: both are feasible, but for `dual_residual`.
-    dual_residual : float
-        Relative residual of the equality rows of (IPM.12).
     iterations : int
     reason : StopReason
-    seconds : float
     """
 
     x: FloatArray
     z: FloatArray
     z_box: FloatArray
     objective: float
-    gap: float
-    dual_residual: float
     iterations: int
     reason: StopReason
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +122,7 @@ class SoftRows:
         price = np.divide(t, bend, out=linear.copy(), where=bend > 0)  # of the last unit of slack
         z_box[self.slack] = self.entry * (price - z[self.softened])
         primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(bend > 0, 0.5, 1.0) * price @ t)
-        return RowsSolution(
-            x, z, z_box, primal, found.gap, found.primal_residual, found.iterations, found.reason, found.seconds
-        )
+        return RowsSolution(x, z, z_box, primal, found.iterations, found.reason)
 
 
 def soft_rows(

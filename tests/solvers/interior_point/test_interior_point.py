@@ -17,7 +17,7 @@ from qpsvm.solvers.interior_point.columns import SparseColumns, as_columns, row_
 from qpsvm.solvers.interior_point.iterate import Iterate
 from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, mehrotra
 from qpsvm.solvers.interior_point.rows import soft_rows
-from qpsvm.solvers.interior_point.systems import Cholesky
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 #: Of KKT residuals, relative to the size of the terms.
 ACCURACY = 1e-7

@@ -1,5 +1,7 @@
 """The linear solver against cvxopt and the library's own certificate, on ordinary and on hostile data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qpsvm
-from qpsvm.dual.certificate import gap_terms, relative_gap
-from qpsvm.errors import ParameterError
+from qpsvm.arrays.gap import relative_gap
+from qpsvm.dual.certificate import gap_terms
+from qpsvm.errors import DataError, ParameterError
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.hinge_problem import balanced
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_blocks import DenseRows, SparseRows, as_rows
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.linear.wide import reduced
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
@@ -281,17 +285,7 @@ def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     assert reduced(X, True) is None
     full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())
-    np.testing.assert_allclose(X @ short.w + short.b, short.decision, atol=1e-6)
     assert certified_gap(X, y, 1.0, intercept, short) <= CERTIFIED
-
-
-@pytest.mark.parametrize("shape", [(50, 3), (30_000, 5), (20, 100)])
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
-def test_decision_is_that_of_the_plane(shape, C):
-    X, y = blobs(*shape)
-    for data in (X, sp.csr_array(X)):
-        solution = solve_linear(data, y, C)
-        np.testing.assert_allclose(solution.decision, X @ solution.w + solution.b, atol=1e-8)
 
 
 def test_numbers_that_are_not_finite_end_the_run():
@@ -310,10 +304,13 @@ def test_verbose_prints_a_line_an_outer_iteration(capsys):
     assert 2 <= len(capsys.readouterr().out.splitlines()) <= 20
 
 
-@pytest.mark.parametrize("options", [{"intercept": "yes"}, {"tol": 0.0}, {"start": (np.ones(2), 0.0, np.ones(120))}])
-def test_options_are_checked(options):
+@pytest.mark.parametrize(("options", "error"), [
+    ({"intercept": "yes"}, ParameterError), ({"tol": 0.0}, ParameterError), ({"max_iter": 0}, ParameterError),
+    ({"start": (np.ones(2), 0.0, np.ones(120))}, DataError),
+])  # fmt: skip
+def test_options_are_checked(options, error):
     X, y = blobs()
-    with pytest.raises(ParameterError):
+    with pytest.raises(error):
         solve_linear(X, y, 1.0, **options)
 
 
@@ -360,9 +357,8 @@ def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatc
         free[start : start + 12] = True
         expected = direct.step(free, sigma, q, q)
         np.testing.assert_allclose(wide.step(free, sigma, q, q), expected, rtol=1e-6, atol=1e-8)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.CG_TOLERANCE", 1e-12)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.DIRECT_ROWS", 0)
-    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.ROWS_PER_ROOT", 0)
+    by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0, rows_per_root=0)
+    monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
     np.testing.assert_allclose(WideNewton(rows, ridge).step(free, sigma, q, q), expected, rtol=1e-5, atol=1e-7)
 
 

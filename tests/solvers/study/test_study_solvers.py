@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cvxopt import matrix
 from cvxopt import solvers as cvxopt_solvers
 
-from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.solvers.study import dual_ascent
 from qpsvm.solvers.study.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
 from qpsvm.solvers.study.slsqp import REASONS, slsqp
@@ -464,9 +464,9 @@ def test_history_ends_with_the_value_returned(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_starts_are_checked(name):
     start = "u0" if name == "subgradient" else "x0"
-    with pytest.raises(ParameterError, match="shape"):
+    with pytest.raises(DataError, match="shape"):
         RUNS[name](**{start: np.zeros(3)})
-    with pytest.raises(ParameterError, match="finite"):
+    with pytest.raises(DataError, match="finite"):
         RUNS[name](**{start: np.full(5 if name == "subgradient" else 40, np.nan)})
 
 
