@@ -50,7 +50,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
-        matrix = _short_indices(matrix)
+        matrix = short_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
     if matrix.ndim != 2:
@@ -64,7 +64,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     return matrix
 
 
-def _short_indices(matrix: Matrix) -> Matrix:
+def short_indices(matrix: Matrix) -> Matrix:
     """The same CSR array with 32-bit indices where they fit: half the memory, and what many libraries insist on."""
     fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
     if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):

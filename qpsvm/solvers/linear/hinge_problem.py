@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.row_blocks import Rows
+from qpsvm.solvers.linear.signed_rows import SignedRows
 
 #: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
 BALANCINGS = 2
@@ -19,7 +19,7 @@ class HingeProblem:
 
     Attributes
     ----------
-    rows : Rows
+    rows : SignedRows
         Z, (n, d + 1).
     upper : float or ndarray, shape (n,)
         C; one number if it is the same for all, which is faster.
@@ -31,7 +31,7 @@ class HingeProblem:
         ℓ.
     """
 
-    rows: Rows
+    rows: SignedRows
     upper: float | FloatArray
     ridge: FloatArray
     offset: FloatArray

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.linear.row_blocks import Rows
+from qpsvm.solvers.linear.signed_rows import SignedRows
 
 #: Most columns for which H is factored. Beyond, a factor costs more than some hundred products with the rows.
 DIRECT_COLUMNS = 1500
@@ -65,7 +65,7 @@ class NewtonSystem(Protocol):
         """Drop what was kept from earlier steps, with its rounding."""
 
 
-def newton_system(rows: Rows, ridge: FloatArray) -> NewtonSystem:
+def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
     """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
     if rows.d <= min(DIRECT_COLUMNS, max(rows.n, LEAST_COLUMNS)):
         return CholeskyNewton(rows, ridge)
@@ -75,7 +75,7 @@ def newton_system(rows: Rows, ridge: FloatArray) -> NewtonSystem:
 class CholeskyNewton:
     """H factored; Z_JᵀZ_J kept between steps."""
 
-    def __init__(self, rows: Rows, ridge: FloatArray) -> None:
+    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._gram: FloatArray | None = None
         self._members: Mask | None = None
@@ -128,7 +128,7 @@ class WideNewton:
     Z_PZ_Pᵀ is kept for a pool P of rows that were free, and grows by those that become free.
     """
 
-    def __init__(self, rows: Rows, ridge: FloatArray) -> None:
+    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
@@ -165,7 +165,7 @@ class WideNewton:
         return self._kernel.take(at, axis=0).take(at, axis=1)
 
 
-def _step_by_rows(members: Rows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
+def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
     """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, σ and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / sigma
     scale = 1.0 / np.sqrt(M.diagonal())
@@ -193,7 +193,9 @@ def _step_by_rows(members: Rows, M: FloatArray, ridge: FloatArray, sigma: float,
     return dW + solve(-q - ridge * dW - sigma * members.gradient(members.margins(dW)))
 
 
-def _step_by_cg(members: Rows, ridge: FloatArray, sigma: float, q: FloatArray, W: FloatArray) -> tuple[FloatArray, int]:
+def _step_by_cg(
+    members: SignedRows, ridge: FloatArray, sigma: float, q: FloatArray, W: FloatArray
+) -> tuple[FloatArray, int]:
     """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
