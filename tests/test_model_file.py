@@ -238,7 +238,8 @@ def test_a_full_disk_leaves_the_model_that_was_there(tmp_path: Path) -> None:
 KILLED = """
 import os, sys, signal
 import numpy as np, qpsvm
-from qpsvm import Linear, Model, archive
+from qpsvm import Linear, Model
+from qpsvm.saving import archive
 write = archive.np.lib.format.write_array
 def slowly(file, array, **options):
     write(file, array, **options)

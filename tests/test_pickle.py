@@ -173,7 +173,7 @@ def printed() -> list[Any]:
         derivation = qpsvm.derive(problem, result)
         found += [problem, problem.kernel, problem.space, result, result.model, problem.certify(result.alpha)]
         found += [derivation, *derivation, problem.qp(), problem.qp("primal"), problem.solver_qp(), problem.qp().P]
-        found += [qpsvm.qp.dualise(problem.qp("primal"))]
+        found += [qpsvm.dualise(problem.qp("primal"))]
     for backend in REGISTRY:
         found.append(get(backend))
         for form in ("dual", "primal"):
