@@ -14,6 +14,11 @@ from qpsvm.rows.source import RowSource
 from qpsvm.rows.sparse_block import SparseBlock
 
 
+def as_block(X: Matrix, start: int = 0) -> Block:
+    """An array of float64, (k, d), dense or compressed, as the block that begins at a row of its source."""
+    return SparseBlock(X, start) if sp.issparse(X) else DenseBlock(X, start)
+
+
 class ArrayRows(RowSource):
     """The rows of an array, by reference.
 
@@ -25,7 +30,7 @@ class ArrayRows(RowSource):
 
     def __init__(self, X: Matrix) -> None:
         self.is_sparse = sp.issparse(X)
-        self._block: Block = SparseBlock(X) if self.is_sparse else DenseBlock(X)
+        self._block = as_block(X)
         self.n, self.d = self._block.n, self._block.d
 
     def blocks(self) -> Iterator[Block]:

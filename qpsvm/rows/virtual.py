@@ -1,19 +1,21 @@
-"""Rows that are made from those of another source as they are needed: centred, or with a feature of ones."""
+"""Rows that are made from those of another source as they are needed: centred, with a feature of ones, or only some."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.rows.blocks import Block, DenseBlock, Places, rows_at_a_time
+from qpsvm.rows.memory import as_block
 from qpsvm.rows.source import Found, RowSource
 
 
 class Centred(RowSource):
-    """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which are then multiplied.
+    """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which then multiply.
 
     X w − μᵀw would cost nothing a row, and lose the digits that an offset costs. A solver may choose to.
 
@@ -56,6 +58,44 @@ class Centred(RowSource):
     def nbytes(self) -> int:
         """Of the source and μ."""
         return self.source.nbytes + self.origin.nbytes
+
+
+class SomeRows(RowSource):
+    """Some rows of a source, gathered anew from each block in every pass: for more of them than should be kept.
+
+    Parameters
+    ----------
+    source : RowSource
+    index : ndarray of int, shape (k,)
+        Which rows; ascending, at least one.
+    """
+
+    def __init__(self, source: RowSource, index: IntArray) -> None:
+        self.source, self.index = source, index
+        self.is_sparse = source.is_sparse
+        self.n, self.d = len(index), source.d
+
+    def blocks(self) -> Iterator[Block]:
+        """What is taken of each block of the source."""
+        start = 0
+        for block, at, _ in self.source.holding(self.index):
+            part = as_block(block.take(at), start)
+            yield part
+            start += part.n
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        """The same rows, where the source has them."""
+        return self.source.holding(self.index[rows])
+
+    @cached_property
+    def entries(self) -> int:
+        """Numbers stored, counted in one pass."""
+        return sum(block.entries for block in self.blocks())
+
+    @property
+    def nbytes(self) -> int:
+        """Of the source and the index."""
+        return self.source.nbytes + self.index.nbytes
 
 
 class WithOnes(RowSource):

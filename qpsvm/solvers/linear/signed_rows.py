@@ -16,7 +16,7 @@ import numpy as np
 
 from qpsvm.arrays.checks import short_indices
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.rows import Centred, RowSource, as_row_source
+from qpsvm.rows import Centred, RowSource, SomeRows, as_row_source
 from qpsvm.rows.source import Visitor
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
@@ -121,8 +121,10 @@ class SignedRows:
         return K
 
     def select(self, index: IntArray) -> SignedRows:
-        """Gather rows J = index (k,) in memory, centred there."""
-        return SignedRows(as_row_source(self._centred.take(index)), self.y[index], self.unit)
+        """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
+        many = self.source.whole is None and not self.gathers_cheaply(len(index))
+        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index))
+        return SignedRows(part, self.y[index], self.unit)
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""
