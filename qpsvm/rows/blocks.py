@@ -16,6 +16,11 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 
 #: Some rows of a block, by index or as a range.
 Places: TypeAlias = IntArray | slice
+#: All of them.
+ALL = slice(None)
+
+#: Second and first moments of some rows: (d, d) and (d,).
+Moments: TypeAlias = tuple[FloatArray, FloatArray]
 
 #: Numbers worked on at a time: 2 MB, near the size of a core's cache.
 CACHED_NUMBERS = 250_000
@@ -26,6 +31,18 @@ LEAST_ROWS = 64
 def rows_at_a_time(width: int) -> int:
     """How many rows of so many numbers are worked on at a time."""
     return max(LEAST_ROWS, CACHED_NUMBERS // max(width, 1))
+
+
+def added_moments(parts: Iterator[Moments], d: int) -> Moments:
+    """Their sum, in the arrays of the first: a matrix that few rows are added up in costs as much as their product."""
+    total = next(parts, None)
+    if total is None:
+        return np.zeros((d, d)), np.zeros(d)
+    S, s = total
+    for squares, sums in parts:
+        S += squares
+        s += sums
+    return S, s
 
 
 class Block(ABC):
@@ -68,8 +85,8 @@ class Block(ABC):
         """X_J, (j, d): a new array for an index array, at most a view for a slice."""
 
     @abstractmethod
-    def moments(self, at: Places, scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = at (j,) and D = diag(scale), or the identity."""
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
+        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = at (j,) and D = diag(scale), or the identity; new arrays."""
 
     @abstractmethod
     def squared_norms(self) -> FloatArray:
@@ -157,16 +174,21 @@ class DenseBlock(Block):
             return out
         return self.X.T.take(at, axis=1).T
 
-    def moments(self, at: Places, scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J and X_JᵀD1, a few rows at a time where they have to be gathered."""
         if isinstance(at, slice):
-            return scaled_moments(self.X[at], scale)
-        S, s, step = np.zeros((self.d, self.d)), np.zeros(self.d), rows_at_a_time(self.d)
-        for i in range(0, len(at), step):
-            squares, sums = scaled_moments(self.take(at[i : i + step]), None if scale is None else scale[i : i + step])
-            S += squares
-            s += sums
-        return S, s
+            return self._moments(self.X[at], scale)
+        step = rows_at_a_time(self.d)
+        parts = (
+            self._moments(self.take(at[i : i + step]), None if scale is None else scale[i : i + step])
+            for i in range(0, len(at), step)
+        )
+        return added_moments(parts, self.d)
+
+    @staticmethod
+    def _moments(A: FloatArray, scale: FloatArray | None) -> Moments:
+        scaled = A if scale is None else scale[:, None] * A
+        return A.T @ scaled, scaled.sum(axis=0)
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²."""
@@ -208,9 +230,3 @@ class DenseBlock(Block):
         step = rows_at_a_time(self.d)
         for i in range(0, self.n, step):
             yield DenseBlock(self.X[i : i + step], self.rows.start + i)
-
-
-def scaled_moments(A: FloatArray, scale: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """AᵀDA and AᵀD1 for A (k, d) and D = diag(scale), or the identity."""
-    scaled = A if scale is None else scale[:, None] * A
-    return A.T @ scaled, scaled.sum(axis=0)

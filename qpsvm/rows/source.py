@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
-from qpsvm.rows.blocks import Block, Places
+from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
 
 #: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
@@ -100,14 +100,12 @@ class RowSource(ABC):
                     total += piece.weights(beta)
         return total
 
-    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        S, s = np.zeros((self.d, self.d)), np.zeros(self.d)
-        for block, at, where in self.holding(rows):
-            squares, sums = block.moments(at, None if scale is None else scale[where])
-            S += squares
-            s += sums
-        return S, s
+        parts = (
+            block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows)
+        )
+        return added_moments(parts, self.d)
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""
@@ -178,7 +176,7 @@ class RowSource(ABC):
         done = 0
         for block in self.blocks():
             if block.n == self.n:
-                yield block, rows, slice(None)
+                yield block, rows, ALL
                 return
             if order is None or bounds is None:
                 order = np.argsort(rows, kind="stable")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.rows.blocks import Block, Places, rows_at_a_time, scaled_moments
+from qpsvm.rows.blocks import Block, Moments, Places, added_moments, rows_at_a_time
 
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …
@@ -92,7 +92,7 @@ class SparseBlock(Block):
         """X_J, in compressed rows."""
         return self._csr[at]
 
-    def moments(self, at: Places, scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J and X_JᵀD1, by a sparse product where the rows are many and short."""
         at, d = self._index(at), self.d
         excess = d * d - SPARSE_PRODUCT_COST * self._mean_square_length
@@ -100,15 +100,22 @@ class SparseBlock(Block):
             A = self._csr[at]
             scaled = A if scale is None else sp.csr_array(sp.diags_array(scale) @ A)
             return (A.T @ scaled).toarray(), _summed(scaled.indices, scaled.data, d)
-        S, s, step = np.zeros((d, d)), np.zeros(d), rows_at_a_time(d)
-        for i in range(0, len(at), step):
-            row, stored = self._stored(at[i : i + step])
-            B = np.zeros((min(step, len(at) - i), d))
-            B[row, self._csr.indices[stored]] = self._csr.data[stored]
-            squares, sums = scaled_moments(B, None if scale is None else scale[i : i + step])
-            S += squares
-            s += sums
-        return S, s
+        step = rows_at_a_time(d)
+        parts = (
+            self._scattered(at[i : i + step], None if scale is None else scale[i : i + step])
+            for i in range(0, len(at), step)
+        )
+        return added_moments(parts, d)
+
+    def _scattered(self, at: IntArray, scale: FloatArray | None) -> Moments:
+        """The moments of few rows, made dense."""
+        row, stored = self._stored(at)
+        columns, values = self._csr.indices[stored], self._csr.data[stored]
+        B = np.zeros((len(at), self.d))
+        B[row, columns] = values
+        if scale is None:
+            return B.T @ B, _summed(columns, values, self.d)
+        return B.T @ (scale[:, None] * B), _summed(columns, values * scale[row], self.d)
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.rows.blocks import Block, DenseBlock, Places, rows_at_a_time
+from qpsvm.rows.blocks import ALL, Block, DenseBlock, Moments, Places, rows_at_a_time
 from qpsvm.rows.memory import as_block
 from qpsvm.rows.source import Found, RowSource
 
@@ -43,11 +43,15 @@ class Centred(RowSource):
         """The rows themselves, gathered a few at a time and centred."""
         step = rows_at_a_time(self.d)
         for block, at, where in self.source.holding(rows):
-            index, places = (np.arange(size)[part] for size, part in ((block.n, at), (len(rows), where)))
+            index = np.arange(block.n)[at] if isinstance(at, slice) else at
             for i in range(0, len(index), step):
                 part = as_dense(block.take(index[i : i + step]))  # a new array
                 part -= self.origin
-                yield DenseBlock(part), slice(None), places[i : i + step]
+                if isinstance(where, slice):
+                    first = (where.start or 0) + i
+                    yield DenseBlock(part), ALL, slice(first, first + len(part))
+                else:
+                    yield DenseBlock(part), ALL, where[i : i + step]
 
     @property
     def entries(self) -> int:
@@ -168,11 +172,10 @@ class OnesBlock(Block):
         """[X_J, 1], a copy."""
         return _with_ones(self.block.take(at))
 
-    def moments(self, at: Places, scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
         """The moments of X_J, bordered by its sums."""
         S, s = self.block.moments(at, scale)
-        count = float(len(np.arange(self.n)[at]) if scale is None else scale.sum())
-        sums = np.append(s, count)
+        sums = np.append(s, float(len(np.arange(self.n)[at]) if scale is None else scale.sum()))
         return np.block([[S, s[:, None]], [sums]]), sums
 
     def squared_norms(self) -> FloatArray:
