@@ -114,7 +114,7 @@ def test_what_the_readme_says_of_auto_is_what_the_table_does():
         assert words in said
         if words == "from 4000 rows on":  # the Gram matrix of so many rows takes longer than the test is worth
             taken = [choice.backend for choice in choices(problem)]
-            assert taken[:2] == ["kernel_newton", backend]
+            assert taken[0] == backend
         else:
             assert first_choice(problem) == backend, words
         near = re.search(rf"{re.escape(words)}.{{0,40}}?`{backend}`|`{backend}`.{{0,40}}?{re.escape(words)}", said)
