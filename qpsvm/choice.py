@@ -13,7 +13,9 @@ In the end that is, for linear machines: `augmented_lagrangian` (passes over the
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
@@ -100,19 +102,26 @@ KERNEL = (
 )
 
 
-def choices(problem: Problem) -> list[Choice]:
-    """The installed backends that take a problem, the first choice first."""
+def choices(problem: Problem) -> Iterator[Choice]:
+    """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
     places = LINEAR if size.linear else KERNEL
-    listed = {place.backend for place in places}
-    placed = (*(Place(name) for name in backends.REGISTRY if name not in listed), *places)
-    turns: dict[str, list[Choice]] = {"estimate": [], "listed": [], "last": []}
-    for place in placed:
-        choice = _choice(place, traits, size)
-        if choice is not None:
-            turns[place.order].append(choice)
-    ranked = sorted(turns["estimate"], key=lambda choice: choice.seconds)
-    return [*_woven(ranked, turns["listed"]), *turns["last"]]
+    given = {place.backend for place in places}
+    ranked = [place for place in places if place.order == "estimate"]
+    ranked += [_unplaced(name) for name in backends.REGISTRY if name not in given]
+
+    def turns(places: Iterable[Place]) -> Iterator[Choice]:
+        found = (_choice(place, traits, size) for place in places)
+        return (choice for choice in found if choice is not None)
+
+    listed = turns(place for place in places if place.order == "listed")
+    yield from _woven(sorted(turns(ranked), key=lambda choice: choice.seconds), listed)
+    yield from turns(place for place in places if place.order == "last")
+
+
+@cache
+def _unplaced(backend: str) -> Place:
+    return Place(backend)
 
 
 def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
@@ -128,14 +137,14 @@ def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
     return Choice(place.backend, place.form, backend.cost(size, form))
 
 
-def _woven(ranked: list[Choice], listed: list[Choice]) -> list[Choice]:
+def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choice]:
     """Both in their orders: each of the ranked ones before the first of the listed that costs more."""
-    woven, waiting = [], deque(ranked)
+    waiting = deque(ranked)
     for choice in listed:
         while waiting and waiting[0].seconds <= choice.seconds:
-            woven.append(waiting.popleft())
-        woven.append(choice)
-    return [*woven, *waiting]
+            yield waiting.popleft()
+        yield choice
+    yield from waiting
 
 
 def size_of(problem: Problem) -> Size:
@@ -154,7 +163,7 @@ def machine_traits(problem: Problem) -> Traits:
         groups = problem._equalities()
     return traits_of(
         linear=problem.space.is_linear, sign=y, level=repeated(problem._level, len(y)), upper=problem.upper,
-        curvature=0.0, E=groups.E, e=groups.e, price=groups.ridge,
+        curvature=repeated(0.0, len(y)), E=groups.E, e=groups.e, price=groups.ridge,
     )  # fmt: skip
 
 

@@ -56,9 +56,6 @@ class Cost:
         return Cost(min(self.setup, seconds), seconds, self.bytes, self.mapped)
 
 
-NOTHING = Cost(0.0, 0.0, 0.0)
-
-
 @dataclass(frozen=True)
 class Size:
     """What a cost follows from: n rows of d features, entries that are not zero, whether sparse, whether linear."""
@@ -86,8 +83,8 @@ class Size:
 
     @property
     def gram(self) -> Cost:
-        """What the Gram matrix costs a solver that needs it whole; nothing where the machine is linear."""
-        return NOTHING if self.linear else Cost(self.gram_seconds, self.gram_seconds, 0.0)
+        """What the Gram matrix of another kernel costs a solver that needs it whole."""
+        return Cost(self.gram_seconds, self.gram_seconds, 0.0)
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,8 @@ class General:
 
     def matrices(self, size: Size, form: Literal["dual", "primal"]) -> Cost:
         """The same where nothing is made of a low rank."""
-        return (self.dual if form == "dual" else self.primal).cost(size.rows) + size.gram
+        found = (self.dual if form == "dual" else self.primal).cost(size.rows)
+        return found if size.linear else found + size.gram
 
 
 @dataclass(frozen=True)
@@ -157,9 +155,15 @@ class Import:
     bytes: float
     seconds: float = 0.0
 
+    @property
+    def done(self) -> bool:
+        """Whether it is there already."""
+        return self.module in sys.modules
+
+    @property
     def cost(self) -> Cost:
-        """Nothing where it is there already."""
-        return NOTHING if self.module in sys.modules else Cost(self.seconds, self.seconds, 0.0, self.bytes)
+        """What it costs the first time."""
+        return Cost(self.seconds, self.seconds, 0.0, self.bytes)
 
 
 __all__ = ["Cost", "General", "Import", "Matrices", "Rows", "Size"]

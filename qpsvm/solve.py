@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -243,9 +243,10 @@ def _choices(
         check_form(form)
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
-    found, size, traits = False, size_of(problem), machine_traits(problem)
-    candidates = [Choice(backend)] if named else choices(problem)
+    found, size, traits = False, size_of(problem), None
+    candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
     if request.verbose and not named:
+        candidates = list(candidates)
         print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
     for choice in candidates:
         chosen = backends.get(choice.backend)
@@ -253,8 +254,10 @@ def _choices(
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
         wanted = form or choice.form or preferred
-        reason = chosen.refuse(traits, size.rows, wanted)
-        estimate = chosen.cost(size, wanted)
+        reason, estimate = None, choice.cost
+        if estimate is None or wanted != (choice.form or chosen.preferred_form(size.linear)):  # not judged yet
+            traits, estimate = traits or machine_traits(problem), chosen.cost(size, wanted)
+            reason = chosen.refuse(traits, size.rows, wanted)
         can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
         try:
             if reason:

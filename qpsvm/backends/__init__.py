@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 
 from qpsvm.arrays.words import shown
 from qpsvm.backends.abilities import Wish
@@ -35,7 +36,11 @@ def get(name: str) -> Backend:
     """
     if not isinstance(name, str) or name not in REGISTRY:
         raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*REGISTRY, 'auto'])}")
-    module, kind = REGISTRY[name]
+    return _made(*REGISTRY[name])
+
+
+@cache
+def _made(module: str, kind: str) -> Backend:
     backend: Backend = getattr(importlib.import_module(module), kind)(everyone)
     return backend
 

@@ -22,6 +22,7 @@ other. So a new machine is judged without being named, and what is missing is sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -76,7 +77,7 @@ def traits_of(
     sign: FloatArray,
     level: FloatArray,
     upper: FloatArray,
-    curvature: FloatArray | float,
+    curvature: FloatArray,
     E: FloatArray,
     e: FloatArray,
     price: FloatArray,
@@ -87,39 +88,47 @@ def traits_of(
     Parameters
     ----------
     linear : bool
-    sign, level, upper : ndarray, shape (m,)
-        s, ℓ and U: signs of α, margin levels, upper bounds.
-    curvature : float or ndarray, shape (m,)
-        δ.
+    sign, level, upper, curvature : ndarray, shape (m,)
+        s, ℓ, U and δ.
     E, e, price : ndarray, shapes (m, p), (p,), (p,)
         The columns of Eᵀα = e; one with a positive price is a penalised multiplier, and no equality.
     one_each : bool
         Whether there is one row of the dual a sample.
     """
-    kept = price == 0.0
+    penalised = bool(price.any())
+    if penalised:
+        E, e = E[:, price == 0.0], e[price == 0.0]
     return frozenset(
         (
             "linear" if linear else "kernel",
             _level(level),
             _bounds(upper),
-            "curved" if np.any(curvature) else "flat",
-            _equalities(sign, E, e) if kept.all() else _equalities(sign, E[:, kept], e[kept]),
-            "unpenalised" if kept.all() else "penalised",
+            "flat" if _common(curvature) == 0.0 else "curved",
+            _equalities(sign, E, e),
+            "penalised" if penalised else "unpenalised",
             "one α a sample" if one_each else "several α a sample",
         )
     )
 
 
+def _common(vector: FloatArray) -> float | None:
+    """The number that all entries are, or None."""
+    value = common_value(vector)
+    if value is None and len(vector) and (vector == vector[0]).all():
+        return float(vector[0])
+    return value
+
+
 def _level(level: FloatArray) -> Trait:
-    value = common_value(level)
-    if value is None:
-        value = float(level[0]) if len(level) and (level == level[0]).all() else None
+    value = _common(level)
     return "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels"
 
 
 def _bounds(upper: FloatArray) -> Trait:
     value = common_value(upper)
-    finite = np.isfinite(upper if value is None else np.array([value]))
+    if value is not None:
+        return "bounded" if value < math.inf else "unbounded"
+    finite = np.isfinite(upper)
     return "bounded" if finite.all() else "partly bounded" if finite.any() else "unbounded"
 
 
@@ -129,17 +138,15 @@ def _equalities(sign: FloatArray, E: FloatArray, e: FloatArray) -> Trait:
     if count == 0:
         return "no rows"
     if count == 1:
-        signed = E[:, 0] * sign
-        return "balance" if e[0] == 0.0 and signed[0] and (signed == signed[0]).all() else "one row"
+        return "balance" if e[0] == 0.0 and _common(E[:, 0] * sign) else "one row"
     positive = sign > 0
     if count > 2 or positive.all() or not positive.any():
         return "other rows"
     first, second = E[positive.argmax()], E[positive.argmin()]  # of a sample of either class
     by_class = bool((np.where(positive[:, None], first, second) == E).all())
-    nonsingular = first[0] * second[1] != first[1] * second[0]
-    both = first + second  # the same sum t in both classes is Eᵀα = t·both
-    equal = both[0] * e[1] == both[1] * e[0]
-    return "balance and total" if by_class and nonsingular and equal else "other rows"
+    (a, b), (c, d) = first.tolist(), second.tolist()
+    equal = (a + c) * e[1] == (b + d) * e[0]  # the same sum t in both classes is Eᵀα = t (a + c, b + d)
+    return "balance and total" if by_class and a * d != b * c and equal else "other rows"
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ class Backend(ABC):
     def cost(self, size: Size, form: Form) -> Cost:
         """The estimate, with what is still to be imported."""
         found = self.estimate(size, form)
-        return found if self.loads is None else found + self.loads.cost()
+        return found if self.loads is None or self.loads.done else found + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:
         """The form in which this solver certifies best, for a linear or another kernel."""

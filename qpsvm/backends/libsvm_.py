@@ -18,6 +18,7 @@ from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
 from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_csvm, kernel_machine, loop_cost
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
 from qpsvm.costs import Cost, Import, Size
+from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
@@ -69,6 +70,8 @@ class LibsvmBackend(Backend):
         problem: RecognisedCSVM | RecognisedNuSVM
         if isinstance(qp.P, LowRank) and qp.P.scale is not None and qp.P.d is None:
             problem = (recognise_nu if second_row else recognise)(qp, qp.P.scale, self.name)
+            if isinstance(problem, RecognisedCSVM) and not problem.row:  # SVC has always an intercept
+                raise UnsupportedError("libsvm needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
             return LibsvmCompiled(self, qp, _data(qp.P.Z, problem, {"kernel": "linear"}), problem)
         if second_row:
             problem, kernel, X, gram = kernel_machine(qp, self.name, recognise_nu)

@@ -37,7 +37,8 @@ class SlsqpBackend(Backend):
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """An iteration factors a dense matrix of all variables and rows."""
-        return (DUAL if form == "dual" else PRIMAL).cost(size.rows) + size.gram
+        found = (DUAL if form == "dual" else PRIMAL).cost(size.rows)
+        return found if size.linear else found + size.gram
 
     def compile(self, qp: QP) -> SlsqpCompiled:
         """P, q, G, h, A, b, lb, ub, all dense."""
