@@ -59,7 +59,7 @@ IN_WORDS: dict[Trait, str] = {
     "partly bounded": "upper bounds of some α only",
     "flat": "a dual without curvature of its own",
     "curved": "a loss that is not piecewise linear",
-    "no rows": "no free intercept",
+    "no rows": "a machine without a free intercept",
     "balance": "the row yᵀα = 0 alone",
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
