@@ -193,6 +193,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
     followers: Followers | None = None
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
+    waiting_helps = False
     for chosen, wanted, estimate in turns:
         why = request.too_late(estimate)
         if why is not None:
@@ -201,6 +202,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         why = None if followers is None else followers.refuse(estimate)
         if why is not None:
             left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+            waiting_helps = True
             continue
         turn = Clock(None if followers is None else followers.left)
         try:
@@ -226,7 +228,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         raise refused
     if best.status is Status.OPTIMAL or not left_out:
         return best
-    said = f"Not tried: {', '.join(left_out)}; name one as backend= to wait for it."
+    said = f"Not tried: {', '.join(left_out)}" + ("; name one as backend= to wait for it." if waiting_helps else ".")
     return replace(best, message=f"{best.message} {said}".strip())
 
 
