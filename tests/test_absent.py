@@ -1,4 +1,4 @@
-"""Where cvxopt, osqp or cvxpy is not installed, everything else works, and what is missing is named with its command."""
+"""Where cvxopt, osqp or cvxpy is not installed, all else works, and what is missing is named with its command."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ for kernel in ("linear", RBF(0.2)) if THOROUGH else ("linear",):
         machines += [HardMargin(*apart, kernel), NuSVM(*few, 0.3, kernel), CSVM(*many, 1.0, kernel)]
         machines += [PrimalHinge(*few, 0.01, kernel, intercept) for intercept in ("free", None)]
     if THOROUGH and kernel == "linear":
-        machines += [NuSVM(*many, 0.3), PrimalHinge(*many, 0.01, intercept="penalised"), HardMargin(*samples(4200, 3, 9.0))]
+        machines += [NuSVM(*many, 0.3), PrimalHinge(*many, 0.01, intercept="penalised")]
+        machines.append(HardMargin(*samples(4200, distance=9.0)))
     for problem in machines:
         result = solve(problem)
         assert result.status == "optimal", problem
@@ -68,8 +69,8 @@ solve(CSVM(*few), verbose=True)  # the order holds what is there
 for name in ABSENT:
     problem = CSVM(*few)
     for ask in (
-        lambda: solve(problem, name), lambda: solve(problem, name, eps_abs=1e-8), lambda: solve(problem, name, "primal"),
-        lambda: solve(problem, name, max_iter=3), lambda: qpsvm.compile(problem.qp(), name),
+        lambda: solve(problem, name), lambda: solve(problem, name, "primal"), lambda: solve(problem, name, max_iter=3),
+        lambda: solve(problem, name, eps_abs=1e-8), lambda: qpsvm.compile(problem.qp(), name),
     ):
         try:
             ask()

@@ -31,7 +31,7 @@ HUGE = 1e18
 class FakeCompiled(Compiled):
     """Sleeps as long as it is told to and may, and finds nothing: α = 0."""
 
-    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:  # noqa: ARG002
         fake = self.backend
         assert isinstance(fake, Fake)
         fake.given.append(limits.time_limit)
@@ -226,7 +226,9 @@ def test_an_engine_of_huge_memory_is_refused_before_it_starts(fakes, monkeypatch
     with pytest.raises(qpsvm.TooLargeError, match=r"quick needs about .* GiB of memory, and"):
         solve(problem, "quick")
     assert problem.space.gram.nbytes == 0
+    fake.claims = Cost(0.0, 1.0, 0.0)
     assert solve(problem).backend == "kernel_newton"
+    fake.claims = Cost(0.0, 1e-3, 0.0)
     only(monkeypatch, "quick", "fake")
     said = solve(csvm(), check=False).message
     assert "Not tried: quick on the dual form (memory)." in said
