@@ -20,7 +20,7 @@ from typing import Any
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.base import Backend, Limits
 from qpsvm.choice import in_seconds
-from qpsvm.costs import Cost, import_bytes
+from qpsvm.costs import Cost
 from qpsvm.dual.polish import FEW_ROWS
 from qpsvm.errors import TooLargeError
 from qpsvm.problems import Problem
@@ -65,13 +65,13 @@ class Request:
 
     def limits(self, backend: Backend, tol: float | None = None, allowed: float = float("inf")) -> Limits:
         """What to ask a backend for, in `allowed` seconds; one that can tighten starts at its own tolerances."""
-        left = min(self.clock.left, allowed if "time_limit" in backend.limits else float("inf"))
+        left = min(self.clock.left, allowed if backend.abilities.grants("time_limit") else float("inf"))
         seconds = None if left == float("inf") else max(left, SHORTEST)
-        return Limits(tol if backend.tightens else self.tol, self.max_iter, seconds, self.verbose)
+        return Limits(tol if backend.abilities.tightens else self.tol, self.max_iter, seconds, self.verbose)
 
     def begins(self, backend: Backend, form: Form) -> bool:
         """Whether there is a start that this backend can use."""
-        return self.start is not None and backend.starts and form == "dual"
+        return self.start is not None and backend.abilities.starts and form == "dual"
 
     def spent(self, result: SVMResult) -> bool:
         """Whether the user's limits leave no room for another try."""
@@ -150,7 +150,7 @@ def _attempt(
     for tol in _ladder(backend, request):
         limits = request.limits(backend, tol, allowed.left)
         pulse.doing = f"{backend.name} at work"
-        with held() if backend.polls else nullcontext():
+        with held() if backend.abilities.polls else nullcontext():
             answer = compiled.solve(
                 tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
                 start=point, **request.options,
@@ -208,8 +208,7 @@ def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -
     limited = address_space() < float("inf")
     if estimate.bytes < LITTLE_MEMORY and not limited:
         return
-    mapped = import_bytes(backend.name, backend.module) if limited else 0.0
-    needed, there = estimate.bytes + mapped, available_memory()
+    needed, there = estimate.bytes + (estimate.mapped if limited else 0.0), available_memory()
     needed = max(needed, LEAST_SPACE) if limited else needed
     if needed > there:
         short = f"needs about {in_words(needed)} of memory, and {in_words(there)} are available"
@@ -230,6 +229,6 @@ def _setting_up(problem: Problem, backend: Backend, form: Form) -> str:
 
 def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
     """The tolerances to ask the solver for. Its own settings, or polish=False, mean: exactly this one run."""
-    if backend.tightens and request.polish and not request.options and request.max_iter is None:
+    if backend.abilities.tightens and request.polish and not request.options and request.max_iter is None:
         return (None, *LADDER)
     return (None,)

@@ -1,32 +1,29 @@
-"""Which backend `auto` takes: by structure, and by what it will cost.
+"""Which backend `auto` takes: by what each can do, and by what it will cost.
 
-| kernel | backend              | applies to               | seconds, on one core of an AVX-512 machine             |
-|--------|----------------------|--------------------------|--------------------------------------------------------|
-| linear | augmented_lagrangian | C-SVM, hinge             | 5e-3 + 8e-9 z + 1e-9 min(n, 3000) d z/n: passes        |
-| linear | interior_point       | every variant            | 2e-3 + 8e-7 n + 20 n d (2e-9 + 3e-11 d): factorisations |
-| linear | kernel_newton        | free intercept, n ≤ 8000 | (1e-3 + 2e-8 n² + 2.5e-11 n z) · (10 if n > 2.5 d)     |
-| linear | cvxopt, dual         | n ≤ 4000                 | 2e-3 + 6e-11 n³ + 2.5e-11 n z: the dense dual          |
-| other  | kernel_newton        | C-SVM, hinge, free       | parts of the Gram matrix: always the first choice      |
-| other  | libsvm               | ν-SVM                    | its first choice; what it leaves, polishing takes      |
-| other  | cvxopt, both forms   | n ≤ 4000                 | n³ an iteration; exact, and independent of the first   |
-| other  | interior_point, osqp | n > 4000                 | n³ as well, and they can be stopped                    |
+Of the installed backends that take a problem's traits and are not there for study, the cheapest by its own estimate
+comes first; the others follow in the order of theirs, and take over where one cannot keep the limits asked for or where
+the certificate says no. The constants of the estimates are medians of measurements, and only their ratios matter. Where
+the estimates do not say what is best, a `Place` does, with the reason.
 
-n rows, d features, z entries that are not zero (in sparse products each counts as `SPARSE_FACTOR`). Up to n = 2d rows
-nearly every labelling is separable (Cover 1965), and a Gram matrix and a few steps are enough; beyond, classes overlap
-while the Gram matrix is singular, and LIBSVM's loop takes long where C is large. The cheapest comes first; the others
-follow in the order of their cost and take over where one cannot take the variant or the limits asked for, or where the
-certificate says no. The constants are medians of measurements; only their ratios matter.
+In the end that is, for linear machines: `augmented_lagrangian` (passes over the samples), `interior_point`
+(factorisations of d × d), `kernel_newton` and `cvxopt` (the Gram matrix), whichever is cheapest. With a kernel:
+`kernel_newton`, `libsvm` for a ν-SVM, and then the methods that factor the Gram matrix.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.kernel_newton_ import LARGEST_GRAM
-from qpsvm.costs import Cost, Size, cost
-from qpsvm.problems import NuSVM, Problem
+from qpsvm import backends
+from qpsvm.backends.abilities import Traits, traits_of
+from qpsvm.costs import Cost, Size
+from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
 #: Rows up to which exact methods take the dense dual.
@@ -54,23 +51,98 @@ class Choice:
         return f"{self.backend}{form}{cost}"
 
 
-#: For kernels, with as many rows as the dense dual takes, and more.
-DENSE: tuple[tuple[str, Form | None], ...] = (
-    ("kernel_newton", None), ("cvxopt", "dual"), ("cvxopt", "primal"), ("interior_point", None), ("cvxpy", None),
-)  # fmt: skip
-LARGE: tuple[tuple[str, Form | None], ...] = (("kernel_newton", None), ("interior_point", None), ("osqp", None))
-NU: tuple[str, Form | None] = ("libsvm", None)
+@dataclass(frozen=True)
+class Place:
+    """What `auto` is told of a backend, beside its estimate.
+
+    Attributes
+    ----------
+    backend : str
+    form : "dual" or "primal", optional
+        Another than the one it prefers.
+    least, most : float
+        Rows from which and up to which it is taken.
+    order : "estimate", "listed" or "last"
+        By its estimate; among the others that are listed, in the order of the list whatever they cost; or after all.
+    unless : str
+        A backend that makes it superfluous where that takes the problem.
+    """
+
+    backend: str
+    form: Form | None = None
+    least: float = 0.0
+    most: float = float("inf")
+    order: str = "estimate"
+    unless: str = ""
 
 
-def choices(problem: Problem) -> list[Choice]:
-    """The backends for a problem, the first choice first."""
-    size = size_of(problem)
-    if size.linear:
-        ranked = sorted(_linear(size), key=lambda choice: choice.seconds)
-        return [*ranked, Choice("cvxpy", None, cost("cvxpy", "primal", size))]
-    others = DENSE if size.rows <= DENSE_ROWS else LARGE
-    names = (NU, *others) if isinstance(problem, NuSVM) else others
-    return [Choice(name, form, cost(name, form or "dual", size)) for name, form in names]
+#: Linear machines.
+LINEAR = (
+    # Beyond so many rows the others need no n × n matrix, and are done before it is made.
+    Place("cvxopt", "dual", most=DENSE_ROWS),
+    # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
+    Place("cvxpy", order="last"),
+    # First-order methods, and LIBSVM's loop: where C is large they take a thousand times their estimate.
+    Place("osqp", most=0.0),
+    Place("libsvm", most=0.0),
+)
+#: Machines with another kernel.
+KERNEL = (
+    # kernel_newton begins with the same loop, and finishes.
+    Place("libsvm", unless="kernel_newton"),
+    # Exact, and independent of the first choice; the primal is dearer, but ends well where the dual is degenerate.
+    Place("cvxopt", "dual", most=DENSE_ROWS, order="listed"),
+    Place("cvxopt", "primal", most=DENSE_ROWS, order="listed"),
+    # As good, but of the same house; of many rows it comes first, because it can be stopped.
+    Place("interior_point", order="listed"),
+    Place("cvxpy", most=DENSE_ROWS, order="last"),
+    Place("osqp", least=DENSE_ROWS + 1, order="last"),
+)
+
+
+def choices(problem: Problem) -> Iterator[Choice]:
+    """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
+    size, traits = size_of(problem), machine_traits(problem)
+    places = LINEAR if size.linear else KERNEL
+    given = {place.backend for place in places}
+    ranked = [place for place in places if place.order == "estimate"]
+    ranked += [_unplaced(name) for name in backends.REGISTRY if name not in given]
+
+    def turns(places: Iterable[Place]) -> Iterator[Choice]:
+        found = (_choice(place, traits, size) for place in places)
+        return (choice for choice in found if choice is not None)
+
+    listed = turns(place for place in places if place.order == "listed")
+    yield from _woven(sorted(turns(ranked), key=lambda choice: choice.seconds), listed)
+    yield from turns(place for place in places if place.order == "last")
+
+
+@cache
+def _unplaced(backend: str) -> Place:
+    return Place(backend)
+
+
+def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
+    """The turn of a backend at its place, or None where it does not get one."""
+    if place.backend not in backends.REGISTRY or not place.least <= size.rows <= place.most:
+        return None
+    backend = backends.get(place.backend)
+    can, form = backend.abilities, place.form or backend.preferred_form(size.linear)
+    if can.study or not can.takes(traits, size.rows, form) or backend.version() is None:
+        return None
+    if place.unless in backends.REGISTRY and backends.get(place.unless).abilities.takes(traits, size.rows, "dual"):
+        return None
+    return Choice(place.backend, place.form, backend.cost(size, form))
+
+
+def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choice]:
+    """Both in their orders: each of the ranked ones before the first of the listed that costs more."""
+    waiting = deque(ranked)
+    for choice in listed:
+        while waiting and waiting[0].seconds <= choice.seconds:
+            yield waiting.popleft()
+        yield choice
+    yield from waiting
 
 
 def size_of(problem: Problem) -> Size:
@@ -80,14 +152,15 @@ def size_of(problem: Problem) -> Size:
     return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
 
 
-def _linear(size: Size) -> list[Choice]:
-    """The table's estimates for a linear machine."""
-    names: list[tuple[str, Form | None]] = [("augmented_lagrangian", None), ("interior_point", None)]
-    if size.rows <= LARGEST_GRAM:
-        names.append(("kernel_newton", None))
-    if size.rows <= DENSE_ROWS:
-        names.append(("cvxopt", "dual"))
-    return [Choice(name, form, cost(name, form or "dual", size)) for name, form in names]
+def machine_traits(problem: Problem) -> Traits:
+    """The traits of a problem's dual, without a look at its Gram matrix."""
+    svm = problem.outlined
+    return traits_of(
+        linear=problem.space.is_linear, sign=svm.sign, level=svm.level, upper=svm.upper, curvature=svm.curvature,
+        E=np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T,
+        e=np.array([group.total for group in svm.groups]), price=np.array([group.ridge for group in svm.groups]),
+        one_each=svm.rows is None,
+    )  # fmt: skip
 
 
 class Followers:

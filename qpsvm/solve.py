@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive
-from qpsvm.attempt import Request, attempt, check_room, not_started
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits, keeping
-from qpsvm.choice import Choice, Followers, choices, size_of
-from qpsvm.costs import Cost, cost
+from qpsvm.attempt import Request, attempt, not_started
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits
+from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
+from qpsvm.costs import Cost
 from qpsvm.errors import (
     DataError,
     InaccurateWarning,
@@ -193,6 +193,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
     followers: Followers | None = None
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
+    waiting_helps = False
     for chosen, wanted, estimate in turns:
         why = request.too_late(estimate)
         if why is not None:
@@ -201,6 +202,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         why = None if followers is None else followers.refuse(estimate)
         if why is not None:
             left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+            waiting_helps = True
             continue
         turn = Clock(None if followers is None else followers.left)
         try:
@@ -226,7 +228,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         raise refused
     if best.status is Status.OPTIMAL or not left_out:
         return best
-    said = f"Not tried: {', '.join(left_out)}; name one as backend= to wait for it."
+    said = f"Not tried: {', '.join(left_out)}" + ("; name one as backend= to wait for it." if waiting_helps else ".")
     return replace(best, message=f"{best.message} {said}".strip())
 
 
@@ -243,9 +245,10 @@ def _choices(
         check_form(form)
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
-    found, size = False, size_of(problem)
-    candidates = [Choice(backend)] if named else choices(problem)
+    found, size, traits = False, size_of(problem), None
+    candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
     if request.verbose and not named:
+        candidates = list(candidates)
         print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
     for choice in candidates:
         chosen = backends.get(choice.backend)
@@ -253,21 +256,20 @@ def _choices(
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
         wanted = form or choice.form or preferred
-        reason = chosen.refuse(wanted)
-        if named and request.start is not None and not request.begins(chosen, wanted):
-            can = f"on the dual form these can: {keeping('start')}"
-            reason = reason or f"{chosen.name} on the {wanted} form cannot begin at a given point; {can}"
-        estimate = cost(chosen.name, wanted, size)
-        can_stop = request.time_limit is None or "time_limit" in chosen.limits
+        reason, estimate = None, choice.cost
+        if estimate is None or wanted != (choice.form or chosen.preferred_form(size.linear)):  # not judged yet
+            traits, estimate = traits or machine_traits(problem), chosen.cost(size, wanted)
+            reason = chosen.refuse(traits, size.rows, wanted)
+        can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
         try:
             if reason:
                 raise UnsupportedError(reason)
+            if named and request.start is not None and not request.begins(chosen, wanted):
+                raise chosen.cannot_begin(wanted)
             late = can_stop and request.too_late(estimate) is not None  # it will not be started
-            if not late:
-                check_room(problem, chosen, wanted, estimate)
             if named or not late:  # its options are asked of its package
                 chosen.check(request.limits(chosen), request.options)
-        except (UnsupportedError, UnknownOptionError, TooLargeError) as error:
+        except (UnsupportedError, UnknownOptionError) as error:
             refused = error
             continue
         chosen.require()
@@ -282,7 +284,7 @@ def _choices(
 
 def _whose(options: Mapping[str, Any]) -> str:
     """What to say of options that no backend of the library's own choice has: whose they are."""
-    listed = {name: backends.get(name).options() for name in backends.REGISTRY if backends.get(name).version()}
+    listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
     option = next((name for name in options if not any(name in known for known in listed.values())), None)
     if option is not None:
         return f"no backend has an option {option!r}; {nearest(option, COMMON_OPTIONS)}, and each backend's own"

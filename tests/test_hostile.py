@@ -14,6 +14,8 @@ from proof import EPS, Task, verify
 
 import qpsvm
 from qpsvm import RBF, Linear
+from qpsvm.backends import get
+from qpsvm.choice import machine_traits
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")
 
@@ -24,11 +26,14 @@ LONGEST = 10.0
 
 
 def fast_backends(task: Task) -> list[str]:
-    """What takes this problem, the general one last."""
-    if isinstance(task.kernel, Linear):
-        return ["auto", "augmented_lagrangian", "interior_point", "cvxopt"]
-    free = task.variant == "c" or task.intercept == "free"
-    return ["auto", *(["kernel_newton"] if free else []), "interior_point", "cvxopt"]
+    """What takes this problem, the general one last; of the two that use its kernel, the one made for it."""
+    problem = task.problem
+    own = "augmented_lagrangian" if problem.space.is_linear else "kernel_newton"
+    able = [
+        name for name in (own, "interior_point", "cvxopt")
+        if get(name).abilities.takes(machine_traits(problem), len(problem.labels), "dual")
+    ]  # fmt: skip
+    return ["auto", *able]
 
 
 def has_digits(task: Task, spoiler: str) -> bool:

@@ -13,9 +13,9 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.attempt import Request, check_room
-from qpsvm.backends.base import keeping
+from qpsvm.backends import Backend, keeping
 from qpsvm.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
-from qpsvm.costs import Cost, Size, cost
+from qpsvm.costs import Cost, Size
 from qpsvm.dual.repair import feasible
 from qpsvm.problems.affordable import affordable_alpha
 from qpsvm.qp.solution import Status
@@ -145,7 +145,7 @@ def test_auto_leaves_out_what_would_take_too_long_and_says_so(monkeypatch):
         return replace(real(problem, backend, form, *others), status=Status.INACCURATE)
 
     monkeypatch.setattr(module, "choices", lambda _: fakes)
-    monkeypatch.setattr(module, "cost", lambda name, *_: Cost(0.0, estimates[name], 0.0))
+    monkeypatch.setattr(Backend, "cost", lambda self, *_: Cost(0.0, estimates[self.name], 0.0))
     monkeypatch.setattr(module, "attempt", attempt)
     result = solve(problem, check=False)
     assert tried == ["cvxopt dual", "cvxopt primal"]
@@ -157,9 +157,10 @@ def test_a_dense_problem_of_8000_rows_is_not_handed_over():
     """Ten minutes of OSQP after one second of the first choice."""
     size = Size(8000, 10, 80_000, False, False)
     followers = Followers(1.0)
-    assert all(followers.refuse(cost(name, "dual", size)) for name in ("osqp", "interior_point", "cvxpy", "cvxopt"))
+    followed = [backends.get(name) for name in ("osqp", "interior_point", "cvxpy", "cvxopt")]
+    assert all(followers.refuse(backend.cost(size, "dual")) for backend in followed)
     small = Size(60, 10, 600, False, False)
-    assert not any(followers.refuse(cost(name, "dual", small)) for name in ("osqp", "interior_point", "cvxopt"))
+    assert not any(followers.refuse(backend.estimate(small, "dual")) for backend in followed)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -183,7 +184,7 @@ def test_seconds_in_words():
 @pytest.mark.parametrize("wish", ["time_limit", "max_iter"])
 def test_the_list_of_who_keeps_a_limit_is_complete(wish):
     said = keeping(wish).split(", ")
-    assert said == [name for name in backends.REGISTRY if wish in backends.get(name).limits]
+    assert said == [backend.name for backend in backends.everyone() if wish in backend.abilities.keeps]
     assert {"interior_point", "augmented_lagrangian", "kernel_newton"} <= set(said)
 
 

@@ -88,7 +88,7 @@ def test_problems_results_models_and_certificates(name):
 @pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("backend", REGISTRY)
 def test_what_a_backend_compiled_is_solved_after_pickling(backend, form, solved):
-    limits = {"max_iter": 20} if get(backend).study else {}  # as far as that they have to agree
+    limits = {"max_iter": 20} if get(backend).abilities.study else {}  # as far as that they have to agree
     for name in ("c", "nu"):
         qp = problems()[name].qp(form)
         try:
@@ -183,7 +183,7 @@ def printed() -> list[Any]:
                 compiled = qpsvm.compile(problems()["c"].qp(form), backend)
             except qpsvm.UnsupportedError:
                 continue
-            limits = {"max_iter": 20} if get(backend).study else {}
+            limits = {"max_iter": 20} if get(backend).abilities.study else {}
             found += [compiled, compiled.solve(**limits)]
             if backend != "cvxpy":  # which prints in its own way
                 found.append(compiled.data)

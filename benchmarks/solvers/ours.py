@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
 
 import qpsvm
+from benchmarks.samples import Clouds
 from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import Machine, Task, Variant
 from qpsvm import backends
+from qpsvm.backends.abilities import Form, Traits
+from qpsvm.choice import machine_traits
 from qpsvm.qp.solution import Status
+
+#: Rows of the machines whose traits are asked for: any will do.
+FEW_ROWS = 2
 
 
 class Solve(Entrant):
@@ -62,15 +71,17 @@ class Bare(Entrant):
         return point_of(problem, scaled, answer)
 
 
-def _takes(backend: str, task: Task) -> bool:
-    """By the table in the README; the hostile corners are for the tests."""
-    linear = task.kernel == "linear"
-    if backend == "augmented_lagrangian":
-        return linear and task.variant in ("c", "hinge")
-    if backend == "kernel_newton":
-        return not linear and task.variant in ("c", "hinge") and task.intercept == "free"
-    if backend == "libsvm":
-        return task.variant in ("c", "hinge") and task.intercept == "free"
-    if backend == "subgradient":
-        return task.variant != "hard"
-    return True
+def _takes(name: str, task: Task) -> bool:
+    """By what the backend says of itself; how many rows are worth it, a suite says."""
+    forms: tuple[Form, ...] = ("dual", "primal")
+    traits = _traits(task.variant, task.kernel, task.intercept)
+    return any(backends.get(name).abilities.takes(traits, FEW_ROWS, form) for form in forms)
+
+
+@cache
+def _traits(
+    variant: Variant, kernel: Literal["linear", "rbf"], intercept: Literal["free", "penalised"] | None
+) -> Traits:
+    """The traits of such a machine: they do not depend on its samples."""
+    task = Task("", Clouds(FEW_ROWS, 1), {}, variant, kernel=kernel, intercept=intercept)
+    return machine_traits(Machine(task, np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), 1.0).problem())

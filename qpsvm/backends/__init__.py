@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from functools import cache
 
 from qpsvm.arrays.words import shown
-from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.abilities import Wish
+from qpsvm.backends.base import Backend, Compiled, able
 from qpsvm.errors import UnknownOptionError, nearest
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
-    "cvxopt": ("cvxopt_", "CvxoptBackend"),
-    "osqp": ("osqp_", "OsqpBackend"),
-    "cvxpy": ("cvxpy_", "CvxpyBackend"),
-    "augmented_lagrangian": ("augmented_lagrangian_", "AugmentedLagrangianBackend"),
-    "kernel_newton": ("kernel_newton_", "KernelNewtonBackend"),
-    "libsvm": ("libsvm_", "LibsvmBackend"),
-    "interior_point": ("interior_point_", "InteriorPointBackend"),
-    "dual_ascent": ("dual_ascent_", "DualAscentBackend"),
-    "subgradient": ("subgradient_", "SubgradientBackend"),
-    "slsqp": ("slsqp_", "SlsqpBackend"),
+    "cvxopt": ("qpsvm.backends.cvxopt_", "CvxoptBackend"),
+    "osqp": ("qpsvm.backends.osqp_", "OsqpBackend"),
+    "cvxpy": ("qpsvm.backends.cvxpy_", "CvxpyBackend"),
+    "augmented_lagrangian": ("qpsvm.backends.augmented_lagrangian_", "AugmentedLagrangianBackend"),
+    "kernel_newton": ("qpsvm.backends.kernel_newton_", "KernelNewtonBackend"),
+    "libsvm": ("qpsvm.backends.libsvm_", "LibsvmBackend"),
+    "interior_point": ("qpsvm.backends.interior_point_", "InteriorPointBackend"),
+    "dual_ascent": ("qpsvm.backends.dual_ascent_", "DualAscentBackend"),
+    "subgradient": ("qpsvm.backends.subgradient_", "SubgradientBackend"),
+    "slsqp": ("qpsvm.backends.slsqp_", "SlsqpBackend"),
 }
 
 
@@ -33,9 +36,23 @@ def get(name: str) -> Backend:
     """
     if not isinstance(name, str) or name not in REGISTRY:
         raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*REGISTRY, 'auto'])}")
-    module, kind = REGISTRY[name]
-    backend: Backend = getattr(importlib.import_module(f"qpsvm.backends.{module}"), kind)()
+    return _made(*REGISTRY[name])
+
+
+@cache
+def _made(module: str, kind: str) -> Backend:
+    backend: Backend = getattr(importlib.import_module(module), kind)(everyone)
     return backend
 
 
-__all__ = ["REGISTRY", "Backend", "Compiled", "get"]
+def everyone() -> Iterator[Backend]:
+    """Every backend, installed or not."""
+    return (get(name) for name in REGISTRY)
+
+
+def keeping(wish: Wish) -> str:
+    """The names of the backends that keep "max_iter" or "time_limit", or begin at a "start": from what each says."""
+    return able(wish, everyone())
+
+
+__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "keeping"]

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
+from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
@@ -18,27 +20,35 @@ from qpsvm.qp.solution import QPSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
+#: Whose duals it takes: sums of hinge losses.
+HINGE = ANYTHING - {
+    "kernel", "level 0", "other levels", "unbounded", "partly bounded", "curved", "balance and total", "one row",
+    "other rows", "several α a sample",
+}  # fmt: skip
+#: A pass over the samples before the first step, and no copy of them.
+PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
+#: Seconds: of a call, of its passes a number of X, and of its Newton steps a number in at most so many rows.
+CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
 
 
 class AugmentedLagrangianBackend(Backend):
     """`solvers.linear.solve_linear`."""
 
     name = "augmented_lagrangian"
-    package = "qpsvm"
-    module = "qpsvm.solvers.linear"
-    starts = True
-    polls = True
-    takes = "dual of a linear C-SVM or primal hinge problem, any n; fast"
+    abilities = Abilities(
+        needs="dual of a linear machine with hinge losses, such as a C-SVM, any n; fast",
+        dual=(Machines(HINGE),), because="it reads the samples off the dual's factor", starts=True, polls=True,
+    )
 
     def options(self) -> frozenset[str]:
         """None of its own."""
         return frozenset()
 
-    def refuse(self, form: str) -> str | None:
-        """The samples are read off the dual's factor."""
-        if form == "primal":
-            return "augmented_lagrangian reads the samples off the dual's factor; form='dual', or osqp"
-        return None
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Passes over the samples, and Newton steps on the few rows that are free."""
+        del form
+        steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
+        return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
         """X, y, C and the intercept of the C-SVM that the dual is, by reference: nothing is copied."""

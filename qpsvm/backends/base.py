@@ -8,13 +8,14 @@ A backend knows QPs and solvers, not support vector machines.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,8 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_finite_vector, as_flag, as_positive
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline, shown
+from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed
+from qpsvm.costs import Cost, Import, Size
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -111,6 +114,15 @@ def installed_version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+@cache
+def importable(module: str) -> bool:
+    """Whether the package of a module can be found, without importing it."""
+    try:
+        return importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):  # something in the way of imports, or a package without a file
+        return False
 
 
 def built_in_version() -> str:
@@ -228,7 +240,7 @@ class Compiled(ABC):
         self.backend.check(limits, options)
         began = time.perf_counter()
         try:
-            with one_thread(), held() if self.backend.polls else nullcontext():
+            with one_thread(), held() if self.backend.abilities.polls else nullcontext():
                 solution = self._run(limits, options)
         except REFUSALS as error:
             if not options:
@@ -264,40 +276,30 @@ class Compiled(ABC):
 class Backend(ABC):
     """A solver behind the contract.
 
+    Parameters
+    ----------
+    peers : callable
+        The backends that there are, itself among them: a message names those that can do what this one cannot.
+
     Attributes
     ----------
     name : str
         What users call it.
-    package : str
-        The installed distribution that it needs.
-    module : str
-        The module of that package.
-    limits : frozenset of str
-        Which of "max_iter" and "time_limit" it can keep.
-    takes : str
-        For people: what it can take.
-    tightens : bool
-        Whether solving again at a smaller `tol` starts from the last point and is worth trying.
-    study : bool
-        Whether it is a textbook method, there to be measured.
-    starts : bool
-        Whether it can begin at a point that it is given.
-    polls : bool
-        Whether it looks for the interrupt key itself, and ends with its best point.
+    abilities : Abilities
+        What it can do.
+    loads : Import or None
+        What its first use imports, where that is much.
     """
 
-    name: str
-    package: str
-    module: str
-    limits: frozenset[str] = frozenset({"max_iter", "time_limit"})
-    takes: str
-    tightens: bool = False
-    study: bool = False
-    starts: bool = False
-    polls: bool = False
+    name: ClassVar[str]
+    abilities: ClassVar[Abilities]
+    loads: ClassVar[Import | None] = None
+
+    def __init__(self, peers: Callable[[], Iterable[Backend]] = tuple) -> None:
+        self._peers = peers
 
     def __repr__(self) -> str:
-        return f"<backend {self.name}: {self.takes}>"
+        return f"<backend {self.name}: {self.abilities.in_words()}>"
 
     @abstractmethod
     def compile(self, qp: QP) -> Compiled:
@@ -313,19 +315,26 @@ class Backend(ABC):
     def options(self) -> frozenset[str]:
         """Names of the settings that `solve` passes on."""
 
-    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
-        """The form in which this solver certifies best, for a linear or another kernel."""
-        del linear
-        return "dual"
+    @abstractmethod
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """What it will cost on a form of a machine of that size, its imports not counted."""
 
-    def refuse(self, form: str) -> str | None:
-        """Why this backend cannot take a form of any problem, or None: asked before anything is built."""
-        del form
-        return None
+    def cost(self, size: Size, form: Form) -> Cost:
+        """The estimate, with what is still to be imported."""
+        found = self.estimate(size, form)
+        return found if self.loads is None or self.loads.done else found + self.loads.cost
+
+    def preferred_form(self, linear: bool) -> Form:
+        """The form in which this solver certifies best, for a linear or another kernel."""
+        return self.abilities.linear_form if linear else self.abilities.kernel_form
 
     def version(self) -> str | None:
         """Version of the installed package, None where it is missing."""
-        return installed_version(self.package)
+        package = self.abilities.package
+        if package is None:
+            return built_in_version()
+        there = self.loads is None or importable(self.loads.module)
+        return installed_version(package) if there else None
 
     def require(self) -> None:
         """Check that the package is installed.
@@ -336,34 +345,69 @@ class Backend(ABC):
             With the command that installs it.
         """
         if self.version() is None:
+            package = self.abilities.package
             raise MissingExtraError(
-                f"the backend {self.name!r} needs the package {self.package!r}, which is not installed; "
-                f"run: pip install {self.package}"
+                f"the backend {self.name!r} needs the package {package!r}, which is not installed; "
+                f"run: pip install {package}"
             )
+
+    def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
+        """Why it cannot take that form of a machine, with what can, or None: asked before anything is built."""
+        can = self.abilities
+        if can.takes(traits, rows, form):
+            return None
+        if form in can.forms:
+            why, instead = f"cannot take {can.lacks(traits, rows, form)} on the {form} form", "use "
+        else:
+            other = can.forms[0]
+            why, instead = f"takes the {other} form only: {can.because}", f"use form={other!r}, or "
+        able = [
+            peer.name for peer in self._peers()
+            if peer.abilities.takes(traits, rows, form) and not peer.abilities.study and peer.version() is not None
+        ]  # fmt: skip
+        return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
 
     def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have.
 
         Raises
         ------
-        UnsupportedError, UnknownOptionError
+        UnsupportedError, UnknownOptionError, MissingExtraError
         """
-        for name in ("max_iter", "time_limit"):
-            if getattr(limits, name) is not None and name not in self.limits:
-                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {keeping(name)}")
-        if limits.start is not None and not self.starts:
-            raise UnsupportedError(
-                f"{self.name} cannot begin at a given point; on the dual form these can: {keeping('start')}"
-            )
+        limited: tuple[Wish, ...] = ("max_iter", "time_limit")
+        for name in limited:
+            if getattr(limits, name) is not None and not self.abilities.grants(name):
+                raise UnsupportedError(f"{self.name} cannot keep {name}; backends that can: {self.others(name)}")
+        if limits.start is not None and not self.abilities.starts:
+            raise self.cannot_begin()
+        if options:
+            self.require()
+            self.check_options(options)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse settings that the solver does not have.
+
+        Raises
+        ------
+        UnknownOptionError
+        """
         refuse_unknown(self.name, options, self.options())
 
+    def cannot_begin(self, form: str = "") -> UnsupportedError:
+        """What is raised where it cannot begin at a given point, at all or on a form."""
+        where = f" on the {form} form" if form else ""
+        return UnsupportedError(
+            f"{self.name}{where} cannot begin at a given point; on the dual form these can: {self.others('start')}"
+        )
 
-def keeping(wish: str) -> str:
-    """The names of the backends that keep "max_iter" or "time_limit", or begin at a "start": from what each says."""
-    from qpsvm.backends import REGISTRY, get  # the registry is above its backends
+    def others(self, wish: Wish) -> str:
+        """The names of the backends that can do what a user may ask for."""
+        return able(wish, self._peers())
 
-    able = [name for name in REGISTRY if (get(name).starts if wish == "start" else wish in get(name).limits)]
-    return ", ".join(able)
+
+def able(wish: Wish, backends: Iterable[Backend]) -> str:
+    """The names of those of some backends that keep "max_iter" or "time_limit", or begin at a "start"."""
+    return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
 
 
 #: What every backend is asked in the same words: offered when an option is misspelt.

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import IntArray, Matrix, as_dense
+from qpsvm.backends.abilities import ALL, Abilities, Form
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
 from qpsvm.backends.cvxopt_kkt import solve_structured
+from qpsvm.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp.program import QP
@@ -25,6 +27,13 @@ MAX_ITERATIONS = 100
 #: What the solver raises when it breaks down; it has no status for that.
 BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
 
+PRICES = General(
+    dual=Matrices(6e-8, 4e-11, 3.5e-10, 4.5), primal=Matrices(6e-8, 4e-9, 3.5e-8, 19.0),
+    rows=Rows((1e-7, 1e-9), (3e-6, 2e-8), 10.0),
+)  # fmt: skip
+#: Seconds of the dense dual of a linear machine: of a call, and times n³.
+CALL, CUBE = 2e-3, 6e-11
+
 OPTIONS = frozenset(
     {"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"}
 )
@@ -35,14 +44,23 @@ class CvxoptBackend(Backend):
     """`cvxopt.solvers.qp`."""
 
     name = "cvxopt"
-    package = "cvxopt"
-    module = "cvxopt"
-    limits = frozenset({"max_iter"})
-    takes = "any QP; a large low-rank P by its structure; no time limit"
+    abilities = Abilities(
+        needs="any QP; a large low-rank P by its structure", dual=ALL, primal=ALL, any_qp=True,
+        keeps=frozenset({"max_iter"}), package="cvxopt",
+    )
+    loads = Import("cvxopt", 5e8)
 
     def options(self) -> frozenset[str]:
         """The documented entries of `cvxopt.solvers.options`, and `kktsolver`."""
         return OPTIONS
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """An iteration factors an n × n matrix; a large dual of low rank keeps its factor."""
+        structured = form == "dual" and size.low_rank and size.rows >= STRUCTURED_ROWS
+        found = PRICES.rows.cost(size) if structured else PRICES.matrices(size, form)
+        if form == "primal" or not size.linear:
+            return found
+        return found.lasting(CALL + CUBE * size.rows**3 + size.rows * PRODUCT_SECONDS * size.weighed)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
         """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.backends.abilities import ALL, Abilities, Form
 from qpsvm.backends.base import Backend, Compiled, Limits, installed_version, refuse_unknown
+from qpsvm.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 
 DEFAULT_SOLVER = "CLARABEL"
+PRICES = General(
+    dual=Matrices(5e-7, 2.5e-10, 9e-10, 18.0), primal=Matrices(5e-7, 1.8e-9, 1e-8, 20.0),
+    rows=Rows((1.4e-6, 1e-8), (3e-6, 1e-7), 40.0),
+)  # fmt: skip
 
 #: Every status that CVXPY names.
 STATUS = {
@@ -47,20 +53,23 @@ class CvxpyBackend(Backend):
     """`cvxpy.Problem.solve`."""
 
     name = "cvxpy"
-    package = "cvxpy"
-    module = "cvxpy"
-    takes = "any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …"
+    abilities = Abilities(
+        needs="any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …",
+        dual=ALL, primal=ALL, any_qp=True, linear_form="primal",  # it is sparse
+        package="cvxpy",
+    )  # fmt: skip
+    loads = Import("cvxpy", 1.2e9, seconds=1.0)
 
-    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
-        """The primal for a linear kernel: it is sparse."""
-        return "primal" if linear else "dual"
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Modelling, and an iteration factors."""
+        return PRICES.cost(size, form)
 
     def options(self) -> frozenset[str]:
         """`solver`, and the settings of the default solver."""
         return frozenset({"solver"}) | _settings(DEFAULT_SOLVER)
 
-    def check(self, limits: Limits, options: Mapping[str, Any]) -> None:  # noqa: ARG002  (every limit can be kept)
-        """As in `Backend.check`, with the settings of the solver that `solver=` names."""
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """As in `Backend.check_options`, with the settings of the solver that `solver=` names."""
         import cvxpy
 
         name = str(options.get("solver", DEFAULT_SOLVER)).upper()

@@ -5,32 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.costs import Cost, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+
+#: Products with the samples.
+PASSES = Rows((3e-8, 0.0), (2e-5, 0.0), 1.0)
+#: Products with P before the first step and in all, and rows up to which P is kept for them.
+FIRST_PRODUCTS, PRODUCTS, KEPT_ROWS = 15.0, 100.0, 10_000
 
 
 class DualAscentBackend(Backend):
     """`solvers.dual_ascent.projected_gradient`."""
 
     name = "dual_ascent"
-    package = "qpsvm"
-    module = "qpsvm.solvers.study.dual_ascent"
-    study = True
-    starts = True
-    polls = True
-    takes = "dual forms: a box and at most two equality rows; a textbook method, for study"
+    abilities = Abilities(
+        needs="dual forms: a box and at most two equality rows; a textbook method",
+        dual=(Machines(ANYTHING - {"other rows"}),), because="it projects on a box and a balance row",
+        starts=True, polls=True, study=True,
+    )
 
     def options(self) -> frozenset[str]:
         """A fixed step, and momentum."""
         return frozenset({"step", "accelerated"})
 
-    def refuse(self, form: str) -> str | None:
-        """The primal has inequality rows."""
-        if form == "primal":
-            return "dual_ascent projects on a box and a balance row, so it takes the dual form; form='dual', or cvxopt"
-        return None
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Products with P, over and over; made anew each time where P cannot be kept."""
+        del form
+        if size.linear:
+            return PASSES.cost(size)
+        kept = size.rows <= KEPT_ROWS
+        streamed = size.gram_seconds * (1.0 if kept else FIRST_PRODUCTS)
+        return Cost(streamed, PRODUCTS * streamed, 8.0 * size.rows**2 if kept else 0.0)
 
     def compile(self, qp: QP) -> DualAscentCompiled:
         """P (an operator), q, A, b, lb, ub: nothing is copied."""

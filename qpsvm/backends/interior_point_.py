@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.backends.abilities import ALL, Abilities, Form
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.costs import Cost, General, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP
@@ -20,20 +22,33 @@ SHARE = 0.1
 DEFAULT_TOLERANCE = 1e-8
 #: Below this, rounding stops it and not its own rule.
 FINEST = 1e-12
+PRICES = General(
+    dual=Matrices(1.5e-8, 3e-11, 2e-10, 7.5), primal=Matrices(1.5e-8, 2e-10, 1.5e-9, 13.0),
+    rows=Rows((2e-7, 3e-10), (4e-8, 6e-10), 4.0),
+)  # fmt: skip
+#: Linear machines: seconds of a call and a row; iterations; seconds of one a number in X, and times d.
+CALL, ROW, ITERATIONS, PASS, FACTOR = 2e-3, 8e-7, 20.0, 2e-9, 3e-11
 
 
 class InteriorPointBackend(Backend):
     """`solvers.interior_point.mehrotra`, and `soft_rows` for primal forms."""
 
     name = "interior_point"
-    package = "qpsvm"
-    module = "qpsvm.solvers.interior_point"
-    polls = True
-    takes = "the dual and the primal of every variant; low rank, box and slacks are used"
+    abilities = Abilities(
+        needs="the dual and the primal of every variant; low rank, box and slacks are used", dual=ALL, primal=ALL,
+        polls=True,
+    )
 
     def options(self) -> frozenset[str]:
         """None of its own."""
         return frozenset()
+
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """An iteration factors: n × n, or d × d with more rows than features."""
+        found, d = PRICES.cost(size, form), size.features
+        if not size.linear:
+            return found
+        return found.lasting(CALL + ROW * size.rows + ITERATIONS * size.rows * d * (PASS + FACTOR * d))
 
     def compile(self, qp: QP) -> Compiled:
         """P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, the soft rows that it consists of."""

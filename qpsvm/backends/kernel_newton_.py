@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise
+from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.kernels.gram import KernelGram
@@ -28,6 +30,22 @@ DEFAULT_TOLERANCE = 1e-6
 LEAST_CURVATURE = 1e-280
 #: Rows of a linear machine up to which its Gram matrix is made.
 LARGEST_GRAM = 8000
+#: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
+MARGINS = ANYTHING - {
+    "level 0", "other levels", "partly bounded", "curved", "no rows", "balance and total", "one row", "other rows",
+    "penalised", "several α a sample",
+}  # fmt: skip
+#: Bytes that the first use of LIBSVM's loop maps, with scikit-learn; and what it caches of a Gram matrix at the most:
+#: it does not look whether it gets them.
+LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
+#: Rows up to which the whole Gram matrix is kept.
+GRAM_ROWS = 2000
+#: Samples a feature from which linear classes overlap while the Gram matrix is singular, and what that costs its steps.
+CROWDED, CROWDED_FACTOR = 2.5, 10.0
+#: Seconds of a call, and of its steps times n².
+CALL, SQUARE = 1e-3, 2e-8
+#: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
+PAIR_BYTES = 20.0
 Recognised = TypeVar("Recognised", RecognisedCSVM, RecognisedNuSVM)
 
 
@@ -35,27 +53,39 @@ class KernelNewtonBackend(Backend):
     """`solvers.kernel_portfolio.solve_kernel`."""
 
     name = "kernel_newton"
-    package = "qpsvm"
-    module = "qpsvm.solvers.kernel.portfolio"
-    starts = True
-    polls = True
-    takes = "dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast"
+    abilities = Abilities(
+        needs="dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast",
+        dual=(Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM)),
+        because="it reads kernel and samples off the dual", starts=True, polls=True,
+    )
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
         """The engine: auto, gram, band, dense or libsvm."""
         return frozenset({"engine"})
 
-    def refuse(self, form: str) -> str | None:
-        """The kernel and the samples are read off the dual."""
-        if form == "primal":
-            return "kernel_newton reads kernel and samples off the dual; form='dual', or cvxopt"
-        return None
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """The Gram matrix of a linear machine; of another one parts, a part at a time: it stops itself."""
+        del form
+        n = size.rows
+        if not size.linear:
+            return loop_cost(size)
+        product = n * PRODUCT_SECONDS * size.weighed
+        gram = n * n * VALUE_SECONDS + product
+        seconds = (CROWDED_FACTOR if n > CROWDED * size.features else 1.0) * (CALL + SQUARE * n * n + product)
+        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
         problem, kernel, X, gram = kernel_csvm(qp, self.name, hard=True)
         data = SolverData(kernel=kernel, X=X, y=problem.y, C=problem.C, gram=gram)
         return KernelNewtonCompiled(self, qp, data, problem)
+
+
+def loop_cost(size: Size) -> Cost:
+    """Of LIBSVM's loop and what is built on it: kernel values as they are needed, and a cache of them."""
+    n = size.rows
+    return Cost(0.0, size.gram_seconds, 16.0 * min(n, GRAM_ROWS) ** 2 + min(8.0 * n**2, LIBSVM_CACHE))
 
 
 def kernel_csvm(

@@ -13,9 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
-from qpsvm.backends.kernel_newton_ import kernel_csvm, kernel_machine
+from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_csvm, kernel_machine, loop_cost
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
+from qpsvm.costs import Cost, Import, Size
+from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
@@ -34,24 +37,32 @@ NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
 ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
 #: A sparse product costs about so many times as much for each entry as a dense one.
 SPARSE_FACTOR = 4.0
+#: The ν-SVMs that it takes: the margin level is a variable, so that there is a second row.
+NU = ANYTHING - {
+    "level 1", "other levels", "unbounded", "partly bounded", "curved", "no rows", "balance", "one row", "other rows",
+    "penalised", "several α a sample",
+}  # fmt: skip
 
 
 class LibsvmBackend(Backend):
     """`sklearn.svm.SVC` and `NuSVC`."""
 
     name = "libsvm"
-    package = "scikit-learn"
-    module = "sklearn.svm"
-    polls = True
-    takes = "dual of a C-SVM, nu-SVM or primal hinge problem with a free intercept; the peer to compare with"
+    abilities = Abilities(
+        needs="dual of a C-SVM, nu-SVM or primal hinge problem with a free intercept; the peer to compare with",
+        dual=(Machines(MARGINS - {"unbounded"}), Machines(NU)), because="it solves the dual", polls=True,
+        package="scikit-learn",
+    )
+    loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
         """LIBSVM's own: `eps`, its tolerance for the maximal violation, `cache_size` and `shrinking`."""
         return frozenset({"eps", "cache_size", "shrinking"})
 
-    def refuse(self, form: str) -> str | None:
-        """It solves the dual."""
-        return "libsvm solves the dual; form='dual', or osqp" if form == "primal" else None
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Kernel values as they are needed; its loop runs in slices, so that it can be stopped from the beginning."""
+        del form
+        return loop_cost(size)
 
     def compile(self, qp: QP) -> LibsvmCompiled:
         """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
@@ -59,6 +70,8 @@ class LibsvmBackend(Backend):
         problem: RecognisedCSVM | RecognisedNuSVM
         if isinstance(qp.P, LowRank) and qp.P.scale is not None and qp.P.d is None:
             problem = (recognise_nu if second_row else recognise)(qp, qp.P.scale, self.name)
+            if isinstance(problem, RecognisedCSVM) and not problem.row:  # SVC has always an intercept
+                raise UnsupportedError("libsvm needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
             return LibsvmCompiled(self, qp, _data(qp.P.Z, problem, {"kernel": "linear"}), problem)
         if second_row:
             problem, kernel, X, gram = kernel_machine(qp, self.name, recognise_nu)

@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.costs import Cost, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+
+#: Whose primals it takes: those with a slack for each α.
+SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved"}
+#: Its passes over the coordinates of K = LLᵀ, and over the samples of a linear machine.
+COORDINATES, PASSES = Matrices(1.5e-8, 1.3e-10, 1.3e-10, 5.5), Rows((2.5e-7, 0.0), (2.5e-5, 0.0), 5.0)
 
 
 class SubgradientBackend(Backend):
     """`solvers.subgradient.hinge_subgradient`."""
 
     name = "subgradient"
-    package = "qpsvm"
-    module = "qpsvm.solvers.study.subgradient"
-    study = True
-    polls = True
-    takes = "primal forms with slacks xi (not the hard margin); a textbook method, for study"
-
-    def preferred_form(self, linear: bool) -> Literal["dual", "primal"]:
-        """The primal, with coordinates K = LLᵀ for a kernel."""
-        del linear
-        return "primal"
+    abilities = Abilities(
+        needs="primal forms with slacks xi (not the hard margin); a textbook method",
+        primal=(Machines(SLACKS),), because="it descends on the hinge form", polls=True, study=True,
+        linear_form="primal", kernel_form="primal",
+    )
 
     def options(self) -> frozenset[str]:
         """The constant step of the published method, in the units of the QP compiled; `solve` compiles a scaled one."""
         return frozenset({"learning_rate"})
 
-    def refuse(self, form: str) -> str | None:
-        """The dual has no slacks."""
-        if form == "dual":
-            return "subgradient descends on the hinge form, so it takes the primal; form='primal', or dual_ascent"
-        return None
+    def estimate(self, size: Size, form: Form) -> Cost:
+        """Passes over the rows; with a kernel over its coordinates, which are made first."""
+        del form
+        return PASSES.cost(size) if size.linear else COORDINATES.cost(size.rows) + size.gram
 
     def compile(self, qp: QP) -> SubgradientCompiled:
         """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""

@@ -75,8 +75,8 @@ def _compare(
         if backend.version() is None:
             _print_row((name, "-", "not installed", *[""] * 8))
             continue
-        kept = {limit: value for limit, value in limits.items() if limit in backend.limits}
-        if backend.study:
+        kept = {limit: value for limit, value in limits.items() if limit in backend.abilities.keeps}
+        if backend.abilities.study:
             kept.setdefault("time_limit", STUDY_SECONDS)
         solved = False
         for each in [form] if form else _forms(backend, problem):
@@ -90,7 +90,7 @@ def _compare(
             _print_row(_cells(name, result))
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-        idle = limits.keys() - backend.limits
+        idle = limits.keys() - backend.abilities.keeps
         if solved and idle:
             without.append(f"{name} ({', '.join('--' + limit.replace('_', '-') for limit in sorted(idle))})")
     if without:
@@ -99,12 +99,12 @@ def _compare(
 
 def _forms(backend: Backend, problem: Problem) -> list[Form]:
     """The forms to compare: both, or for a textbook method the one that suits it."""
-    return [backend.preferred_form(problem.space.is_linear)] if backend.study else ["dual", "primal"]
+    return [backend.preferred_form(problem.space.is_linear)] if backend.abilities.study else ["dual", "primal"]
 
 
 def _warm_up(small: Problem, backend: Backend, form: Form) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
-    limits = {"time_limit": WARM_UP_SECONDS} if "time_limit" in backend.limits else {}
+    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.grants("time_limit") else {}
     try:
         result = solve(small, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
     except QPSVMError:  # the problem itself will say what is wrong

@@ -10,9 +10,8 @@ from qpsvm import backends
 def run(options: argparse.Namespace) -> int:
     """Print a line for each backend."""
     del options
-    for name in backends.REGISTRY:
-        backend = backends.get(name)
-        version = backend.version()
-        state = f"{backend.package} {version}" if version else f"not installed: pip install {backend.package}"
-        print(f"{name:<21}{state:<28}{backend.takes}")
+    for backend in backends.everyone():
+        package, version = backend.abilities.package or "qpsvm", backend.version()
+        state = f"{package} {version}" if version else f"not installed: pip install {package}"
+        print(f"{backend.name:<21}{state:<28}{backend.abilities.in_words()}")
     return 0

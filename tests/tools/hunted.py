@@ -12,6 +12,8 @@ from proof import Task
 from sklearn import datasets
 
 from qpsvm import RBF, Linear, Polynomial
+from qpsvm.backends import get
+from qpsvm.choice import machine_traits
 
 #: Scales, prices and weights are between 10^−DECADES and 10^DECADES.
 DECADES = 8.0
@@ -125,12 +127,11 @@ def backend_for(rng: np.random.Generator, task: Task) -> str:
     """"auto" most often, now and then another one that takes the task."""
     if rng.random() < 0.75:
         return "auto"
-    able = ["cvxopt", "osqp", "interior_point"]
-    bounded = task.variant in ("c", "hinge")
-    if bounded and isinstance(task.kernel, Linear):
-        able.append("augmented_lagrangian")
-    if bounded and (task.variant == "c" or task.intercept == "free"):
-        able.append("kernel_newton")
+    problem = task.problem
+    able = [
+        name for name in ("cvxopt", "osqp", "interior_point", "augmented_lagrangian", "kernel_newton")
+        if get(name).abilities.takes(machine_traits(problem), len(problem.labels), "dual")
+    ]  # fmt: skip
     return str(rng.choice(able))
 
 

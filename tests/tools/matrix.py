@@ -1,7 +1,7 @@
 """The table behind the test matrix: variants × kernels × scales × forms × backends, and what no solver can finish.
 
-A new backend is one line in `BACKENDS`; a new variant one entry in `VARIANTS`. Everything here is data and plain NumPy:
-the formulas are written out again, so that the tests do not measure the library with itself.
+A new backend is in it by what it says of itself; a new variant is one entry in `VARIANTS`. Everything else here is data
+and plain NumPy: the formulas are written out again, so that the tests do not measure the library with itself.
 
 Letters: X (n, d), y (n,) of ±1, K (n, n), s the factor that X is multiplied by.
 """
@@ -18,19 +18,17 @@ import numpy as np
 import scipy.sparse as sp
 
 import qpsvm
+from qpsvm.backends import everyone
 
-#: Every backend that is expected to certify; the study solvers (`Backend.study`) have tests of their own.
-BACKENDS = (
-    "cvxopt",
-    "osqp",
-    "cvxpy",
-    "interior_point",
-)
-#: Those that take any QP at all, and not only those of support vector machines.
-GENERAL = ("cvxopt", "osqp", "cvxpy")
-#: Those that take some variants and forms only; they have tests of their own.
-PARTIAL = ("augmented_lagrangian", "kernel_newton", "libsvm")
 FORMS = ("dual", "primal")
+#: Those that are not there for study; the study solvers have tests of their own.
+SERIOUS = {backend.name: backend.abilities for backend in everyone() if not backend.abilities.study}
+#: Every backend that is expected to certify: every machine in every form.
+BACKENDS = tuple(name for name, can in SERIOUS.items() if all(can.takes_all(form) for form in FORMS))
+#: Those that take any QP at all, and not only those of support vector machines.
+GENERAL = tuple(name for name, can in SERIOUS.items() if can.any_qp)
+#: Those that take some variants and forms only; they have tests of their own.
+PARTIAL = tuple(name for name in SERIOUS if name not in BACKENDS)
 SCALES = (1e-6, 1.0, 1e8)
 
 
