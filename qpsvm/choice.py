@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import backends
-from qpsvm.backends.abilities import Traits, traits_of
+from qpsvm.backends.abilities import Traits, dual_traits
 from qpsvm.costs import Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
@@ -154,13 +153,7 @@ def size_of(problem: Problem) -> Size:
 
 def machine_traits(problem: Problem) -> Traits:
     """The traits of a problem's dual, without a look at its Gram matrix."""
-    svm = problem.outlined
-    return traits_of(
-        linear=problem.space.is_linear, sign=svm.sign, level=svm.level, upper=svm.upper, curvature=svm.curvature,
-        E=np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T,
-        e=np.array([group.total for group in svm.groups]), price=np.array([group.ridge for group in svm.groups]),
-        one_each=svm.rows is None,
-    )  # fmt: skip
+    return dual_traits(problem.outlined, problem.space.is_linear)
 
 
 class Followers:

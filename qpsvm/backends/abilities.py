@@ -31,6 +31,7 @@ import numpy as np
 
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.svm_dual import SVMDual
 
 Form = Literal["dual", "primal"]
 #: What a user may ask for that not every solver can do.
@@ -109,6 +110,17 @@ def traits_of(
             "one α a sample" if one_each else "several α a sample",
         )
     )
+
+
+def dual_traits(svm: SVMDual, linear: bool) -> Traits:
+    """The traits of a machine's dual, whose kernel is linear or not."""
+    groups = svm.groups
+    return traits_of(
+        linear=linear, sign=svm.sign, level=svm.level, upper=svm.upper, curvature=svm.curvature,
+        E=np.array([group.column for group in groups]).reshape(len(groups), svm.m).T,
+        e=np.array([group.total for group in groups]), price=np.array([group.ridge for group in groups]),
+        one_each=svm.rows is None,
+    )  # fmt: skip
 
 
 def _common(vector: FloatArray) -> float | None:

@@ -10,10 +10,9 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
-from qpsvm.backends.recognise import RecognisedCSVM, recognise
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
-from qpsvm.errors import UnsupportedError
+from qpsvm.dual.statement import Statement
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
@@ -51,40 +50,37 @@ class AugmentedLagrangianBackend(Backend):
         return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
-        """X, y, C and the intercept of the C-SVM that the dual is, by reference: nothing is copied."""
-        if not isinstance(qp.P, LowRank) or qp.P.scale is None or qp.P.d is not None:
-            raise UnsupportedError(
-                "augmented_lagrangian needs a dual with P = diag(y) X Xᵀ diag(y) as its factor, that is a linear "
-                "kernel; use kernel_newton, cvxopt or osqp for others"
-            )
-        problem = recognise(qp, qp.P.scale, self.name)
-        data = SolverData(X=qp.P.source, y=problem.y, C=problem.C, intercept="free" if problem.row else None)
-        return AugmentedLagrangianCompiled(self, qp, data, problem)
+        """X, y, C and the intercept of the machine that the QP is the dual of, by reference: nothing is copied."""
+        statement = self.stated(qp)
+        svm = statement.svm
+        assert isinstance(svm.gram, LowRank)  # it takes linear machines only
+        data = SolverData(X=svm.gram.source, y=svm.sign, C=svm.upper, intercept="free" if svm.groups else None)
+        return AugmentedLagrangianCompiled(self, qp, data, statement)
 
 
 class AugmentedLagrangianCompiled(Compiled):
     """X, y, C, intercept of the C-SVM that the QP is the dual of."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, problem: RecognisedCSVM) -> None:
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data)
-        self._problem = problem
+        self._statement = statement
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.linear.solve import solve_linear
 
-        data, problem = self.data, self._problem
+        data, statement = self.data, self._statement
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         answer = solve_linear(
             data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
-        v = answer.w * (problem.target / problem.unit)
-        return self._answer(answer, problem.x(answer.alpha), y=problem.balance(answer.b), v=v)
+        y = statement.multipliers({"b": answer.b})
+        return self._answer(answer, statement.x(answer.alpha), y=y, v=statement.lift(answer.w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and α at a point of the QP: b is the best one for w."""
         if x is None:
             return None
         X, y, C = self.data.X, self.data.y, self.data.C
-        alpha = np.clip(self._problem.alpha(x), 0.0, C)
+        alpha = np.clip(self._statement.alpha(x), 0.0, C)
         w = X.weights(alpha * y)
         return w, middle(*hinge_intercepts(X.margins(w), y, C)) if self.data.intercept else 0.0, alpha

@@ -23,8 +23,10 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_finite_vector, as_flag, as_positive
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline, shown
-from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed
+from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, dual_traits, listed
+from qpsvm.backends.recognise import statement_of
 from qpsvm.costs import Cost, Import, Size
+from qpsvm.dual.statement import Statement
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
@@ -34,6 +36,7 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
+from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.interrupts import held
@@ -366,6 +369,21 @@ class Backend(ABC):
             if peer.abilities.takes(traits, rows, form) and not peer.abilities.study and peer.version() is not None
         ]  # fmt: skip
         return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
+
+    def stated(self, qp: QP) -> Statement:
+        """The SVM that a QP is the dual of.
+
+        Raises
+        ------
+        UnsupportedError
+            Another QP, or a machine that this backend does not take.
+        """
+        statement = statement_of(qp, self.name)
+        svm = statement.svm
+        reason = self.refuse(dual_traits(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
+        if reason is not None:
+            raise UnsupportedError(reason)
+        return statement
 
     def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have.

@@ -5,22 +5,19 @@ A hard margin is the C-SVM with a C that no α reaches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
-from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise
 from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
-from qpsvm.kernels.functions import Linear, Precomputed
+from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import inner
-from qpsvm.operators import Dense, LowRank
+from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 
@@ -46,7 +43,6 @@ CROWDED, CROWDED_FACTOR = 2.5, 10.0
 CALL, SQUARE = 1e-3, 2e-8
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
-Recognised = TypeVar("Recognised", RecognisedCSVM, RecognisedNuSVM)
 
 
 class KernelNewtonBackend(Backend):
@@ -77,9 +73,11 @@ class KernelNewtonBackend(Backend):
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
-        problem, kernel, X, gram = kernel_csvm(qp, self.name, hard=True)
-        data = SolverData(kernel=kernel, X=X, y=problem.y, C=problem.C, gram=gram)
-        return KernelNewtonCompiled(self, qp, data, problem)
+        statement = self.stated(qp)
+        svm = statement.svm
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
+        return KernelNewtonCompiled(self, qp, data, statement)
 
 
 def loop_cost(size: Size) -> Cost:
@@ -88,43 +86,20 @@ def loop_cost(size: Size) -> Cost:
     return Cost(0.0, size.gram_seconds, 16.0 * min(n, GRAM_ROWS) ** 2 + min(8.0 * n**2, LIBSVM_CACHE))
 
 
-def kernel_csvm(
-    qp: QP, name: str, hard: bool = False
-) -> tuple[RecognisedCSVM, Any, Any, FloatArray | None]:
-    """The C-SVM of a dual with a free intercept: its kernel and samples, and its Gram matrix where that exists.
-
-    If `hard`, C may be infinite.
+def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
+    """The kernel and the samples of a Gram matrix, and the matrix itself where it exists.
 
     Raises
     ------
     UnsupportedError
-        Another problem, or a P that is neither a kernel's nor dense.
+        Neither a kernel's, nor a linear one that is small enough to be made, nor a dense one.
     """
-    problem, kernel, X, gram = kernel_machine(qp, name, partial(recognise, hard=hard))
-    if not problem.row:
-        raise UnsupportedError(f"{name} needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
-    return problem, kernel, X, gram
-
-
-def kernel_machine(
-    qp: QP, name: str, read: Callable[[QP, FloatArray | None, str], Recognised]
-) -> tuple[Recognised, Any, Any, FloatArray | None]:
-    """What `read` recognises in a dual over a kernel, with the kernel, the samples and the Gram matrix if it exists.
-
-    Raises
-    ------
-    UnsupportedError
-        Another problem, or a P that is neither a kernel's nor dense.
-    """
-    P = qp.P
-    if isinstance(P, KernelGram) and P.scale is not None and not P.offset:
-        return read(qp, P.scale, name), P.kernel, P.X, P.kept
-    if isinstance(P, LowRank) and P.scale is not None and P.d is None and P.shape[0] <= LARGEST_GRAM:
-        return read(qp, P.scale, name), Linear(), P.Z, None
-    if isinstance(P, Dense):
-        problem = read(qp, None, name)
-        gram = P.matrix * problem.y * problem.y[:, None]
-        return problem, Precomputed(), gram, gram
+    if isinstance(gram, KernelGram) and not gram.offset:
+        return gram.kernel, gram.X, gram.kept
+    if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= LARGEST_GRAM:
+        return Linear(), gram.Z, None
+    if isinstance(gram, Dense):
+        return Precomputed(), gram.matrix, gram.matrix
     raise UnsupportedError(
         f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
         "use augmented_lagrangian or cvxopt"
@@ -134,31 +109,31 @@ def kernel_machine(
 class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, problem: RecognisedCSVM) -> None:
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data)
-        self._problem = problem
+        self._statement = statement
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.kernel.hard import solve_kernel_hard
         from qpsvm.solvers.kernel.portfolio import solve_kernel
 
-        data, problem, P = self.data, self._problem, self.qp.P
-        blocks = P.blocks if isinstance(P, KernelGram) else data.gram
+        data, statement, gram = self.data, self._statement, self._statement.svm.gram
+        blocks = gram.blocks if isinstance(gram, KernelGram) else data.gram
         if isinstance(data.kernel, Linear):
             blocks = inner(data.X, data.X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
             "time_limit": limits.time_limit, "verbose": limits.verbose,
-            "start": None if limits.start is None else problem.alpha(limits.start), **options,
+            "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }
-        if np.isinf(data.C[0]):
+        if statement.svm.all_hard:
             answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
         else:
             answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, problem.x(answer.alpha), raw, y=problem.balance(answer.b))
+        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}))
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""
-        kappa = self.qp.P.mean_diagonal() / self._problem.unit**2
+        kappa = self._statement.svm.gram.mean_diagonal()
         return kappa if kappa > LEAST_CURVATURE else 1.0

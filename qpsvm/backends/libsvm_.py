@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
-from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_csvm, kernel_machine, loop_cost
-from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise, recognise_nu
+from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_samples, loop_cost
 from qpsvm.costs import Cost, Import, Size
-from qpsvm.errors import UnsupportedError
+from qpsvm.dual.statement import Statement
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
@@ -66,22 +66,16 @@ class LibsvmBackend(Backend):
 
     def compile(self, qp: QP) -> LibsvmCompiled:
         """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
-        second_row = qp.A is not None and qp.A.shape[0] == 2
-        problem: RecognisedCSVM | RecognisedNuSVM
-        if isinstance(qp.P, LowRank) and qp.P.scale is not None and qp.P.d is None:
-            problem = (recognise_nu if second_row else recognise)(qp, qp.P.scale, self.name)
-            if isinstance(problem, RecognisedCSVM) and not problem.row:  # SVC has always an intercept
-                raise UnsupportedError("libsvm needs a free intercept, the row yᵀα = 0; use interior_point or cvxopt")
-            return LibsvmCompiled(self, qp, _data(qp.P.Z, problem, {"kernel": "linear"}), problem)
-        if second_row:
-            problem, kernel, X, gram = kernel_machine(qp, self.name, recognise_nu)
-        else:
-            problem, kernel, X, gram = kernel_csvm(qp, self.name)
+        statement = self.stated(qp)
+        svm = statement.svm
+        if isinstance(svm.gram, LowRank):
+            return LibsvmCompiled(self, qp, _data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
+        kernel, X, gram = kernel_samples(svm.gram, self.name)
         words = _words(kernel) if gram is None else None
         if words is None:
             K = kernel(X, X) if gram is None else gram
-            return LibsvmCompiled(self, qp, _data(K, problem, {"kernel": "precomputed"}), problem)
-        return LibsvmCompiled(self, qp, _data(X, problem, words), problem)
+            return LibsvmCompiled(self, qp, _data(K, svm, {"kernel": "precomputed"}), statement)
+        return LibsvmCompiled(self, qp, _data(X, svm, words), statement)
 
 
 def _words(kernel: Kernel) -> dict[str, Any] | None:
@@ -97,22 +91,22 @@ def _words(kernel: Kernel) -> dict[str, Any] | None:
     return None
 
 
-def _data(X: Any, problem: RecognisedCSVM | RecognisedNuSVM, kernel: dict[str, Any]) -> SolverData:
-    weight = problem.C if isinstance(problem, RecognisedCSVM) else problem.upper
-    return SolverData(X=sp.csr_matrix(X) if sp.issparse(X) else X, y=problem.y, sample_weight=weight, kernel=kernel)
+def _data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
+    return SolverData(X=sp.csr_matrix(X) if sp.issparse(X) else X, y=svm.sign, sample_weight=svm.upper, kernel=kernel)
 
 
 class LibsvmCompiled(Compiled):
     """X, y, sample_weight of `SVC.fit` or `NuSVC.fit`, and the kernel's parameters."""
 
-    def __init__(
-        self, backend: Backend, qp: QP, data: SolverData, problem: RecognisedCSVM | RecognisedNuSVM
-    ) -> None:
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data)
-        self._problem = problem
+        self._statement = statement
+        svm = statement.svm
+        self._total = sum(group.total / float(group.column[0]) for group in svm.margins)  # 1ᵀα of a ν-SVM
+        self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.homogeneous else None
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, problem, version = self.data, self._problem, self.backend.version() or "?"
+        data, statement, version = self.data, self._statement, self.backend.version() or "?"
         kind, settings = self._machine(limits, options)
         clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
@@ -124,12 +118,13 @@ class LibsvmCompiled(Compiled):
         solver = Solver(self.backend.name, version, raw)
         coefficients = np.zeros(n)
         coefficients[fitted.support] = np.abs(fitted.coefficients)
-        if isinstance(problem, RecognisedCSVM):
-            x, multipliers = problem.x(coefficients), problem.balance(fitted.intercept)
-        elif np.isfinite(coefficients).all() and np.isfinite(fitted.intercept) and coefficients.any():
-            x, multipliers = problem.x(coefficients), problem.multipliers(coefficients, fitted.intercept)
-        else:  # α/ρ, where ρ is 0
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=fitted.iterations)
+        rho = 1.0
+        if self._nu is not None:  # what NuSVC gives are α/ρ and b/ρ: their sum is known
+            rho = self._total / float(coefficients.sum()) if coefficients.any() else np.inf
+            if not (np.isfinite(coefficients).all() and np.isfinite(fitted.intercept) and rho < np.inf):
+                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver, iterations=fitted.iterations)
+        multipliers = statement.multipliers({"b": rho * fitted.intercept, "rho": rho})
+        x = statement.x(rho * coefficients)
         return QPSolution(self.qp, status, solver, x=x, y=multipliers, iterations=fitted.iterations)
 
     def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -137,23 +132,23 @@ class LibsvmCompiled(Compiled):
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
-            share = NU_SHARE if isinstance(self._problem, RecognisedNuSVM) else 1.0
+            share = 1.0 if self._nu is None else NU_SHARE
             settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol))
-        if isinstance(self._problem, RecognisedCSVM):
+        if self._nu is None:
             return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
-        return "NuSVC", {"nu": self._problem.nu, **settings}
+        return "NuSVC", {"nu": self._nu, **settings}
 
     def _enough(self) -> int:
         """Iterations, where no limit is given."""
         n = len(self.data.y)
-        if isinstance(self._problem, RecognisedNuSVM):
+        if self._nu is not None:
             return NU_ITERATIONS_PER_ROW * n + NU_ITERATIONS
         return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
 
     def _within(self, seconds: float) -> int:
         """Iterations that surely end within so many seconds."""
         X, n = self.data.X, len(self.data.y)
-        begins = self._problem.nu * n if isinstance(self._problem, RecognisedNuSVM) else 0.0
+        begins = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
             return iterations_within(seconds, n, None, begins=begins)
         width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
@@ -163,10 +158,10 @@ class LibsvmCompiled(Compiled):
         """Where LIBSVM begins: at 0, or with the first rows of each class of a ν-SVM."""
         weight, sign = self.data.sample_weight, self.data.y
         alpha = np.zeros(len(sign))
-        if isinstance(self._problem, RecognisedNuSVM):
+        if self._nu is not None:
             for rows in (sign > 0, sign < 0):
                 before = np.cumsum(weight[rows]) - weight[rows]
-                alpha[rows] = np.clip(0.5 * self._problem.nu * weight.sum() - before, 0.0, weight[rows])
+                alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - before, 0.0, weight[rows])
         support = np.flatnonzero(alpha)
         return Fitted(support, alpha[support], 0.0, 0, False)
 

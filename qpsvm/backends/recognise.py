@@ -1,144 +1,104 @@
-"""Reading a C-SVM or a ν-SVM off its dual: for solvers that take samples and a price, and not matrices.
+"""Which support vector machine a QP is the dual of: for solvers that take samples and a price, and not matrices.
 
-With P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution α = x σ²/τ gives the C-SVM
-dual over K with C = u σ²/τ. With q = 0 and a second row m1ᵀx = mt, it is the dual of a ν-SVM with the weights u and
-Σx = t. Scaling a problem for a solver changes σ, τ, k, m and t, and nothing else.
+A QP that a problem makes says so itself (`QP.statement`). Of one that was written by hand, the numbers are looked at:
+with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
+
+    (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
+
+With q = 0 and a second row m1ᵀx = mt it is σ² times the dual of a ν-SVM with α = x, the bounds u and 1ᵀα = t. Scaling a
+problem for a solver changes σ, τ, k, m and t, and nothing else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from qpsvm.arrays.constant import common_value, times
+from qpsvm.arrays.constant import common_value, repeated, times
 from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.dual.statement import Statement
+from qpsvm.dual.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.errors import UnsupportedError
+from qpsvm.kernels.gram import KernelGram
+from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 
 #: How far what should be one number in every row may vary, relatively: scaling rounds.
 UNIFORM = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class RecognisedCSVM:
-    """A C-SVM dual in the units of a QP.
-
-    Attributes
-    ----------
-    y, C : ndarray, shape (n,)
-    unit, target, row : float
-        σ, τ and k; k is 0 where there is no balance row.
-    """
-
-    y: FloatArray
-    C: FloatArray
-    unit: float
-    target: float
-    row: float
-
-    def x(self, alpha: FloatArray) -> FloatArray:
-        """The QP's variables from α (n,)."""
-        return times(self.target / (self.unit * self.unit), alpha)
-
-    def alpha(self, x: FloatArray) -> FloatArray:
-        """α (n,) from the QP's variables."""
-        return times(self.unit * self.unit / self.target, x)
-
-    def balance(self, b: float) -> FloatArray:
-        """The multiplier of the balance row, (1,) or (0,)."""
-        return np.array([b * self.target / self.row]) if self.row else np.zeros(0)
-
-
-def recognise(qp: QP, scale: FloatArray | None, name: str, hard: bool = False) -> RecognisedCSVM:
-    """Recognise the dual of a C-SVM or primal hinge problem, or of a hard margin.
+def statement_of(qp: QP, name: str) -> Statement:
+    """The SVM that a QP is the dual of, by its own word or read off its numbers.
 
     Parameters
     ----------
     qp : QP
-    scale : ndarray, shape (n,), or None
-        σy, as `LowRank` and `KernelGram` hold it; None where P is dense, and y is read off the balance row.
     name : str
         The backend, for the message.
-    hard : bool
-        Whether C may be infinite.
 
     Raises
     ------
     UnsupportedError
-        Another problem.
+        Another QP.
     """
-    row = None if qp.A is None else first_row(qp.A)
-    target = float(-qp.q[0])
-    one_row = row is None or (qp.A is not None and qp.A.shape[0] == 1 and qp.b is not None and not qp.b.any())
-    signed = scale is not None or row is not None
-    if not (signed and one_row and _boxed(qp, hard) and target > 0 and _same(qp.q, -target)):
-        raise UnsupportedError(
-            f"{name} takes duals of C-SVM and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row yᵀα = 0); "
-            "for hard margin and nu-SVM use interior_point, cvxopt or osqp"
-        )
-    y, unit, k = _labels(row, scale, name)
-    return RecognisedCSVM(y, times(unit * unit / target, qp.bounds[1]), unit, target, k)
+    return qp.statement or recognise(qp, name)
 
 
-@dataclass(frozen=True, eq=False)
-class RecognisedNuSVM:
-    """A ν-SVM dual in the units of a QP.
-
-    Attributes
-    ----------
-    y, upper : ndarray, shape (n,)
-    total : float
-        t, the sum of x.
-    unit, row, level : float
-        σ, k and m.
-    """
-
-    y: FloatArray
-    upper: FloatArray
-    total: float
-    unit: float
-    row: float
-    level: float
-
-    @property
-    def nu(self) -> float:
-        """ν: the sum of x as a share of the most that it could be."""
-        return min(1.0, self.total / float(self.upper.sum()))
-
-    def x(self, coefficients: FloatArray) -> FloatArray:
-        """The QP's variables from α (n,) in any unit: its sum sets it."""
-        return coefficients * (self.total / float(coefficients.sum()))
-
-    def multipliers(self, coefficients: FloatArray, b: float) -> FloatArray:
-        """Of the two rows, (2,), from α/ρ and b/ρ: the gradient of free entries is σ²(ρ − y_i b) in units of x."""
-        rho = self.unit**2 * self.total / float(coefficients.sum())
-        return np.array([rho * b / self.row, -rho / self.level])
-
-
-def recognise_nu(qp: QP, scale: FloatArray | None, name: str) -> RecognisedNuSVM:
-    """Recognise the dual of a ν-SVM: as `recognise`.
-
-    Raises
-    ------
-    UnsupportedError
-        Another problem.
-    """
+def recognise(qp: QP, name: str) -> Statement:
+    """Read the dual of a C-SVM, a hard margin or a ν-SVM off the numbers of a QP: as `statement_of`."""
     A = None if qp.A is None else as_dense(qp.A)
-    two_rows = A is not None and qp.b is not None and len(A) == 2 and qp.b[0] == 0 and _same(A[1], A[1, 0])
-    if A is None or qp.b is None or not (two_rows and _boxed(qp)) or qp.q.any():
-        raise UnsupportedError(f"{name} takes duals of nu-SVMs with the rows yᵀα = 0 and 1ᵀα = ν; use interior_point")
-    y, unit, k = _labels(A[0], scale, name)
-    return RecognisedNuSVM(y, qp.bounds[1], float(qp.b[1] / A[1, 0]), unit, k, float(A[1, 0]))
-
-
-def _boxed(qp: QP, hard: bool = False) -> bool:
-    """Whether there are only rows of equalities and a box [0, u] with finite u > 0; or, if `hard`, all infinite."""
+    rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
-    least, most = float(ub.min()), float(ub.max())
-    bounded = most < np.inf or (hard and least == np.inf)
-    return qp.G is None and _same(lb, 0.0) and least > 0 and bounded
+    if qp.G is not None or not _same(lb, 0.0) or not ub.min() > 0.0 or rows > 2:
+        raise _unknown(name)
+    scale = _scale(qp.P)
+    first = None if A is None else A[0]
+    if scale is None and first is None:
+        raise _unknown(name)
+    y, unit, k = _labels(first, scale, name)
+    gram = _gram(qp.P, y, unit, name)
+    if A is not None and qp.b is not None and qp.b[0] != 0.0:
+        raise _unknown(name)
+    n, flat = len(y), repeated(0.0, len(y))
+    if rows == 2 and A is not None and qp.b is not None:
+        if not _same(A[1], A[1, 0]) or not A[1, 0] or qp.q.any():
+            raise _unknown(name)
+        margin = Group("nu", "rho", repeated(-1.0, n), -float(qp.b[1] / A[1, 0]), formula="−1ᵀα = −ν")
+        groups = (*intercept_group(y, "free"), margin)
+        svm = SVMDual(gram, y, repeated(0.0, n), ub, flat, groups)
+        return Statement(svm, 1.0, unit * unit, {"balance": k, "nu": -float(A[1, 0])})
+    target = float(-qp.q[0])
+    if not target > 0 or not _same(qp.q, -target):
+        raise _unknown(name)
+    variable = unit * unit / target
+    groups = () if first is None else intercept_group(y, "free")
+    svm = SVMDual(gram, y, repeated(1.0, n), times(variable, ub), flat, groups)
+    return Statement(svm, variable, target / variable, {"balance": k / variable})
+
+
+def _unknown(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name} takes duals of C-SVM, hard margin and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row "
+        "yᵀα = 0) and of nu-SVMs (q = 0, and the row 1ᵀα = ν); use interior_point, cvxopt or osqp"
+    )
+
+
+def _scale(P: Operator) -> FloatArray | None:
+    """σy, as `LowRank` and `KernelGram` hold it; None where y has to be read off the balance row."""
+    return P.scale if isinstance(P, LowRank | KernelGram) else None
+
+
+def _gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
+    """K, from P = σ² diag(y) K diag(y)."""
+    if isinstance(P, KernelGram) and P.scale is not None:
+        return KernelGram(P.kernel, P.X, P.offset, blocks=P.blocks)
+    if isinstance(P, LowRank) and P.scale is not None and P.d is None:
+        return LowRank(P.source)
+    if isinstance(P, Dense):
+        return Dense(P.matrix * y * y[:, None] / (unit * unit))
+    raise UnsupportedError(
+        f"{name} needs a dual with P = diag(y) X Xᵀ diag(y) as its factor, over a kernel's Gram matrix, or dense, not "
+        f"{P.describe()}; use interior_point, cvxopt or osqp"
+    )
 
 
 def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
@@ -147,17 +107,11 @@ def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tupl
     assert signed is not None
     y = np.sign(signed)
     unit = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
-    k = 0.0 if row is None else float(row[0] * y[0])
+    k = 1.0 if row is None else float(row[0] * y[0])
     same_labels = row is None or (k > 0 and _same(row * y, k))
     if not same_labels or (scale is not None and not _same(scale * y, unit)):
         raise UnsupportedError(f"{name} needs P = σ² diag(y) K diag(y) and the row yᵀα = 0 with the same labels y")
     return y, unit, k
-
-
-def first_row(A: Any) -> FloatArray:
-    """The first row of a dense or sparse matrix: (n,)."""
-    row: FloatArray = as_dense(A)[0]
-    return row
 
 
 def _same(values: FloatArray, value: float) -> bool:
