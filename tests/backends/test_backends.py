@@ -224,6 +224,7 @@ def test_cvxopt_refuses_a_time_limit_before_it_starts():
         qpsvm.solve(csvm(), "cvxopt", time_limit=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [{"max_iter": 2}, {"time_limit": 1e-9}, {"tol": 0.5}], ids=str)
 def test_limits_of_one_run_do_not_reach_the_next(backend, limit):
     if "time_limit" in limit and backend == "cvxopt":
@@ -533,6 +534,7 @@ def test_bounds_on_some_variables(backend, kind, operator):
     np.testing.assert_allclose(solution.z_box, -(p * x + q), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_low_rank_p_is_handed_over_without_a_dense_matrix():
     """A large linear dual: its factor for CVXOPT, sparse and lifted for OSQP, and the same answer."""
     rng = np.random.default_rng(8)

@@ -94,6 +94,7 @@ def assert_all_hold(problem: qpsvm.Problem, result: SVMResult) -> qpsvm.Derivati
 # --- every equation holds ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SAMPLES)
@@ -107,6 +108,7 @@ def test_every_equation_of_a_soft_margin_holds(name, kernel, backend):
             assert_all_hold(problem, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
@@ -117,6 +119,7 @@ def test_every_equation_of_a_hard_margin_holds(name, kernel, backend):
     assert "HARD.1" not in derivation.reasons()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
 def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kernel):
@@ -139,6 +142,7 @@ def indefinite(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.tanh(0.5 * X @ Z.T - 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("psd", ["clip", "shift"])
 @pytest.mark.parametrize("variant", [*SOFT])
 def test_every_equation_holds_for_a_repaired_kernel(variant, psd):

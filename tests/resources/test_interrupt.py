@@ -41,6 +41,7 @@ def interrupted(run: Callable[[], object], after: float = 0.01):
     return run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "problem"),
     [

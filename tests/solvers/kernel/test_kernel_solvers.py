@@ -57,6 +57,7 @@ def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object,
     return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("C", [1e-6, 0.1, 100.0, 1e4])
 @pytest.mark.parametrize("gamma", [1e-3, 0.3, 1e3])
@@ -68,6 +69,7 @@ def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float) ->
         assert certified(solution, X, y, C, RBF(gamma)) <= TOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", ["plain", "lattice", "heavy tails"])
 def test_every_engine_is_certified(engine: str, kind: str) -> None:
@@ -79,6 +81,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "dense"])
 def test_engines_for_many_rows(engine: str) -> None:
     X, y = samples(6000, 6, "plain", 4)
