@@ -99,7 +99,7 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
     constraints: dict[str, Any] = {}
     for name, group in qp.constraints.items():
         matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
-        if matrix is None or side is None:
+        if matrix is None or side is None or group.rows.start == group.rows.stop:  # CVXPY may refuse arrays of no rows
             continue
         left = _product(matrix[group.rows], qp, variables)
         constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]

@@ -77,6 +77,13 @@ def test_osqp_status_map_is_total():
         assert osqp_.STATUS[int(osqp.SolverStatus[name])] == status
 
 
+def test_a_matrix_of_no_rows_is_no_constraint_of_cvxpy():
+    """CVXPY before 1.8 refuses an array of no rows."""
+    compiled = qpsvm.compile(QP(np.eye(2), [-1, -1], G=np.zeros((0, 2)), h=[]), "cvxpy")
+    assert not compiled.constraints
+    assert compiled.solve().x == pytest.approx(np.ones(2))
+
+
 def test_cvxpy_status_map_is_total():
     s = cvxpy.settings
     named = {*s.SOLUTION_PRESENT, *s.INF_OR_UNB, *s.INACCURATE, *s.ERROR}
