@@ -678,6 +678,7 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     assert "pip install &quot;.[teach]&quot;" in derivation._repr_html_()
 
 
+@pytest.mark.slow
 def test_deriving_and_printing_load_nothing_of_the_extra():
     code = (
         "import sys, qpsvm; p = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]);"
