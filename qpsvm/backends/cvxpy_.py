@@ -153,7 +153,7 @@ def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
     factor = qp.P.factor()
     if factor is not None and factor[0].shape[1] <= qp.n:
         Z, d = factor
-        squares = 0.5 * cp.sum_squares(Z.T @ x)
+        squares = 0.5 * cp.sum_squares(Z.T @ x) if Z.shape[1] else 0.0
         return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x)) if d.any() else squares
     return 0.5 * cp.quad_form(x, qp.P.dense(), assume_PSD=True)
 
