@@ -369,6 +369,10 @@ def test_slsqp_on_duals(kind):
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 1e-4 * max(1e-2, np.abs(p.P @ r.x).max())
 
 
+#: How SLSQP ends at 1e-12: the Fortran code of older SciPy versions finds no descent that rounding would not hide.
+ENDS = ("Optimization terminated successfully", "Positive directional derivative for linesearch")
+
+
 @pytest.mark.parametrize("kind", ["c", "nu", "no intercept"])
 @pytest.mark.parametrize("estimated", [False, True])
 def test_slsqp_on_primals(kind, estimated, monkeypatch):
@@ -385,7 +389,7 @@ def test_slsqp_on_primals(kind, estimated, monkeypatch):
     _, p = hinge(kind, n=45)
     r = slsqp_run(p, ftol=1e-12)
     assert r.estimated or not estimated
-    assert r.message == "Optimization terminated successfully"
+    assert r.message in ENDS
     assert r.objective == pytest.approx(p.optimum(), rel=1e-6)
     p.assert_multipliers(r.x, r.z, r.z_box, 1e-5)
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 2e-4
