@@ -224,6 +224,7 @@ def test_a_press_between_the_lines_of_leaving_is_not_lost():
 # --- filters of warnings belong to the process ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
     """They were changed for good where one thread left `catch_warnings` while another one was inside."""
     problem = CSVM(X[:400], NOISE[:400], 100.0, RBF(0.05))

@@ -82,6 +82,7 @@ def test_arrays_of_another_machine_are_read(tmp_path: Path) -> None:
         alike(qpsvm.load(path), model)
 
 
+@pytest.mark.slow
 def test_arrays_that_pack_like_a_trap_are_written_so_that_they_load(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     zeros = np.zeros((SMALL // 8 // 1000 + 1, 1000))

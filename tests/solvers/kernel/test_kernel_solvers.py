@@ -207,6 +207,7 @@ def test_a_stuck_newton_step_widens_its_free_set() -> None:
     assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "libsvm"])
 def test_equal_rows_are_made_one(engine: str) -> None:
     X, y = samples(3000, 3, "lattice", 10)
@@ -218,6 +219,7 @@ def test_equal_rows_are_made_one(engine: str) -> None:
     assert np.bincount(groups[free]).max() <= 1  # (KTIES.2)
 
 
+@pytest.mark.slow
 def test_nearly_all_rows_free() -> None:
     X, y = samples(2500, 12, "plain", 11)
     solution = solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL, engine="dense")
@@ -226,6 +228,7 @@ def test_nearly_all_rows_free() -> None:
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
+@pytest.mark.slow
 def test_many_rows_start_from_a_neighbour() -> None:
     X, y = samples(5000, 5, "plain", 12)
     first = solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL)

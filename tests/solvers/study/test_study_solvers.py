@@ -200,6 +200,7 @@ def test_projected_gradient_meets_the_kkt_conditions(kind):
     assert r.residual == pytest.approx(p.stationarity(r.x, r.y, np.zeros(0), r.z_box), rel=1e-3, abs=1e-12 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["c", "nu weighted", "penalised"])
 def test_plain_steps_descend_to_the_same_point(kind):
     p = dual(kind)
@@ -282,6 +283,7 @@ def test_projected_gradient_says_infeasible():
 # Subgradient descent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "C", "weights", "accuracy"),
     [("c", 0.1, False, 1e-4), ("c", 1.0, True, 1e-3), ("no intercept", 1.0, False, 1e-3), ("nu", 1.0, False, 1e-2)],
