@@ -210,6 +210,7 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
+@pytest.mark.slow
 def test_import_loads_no_solver():
     loaded = run("import sys, qpsvm; print(*sorted({name.split('.')[0] for name in sys.modules}))").split()
     assert "numpy" in loaded
@@ -217,6 +218,7 @@ def test_import_loads_no_solver():
     assert not set(LATE) & set(loaded)
 
 
+@pytest.mark.slow
 def test_a_problem_and_its_qp_load_no_solver():
     code = (
         "import sys, qpsvm; print(qpsvm.CSVM([[0.0], [1.0]], [0, 1], kernel='rbf').qp('dual'));"

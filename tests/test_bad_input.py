@@ -381,6 +381,7 @@ def test_a_kernel_that_raises_is_heard() -> None:
         qpsvm.solve(CSVM(X, Y, kernel=broken))
 
 
+@pytest.mark.slow
 def test_a_huge_degree_does_not_hang() -> None:
     code = (
         "import numpy as np, qpsvm\n"

@@ -45,6 +45,7 @@ def test_the_example_prints_what_the_readme_says():
     assert "own point: 0.15)" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_python_block_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     """From top to bottom, in one session; `result.w` is the one error, and the README says so."""
     matplotlib.use("Agg")

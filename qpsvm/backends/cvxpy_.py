@@ -108,7 +108,7 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
     constraints: dict[str, Any] = {}
     for name, group in qp.constraints.items():
         matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
-        if matrix is None or side is None:
+        if matrix is None or side is None or group.rows.start == group.rows.stop:  # CVXPY may refuse arrays of no rows
             continue
         left = _product(matrix[group.rows], qp, variables)
         constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
@@ -162,7 +162,7 @@ def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
     factor = qp.P.factor()
     if factor is not None and factor[0].shape[1] <= qp.n:
         Z, d = factor
-        squares = 0.5 * cp.sum_squares(Z.T @ x)
+        squares = 0.5 * cp.sum_squares(Z.T @ x) if Z.shape[1] else 0.0
         return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x)) if d.any() else squares
     return 0.5 * cp.quad_form(x, qp.P.dense(), assume_PSD=True)
 

@@ -78,6 +78,13 @@ def test_osqp_status_map_is_total():
         assert osqp_.STATUS[int(osqp.SolverStatus[name])] == status
 
 
+def test_a_matrix_of_no_rows_is_no_constraint_of_cvxpy():
+    """CVXPY before 1.8 refuses an array of no rows."""
+    compiled = qpsvm.compile(QP(np.eye(2), [-1, -1], G=np.zeros((0, 2)), h=[]), "cvxpy")
+    assert not compiled.constraints
+    assert compiled.solve().x == pytest.approx(np.ones(2))
+
+
 def test_cvxpy_status_map_is_total():
     s = cvxpy.settings
     named = {*s.SOLUTION_PRESENT, *s.INF_OR_UNB, *s.INACCURATE, *s.ERROR}
@@ -225,6 +232,7 @@ def test_cvxopt_refuses_a_time_limit_before_it_starts():
         qpsvm.solve(csvm(), "cvxopt", time_limit=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [{"max_iter": 2}, {"time_limit": 1e-9}, {"tol": 0.5}], ids=str)
 def test_limits_of_one_run_do_not_reach_the_next(backend, limit):
     if not set(limit) - {"tol"} <= backends.get(backend).abilities.keeps:
@@ -534,6 +542,7 @@ def test_bounds_on_some_variables(backend, kind, operator):
     np.testing.assert_allclose(solution.z_box, -(p * x + q), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_low_rank_p_is_handed_over_without_a_dense_matrix():
     """A large linear dual: its factor for CVXOPT, sparse and lifted for OSQP, and the same answer."""
     rng = np.random.default_rng(8)

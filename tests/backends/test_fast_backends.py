@@ -64,6 +64,7 @@ def same_answer(problem: qpsvm.Problem, result: qpsvm.SVMResult) -> None:
         assert np.abs(result.yf - reference.yf).max() <= 1e-4 * np.abs(reference.yf).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.parametrize("backend", ["augmented_lagrangian", "interior_point"])
 @pytest.mark.parametrize("polish", [True, False])
@@ -83,6 +84,7 @@ def test_nu_svms_are_certified(name, backend):
     same_answer(NU[name], qpsvm.solve(NU[name], backend))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEETING)
 def test_auto_goes_on_where_the_reduced_hulls_meet(name):
     """Exactly ("small"), or to fourteen digits: then the optimum is not 0, and doubles may not be able to tell."""
@@ -121,6 +123,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
     assert original.dual_residual() <= (1e-2 if backend == "libsvm" else 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "backend"),
     [
@@ -151,6 +154,7 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
     assert qpsvm.solve(NU["rbf"]).backend == "libsvm"
 
 
+@pytest.mark.slow
 def test_a_large_linear_problem_makes_no_large_matrix():
     n = 60_000
     Z = RNG.normal(size=(n, 40)).astype(np.float64)
@@ -209,6 +213,7 @@ def test_libsvm_ends_where_its_loop_would_not(monkeypatch):
     assert qpsvm.solve(CIRCLE).status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.NuSVM])
 def test_libsvm_keeps_a_time_limit(machine):
     noise = np.tile(X, (10, 1)) + RNG.normal(size=(3000, 4))

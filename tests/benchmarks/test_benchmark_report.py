@@ -355,6 +355,7 @@ def many() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path):
     before = mpl.rcParams.copy()
     page = report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
@@ -368,6 +369,7 @@ def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path):
     assert mpl.rcParams == before
 
 
+@pytest.mark.slow
 def test_a_suite_without_lines_is_left_out(tmp_path):
     lines = [line for line in many() if line["suite"] == "textbook"]
     page = report(lines, [], tmp_path).read_text(encoding="utf-8")
@@ -377,6 +379,7 @@ def test_a_suite_without_lines_is_left_out(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.md", "textbook.png", "textbook.svg"]
 
 
+@pytest.mark.slow
 def test_the_same_lines_give_the_same_files(tmp_path):
     lines = [line for line in many() if line["suite"] in ("osqp", "textbook")]
     for name in ("one", "two"):

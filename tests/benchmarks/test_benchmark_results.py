@@ -16,6 +16,7 @@ RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 README = ROOT / "README.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [RESULTS, README], ids=lambda page: page.name)
 def test_the_tables_are_those_of_the_lines(page, tmp_path):
     copy = tmp_path / page.name
@@ -39,6 +40,7 @@ def test_the_readme_quotes_only_what_the_results_say():
     assert {number for number in numbers if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", told)} == set()
 
 
+@pytest.mark.slow
 def test_the_record_says_where_it_comes_from():
     machines = {machine["id"]: machine for machine in lines.machines(RECORD)}
     for run in lines.read(RECORD):

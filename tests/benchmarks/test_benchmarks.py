@@ -43,6 +43,7 @@ TASKS = [
 SLOW = {"dual_ascent": 1e-2, "subgradient": 1e-1, "qpsvm:dual_ascent": 1e-3, "qpsvm:subgradient": 1e-2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 @pytest.mark.parametrize("name", ENTRANTS)
 def test_every_solver_comes_close_in_the_units_of_the_machine(name, task):
@@ -124,6 +125,7 @@ def session(name, seconds=5.0):
     return [Pair(suite, Plan(task, name, 1e-9, seconds, seconds))]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(("name", "outcome"), [
     ("crash", "crash"), ("endless", "limit"), ("error", "error"), ("memory", "memory"), ("liar", "ran"),
@@ -152,6 +154,7 @@ def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, out
     assert path.read_text() == before  # nothing is measured twice
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_broken_session_is_taken_up_where_it_was(monkeypatch, tmp_path):
     monkeypatch.setitem(ENTRANTS, "liar", Trouble("liar"))
@@ -192,6 +195,7 @@ def test_wrong_words_are_answered(arguments, message):
         cli.main(arguments)
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_reports(tmp_path):
     """As a user types it, in processes of its own."""
     record = tmp_path / "lines.jsonl"

@@ -79,6 +79,7 @@ def test_every_variant_and_kernel_solves(capsys, table, variant, kernel):
     assert "optimal" in out
 
 
+@pytest.mark.slow
 def test_compare_has_a_line_for_each_backend_that_takes_the_problem(capsys, table):
     code, out, _ = run(capsys, "compare", table, "--target", "kind", "--drop", "id")
     assert code == 0
@@ -407,6 +408,7 @@ def test_latin_1_keeps_what_it_has():
     assert encoded("latin-1", "½ × ν² ≥ Größe") == "½ × nu² >= Größe"
 
 
+@pytest.mark.slow
 def test_every_letter_that_the_library_prints_is_spelt():
     root = Path(qpsvm.__file__).parent
     for path in root.rglob("*.py"):
@@ -417,6 +419,7 @@ def test_every_letter_that_the_library_prints_is_spelt():
                 assert {c for c in node.value if ord(c) > 127} <= set(SPELT), (path, node.value)
 
 
+@pytest.mark.slow
 def test_a_pipe_without_our_letters_is_no_crash(table):
     arguments = [part.format(table=table) for part in SOLVE[1:]]
     done = subprocess.run(
@@ -453,6 +456,7 @@ def test_an_interrupted_result_is_printed_and_has_the_code_of_an_interrupt(capsy
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes as on Unix")
 @pytest.mark.parametrize(("arguments", "code"), [(["backends"], 0), (["--help"], 0)])
 def test_a_reader_that_goes_away_is_no_error(arguments, code):
@@ -486,6 +490,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="address space is read as on Linux")
 @pytest.mark.parametrize(("room", "named"), [(20, "more memory"), (200, "does not fit into the memory")])
 def test_a_limited_address_space_ends_in_a_sentence(tmp_path, room, named):
@@ -610,6 +615,7 @@ def test_real_files(capsys, arguments):
     assert "optimal" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["solve"], ["compare"], ["derive"]], ids=" ".join)
 def test_help_has_examples(arguments):
     arguments = [*arguments, "--help"]

@@ -98,6 +98,7 @@ def assert_all_hold(problem: qpsvm.Problem, result: SVMResult) -> qpsvm.Derivati
 # --- every equation holds ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SAMPLES)
@@ -111,6 +112,7 @@ def test_every_equation_of_a_soft_margin_holds(name, kernel, backend):
             assert_all_hold(problem, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
@@ -121,6 +123,7 @@ def test_every_equation_of_a_hard_margin_holds(name, kernel, backend):
     assert "HARD.1" not in derivation.reasons()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["setosa/versicolor", "blobs"])
 def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kernel):
@@ -143,6 +146,7 @@ def indefinite(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.tanh(0.5 * X @ Z.T - 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("psd", ["clip", "shift"])
 @pytest.mark.parametrize("variant", [*SOFT])
 def test_every_equation_holds_for_a_repaired_kernel(variant, psd):
@@ -729,6 +733,7 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     assert "pip install &quot;.[teach]&quot;" in derivation._repr_html_()
 
 
+@pytest.mark.slow
 def test_deriving_and_printing_load_nothing_of_the_extra():
     code = (
         "import sys, qpsvm; p = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]);"

@@ -261,6 +261,7 @@ def test_a_fault_far_down_is_named_with_its_line(save: Save, row: str, expected:
     assert expected in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_large_csv_file_takes_little_memory(save: Save) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((10_000, 20))
@@ -778,6 +779,7 @@ def test_every_file_is_told_apart() -> None:
             assert files.format_of(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
 
 
+@pytest.mark.slow
 def test_importing_loads_no_scikit_learn() -> None:
     code = "import sys, qpsvm.files; sys.exit('sklearn' in sys.modules)"
     root = Path(files.__file__).resolve().parents[2]

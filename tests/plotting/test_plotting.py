@@ -97,6 +97,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_each_picture_is_rendered_on_the_axes_given_or_on_its_own(name, tmp_path):
     own = PICTURES[name](None)
@@ -110,6 +111,7 @@ def test_each_picture_is_rendered_on_the_axes_given_or_on_its_own(name, tmp_path
         assert ax.get_ylabel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_legend_covers_no_data(name):
     ax = PICTURES[name](None)
@@ -533,6 +535,7 @@ def test_hulls_refuse_the_error_of_another_problem(X, y):
         plotting.hulls(HardMargin(X, y), caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_hulls_take_the_error_of_their_own_problem(scale, offset):
@@ -542,6 +545,7 @@ def test_hulls_take_the_error_of_their_own_problem(scale, offset):
         plotting.hulls(problem, solve(problem, check=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("$\\frac$", "_hidden"), ("$x$", "$$"), ("\\$a", "$x_{")])
 def test_text_of_the_user_is_no_formula(names):
     X, y = NEAR[0], np.array(names)[NEAR[1].astype(int)]

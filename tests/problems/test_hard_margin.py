@@ -61,6 +61,7 @@ def test_samples_whose_squares_underflow_are_refused():
     assert qpsvm.solve(qpsvm.HardMargin(np.array(X) * 1e170, y)).status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "kernel_newton", "interior_point"])
 @pytest.mark.parametrize("n", [600, 1600])
 def test_overlapping_moons_are_not_separable_at_working_precision(n, backend):
@@ -92,6 +93,7 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
     np.testing.assert_allclose(X.T @ found.u, X.T @ found.v, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), RBF(0.05)], ids=str)
 def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel):
     """‖w‖ = 2/margin, and the nearest points are a margin apart: also where only a part of the rows is looked at."""
@@ -105,6 +107,7 @@ def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel):
     assert problem.certify(found.u + found.v).gap < 1e-5
 
 
+@pytest.mark.slow
 def test_both_bounds_hold_whatever_the_data_are():
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -122,6 +125,7 @@ def test_both_bounds_hold_whatever_the_data_are():
         assert exact.meet == (points.upper < 1e-8 * np.linalg.norm(Z - Z.mean(axis=0), axis=1).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp", "interior_point", "kernel_newton"])
 @pytest.mark.parametrize("psd", ["raise", "clip", "shift"])
 @pytest.mark.parametrize("value", [-1.0, -2.0, 0.0, 3.0])

@@ -56,6 +56,7 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 # --- the four variants ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cvxopt", "cvxpy", "osqp"])
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
@@ -83,6 +84,7 @@ def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
     assert same_numbers(dualise(problem.qp("dual"), reduced=True), problem.qp("primal"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduced", [False, True])
 @pytest.mark.parametrize("form", ["primal", "dual"])
 @pytest.mark.parametrize("cell", CELLS, ids=str)
@@ -170,6 +172,7 @@ def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
     return value + float(lb[np.isfinite(lb)] @ t["lower"]) if "lower" in t else value
 
 
+@pytest.mark.slow
 @given(convex_qps())
 @settings(max_examples=60, deadline=None)
 def test_strong_duality(qp):
@@ -187,6 +190,7 @@ def test_strong_duality(qp):
             assert -dual.r == pytest.approx(value, **close)
 
 
+@pytest.mark.slow
 @given(convex_qps(), st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_the_dual_is_the_lagrangian_at_any_multipliers(qp, seed):

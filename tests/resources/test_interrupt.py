@@ -8,6 +8,8 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,7 @@ def interrupted(run: Callable[[], object], after: float = 0.01):
     return run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "problem"),
     [
@@ -129,23 +132,26 @@ def pressed(running: threading.Event, times: int) -> None:
     threading.Thread(target=press, daemon=True).start()
 
 
-def no_child_is_left() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+def children() -> set[str]:
+    """The processes that have this one as their parent, ended or not (Linux)."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(path.parent.name)
+    return found
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
 @pytest.mark.parametrize("backend", ENDLESS)
 def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart):
+    before = children()  # of other tests: what multiprocessing keeps, for one
     pressed(apart, 1)
     result = ENDLESS[backend]()
     assert result.status == "interrupted"
     assert np.isfinite(result.alpha).all()
     assert result.gap < np.inf
-    assert no_child_is_left()
+    assert children() <= before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
@@ -153,10 +159,11 @@ def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart)
 def test_two_presses_end_everything(backend, apart, monkeypatch):
     monkeypatch.setattr(sliced, "GRACE", 100.0)  # the second press does not wait for that
     monkeypatch.setattr(Forked, "hurry", lambda _: None)
+    before = children()
     pressed(apart, 2)
     with pytest.raises(KeyboardInterrupt):
         ENDLESS[backend]()
-    assert no_child_is_left()
+    assert children() <= before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert not interrupts.noted()
 
@@ -217,6 +224,7 @@ def test_a_press_between_the_lines_of_leaving_is_not_lost():
 # --- filters of warnings belong to the process ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
     """They were changed for good where one thread left `catch_warnings` while another one was inside."""
     problem = CSVM(X[:400], NOISE[:400], 100.0, RBF(0.05))

@@ -151,6 +151,7 @@ def test_restored_after_a_solve_that_fails():
     assert counts() == {USUAL}
 
 
+@pytest.mark.slow
 def test_a_library_that_is_loaded_later_is_limited_from_the_next_block_on():
     code = (
         "from qpsvm.resources.threads import one_thread\n"

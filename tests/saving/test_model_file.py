@@ -82,6 +82,7 @@ def test_arrays_of_another_machine_are_read(tmp_path: Path) -> None:
         alike(qpsvm.load(path), model)
 
 
+@pytest.mark.slow
 def test_arrays_that_pack_like_a_trap_are_written_so_that_they_load(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     zeros = np.zeros((SMALL // 8 // 1000 + 1, 1000))
@@ -204,6 +205,7 @@ for limit in limits:
 posix = pytest.mark.skipif(os.name != "posix", reason="limits, signals and devices of POSIX")
 
 
+@pytest.mark.slow
 @posix
 def test_a_file_that_may_not_grow_leaves_the_model_that_was_there(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
@@ -216,6 +218,7 @@ def test_a_file_that_may_not_grow_leaves_the_model_that_was_there(tmp_path: Path
     assert os.listdir(tmp_path) == ["model.npz"]
 
 
+@pytest.mark.slow
 @posix
 def test_a_full_disk_leaves_the_model_that_was_there(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
@@ -251,6 +254,7 @@ Model(Linear(), np.array([0, 1]), 0.0, np.ones(3), np.ones((3, 2)), None, 2).sav
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT] if os.name == "posix" else [])
 def test_a_killed_process_leaves_the_model_that_was_there(sign: int, tmp_path: Path) -> None:
@@ -530,6 +534,7 @@ def bomb(path: Path, what: str) -> None:
     assert path.stat().st_size < 500_000
 
 
+@pytest.mark.slow
 @posix
 def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
     """Refused before it is unpacked, whatever the directory of the archive says; by the memory of a child."""
@@ -542,6 +547,7 @@ def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
     assert int(output[-1]) < 40, "megabytes above what the library itself takes"
 
 
+@pytest.mark.slow
 def test_what_an_archive_may_unpack_to_is_bounded_by_its_size(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     for m, fits in ((SMALL // 80 - 100, True), (SMALL // 80 + 100, False)):
@@ -593,6 +599,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
             qpsvm.load(strange)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error", "ignore:Duplicate name", "ignore:overflow:RuntimeWarning")
 def test_damaged_files_end_in_one_error(tmp_path: Path) -> None:
     good = fuzz(tmp_path / "model.npz", FUZZED, 0)

@@ -81,6 +81,7 @@ def random_qp(rng: np.random.Generator, kind: str, structure: str, rows: int) ->
     return QP(P, dual - P @ rng.standard_normal(n), A=A, b=None if A is None else A @ inner, lb=lb, ub=ub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("structure", ["low rank", "sparse", "low rank + diagonal", "dense", "diagonal"])
 @pytest.mark.parametrize("kind", ["box", "one-sided", "mixed", "fixed"])
@@ -351,6 +352,7 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
         assert np.array(ours[name]) == pytest.approx(np.array(dense[name]), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_cvxopt_with_structure_is_fast():
     X, y = samples(20_000, 30)
     began = time.perf_counter()

@@ -57,6 +57,7 @@ def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object,
     return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("C", [1e-6, 0.1, 100.0, 1e4])
 @pytest.mark.parametrize("gamma", [1e-3, 0.3, 1e3])
@@ -68,6 +69,7 @@ def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float) ->
         assert certified(solution, X, y, C, RBF(gamma)) <= TOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", ["plain", "lattice", "heavy tails"])
 def test_every_engine_is_certified(engine: str, kind: str) -> None:
@@ -79,6 +81,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "dense"])
 def test_engines_for_many_rows(engine: str) -> None:
     X, y = samples(6000, 6, "plain", 4)
@@ -204,6 +207,7 @@ def test_a_stuck_newton_step_widens_its_free_set() -> None:
     assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "libsvm"])
 def test_equal_rows_are_made_one(engine: str) -> None:
     X, y = samples(3000, 3, "lattice", 10)
@@ -215,6 +219,7 @@ def test_equal_rows_are_made_one(engine: str) -> None:
     assert np.bincount(groups[free]).max() <= 1  # (KTIES.2)
 
 
+@pytest.mark.slow
 def test_nearly_all_rows_free() -> None:
     X, y = samples(2500, 12, "plain", 11)
     solution = solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL, engine="dense")
@@ -223,6 +228,7 @@ def test_nearly_all_rows_free() -> None:
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
+@pytest.mark.slow
 def test_many_rows_start_from_a_neighbour() -> None:
     X, y = samples(5000, 5, "plain", 12)
     first = solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL)

@@ -104,6 +104,7 @@ HOSTILE = hostile()
 ROUNDING = 1e13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_data_are_certified_or_honestly_given_up(name, intercept):
@@ -166,6 +167,7 @@ def test_working_set(intercept, weighted, heavy):
     assert certified_gap(X, y, C, intercept, solution) <= CERTIFIED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("kind", ["sparse", "separable", "zeros", "one rare row", "opposite labels"])
 def test_working_set_on_hostile_data(kind, intercept):
@@ -243,6 +245,7 @@ def test_a_start_at_the_solution_is_kept():
     assert certified_gap(X, y, 1.3, "free", near) <= CERTIFIED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3000, 8), (30_000, 8), (40, 200)])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_a_start_from_a_neighbouring_penalty_saves_steps(shape, intercept):

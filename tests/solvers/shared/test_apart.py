@@ -75,6 +75,7 @@ def test_a_press_in_the_meantime_leaves_no_child():
     assert set(os.listdir("/proc/self/fd")) <= before
 
 
+@pytest.mark.slow
 @linux
 def test_the_child_ends_with_its_parent():
     code = (

@@ -200,6 +200,7 @@ def test_projected_gradient_meets_the_kkt_conditions(kind):
     assert r.residual == pytest.approx(p.stationarity(r.x, r.y, np.zeros(0), r.z_box), rel=1e-3, abs=1e-12 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["c", "nu weighted", "penalised"])
 def test_plain_steps_descend_to_the_same_point(kind):
     p = dual(kind)
@@ -282,6 +283,7 @@ def test_projected_gradient_says_infeasible():
 # Subgradient descent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "C", "weights", "accuracy"),
     [("c", 0.1, False, 1e-4), ("c", 1.0, True, 1e-3), ("no intercept", 1.0, False, 1e-3), ("nu", 1.0, False, 1e-2)],
@@ -369,6 +371,10 @@ def test_slsqp_on_duals(kind):
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 1e-4 * max(1e-2, np.abs(p.P @ r.x).max())
 
 
+#: How SLSQP ends at 1e-12: the Fortran code of older SciPy versions finds no descent that rounding would not hide.
+ENDS = ("Optimization terminated successfully", "Positive directional derivative for linesearch")
+
+
 @pytest.mark.parametrize("kind", ["c", "nu", "no intercept"])
 @pytest.mark.parametrize("estimated", [False, True])
 def test_slsqp_on_primals(kind, estimated, monkeypatch):
@@ -385,7 +391,7 @@ def test_slsqp_on_primals(kind, estimated, monkeypatch):
     _, p = hinge(kind, n=45)
     r = slsqp_run(p, ftol=1e-12)
     assert r.estimated or not estimated
-    assert r.message == "Optimization terminated successfully"
+    assert r.message in ENDS
     assert r.objective == pytest.approx(p.optimum(), rel=1e-6)
     p.assert_multipliers(r.x, r.z, r.z_box, 1e-5)
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 2e-4
