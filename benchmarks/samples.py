@@ -83,7 +83,8 @@ class RandomClass:
         rng = np.random.default_rng(self.seed)
         n, k = self.per_feature * self.features, self.features
         y = np.repeat([-1.0, 1.0], [(n + 1) // 2, n // 2])
-        X = sp.random_array((n, k), density=self.density, rng=rng, format="csr", data_sampler=rng.standard_normal)
+        drawn = rng.standard_normal
+        X = sp.random_array((n, k), density=self.density, random_state=rng, format="csr", data_sampler=drawn)
         X.data = X.data / np.sqrt(k) - np.repeat(y, np.diff(X.indptr)) / k
         return sp.csr_array(X), y
 

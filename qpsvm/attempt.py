@@ -24,7 +24,7 @@ from qpsvm.costs import Cost
 from qpsvm.dual.polish import FEW_ROWS
 from qpsvm.errors import TooLargeError
 from qpsvm.problems import Problem
-from qpsvm.problems.base import Form
+from qpsvm.problems.forms import Form
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import held, noted

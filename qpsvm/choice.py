@@ -17,16 +17,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.arrays.constant import repeated
 from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.costs import Cost, Size
-from qpsvm.dual.proven import Equalities
+from qpsvm.operators import Diagonal
 from qpsvm.problems import Problem
-from qpsvm.problems.base import Form
+from qpsvm.problems.forms import Form
 
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
@@ -155,16 +154,9 @@ def size_of(problem: Problem) -> Size:
 
 
 def machine_traits(problem: Problem) -> Traits:
-    """The traits of a problem's dual."""
-    y = problem.labels
-    if problem.intercept == "penalised":  # without a look at the Gram matrix, which may or may not hold it
-        groups = Equalities(y[:, None], np.zeros(1), np.ones(1))
-    else:
-        groups = problem._equalities()
-    return traits_of(
-        linear=problem.space.is_linear, sign=y, level=repeated(problem._level, len(y)), upper=problem.upper,
-        curvature=repeated(0.0, len(y)), E=groups.E, e=groups.e, price=groups.ridge,
-    )  # fmt: skip
+    """The traits of a problem's dual, without a look at its Gram matrix: of the intercept as the user states it."""
+    stand_in = Diagonal(repeated(1.0, len(problem.labels)))
+    return traits_of(problem._dual(stand_in, problem.intercept), problem.space.is_linear)
 
 
 class Followers:

@@ -1,7 +1,7 @@
 """Every exception and warning of the library.
 
-All derive from `QPSVMError`, and also from the built-in class that a Python user would catch in that place. A message
-says what is wrong, where it is (row, column, parameter), and what to do about it.
+Every error derives from `QPSVMError`, and also from the built-in class that a Python user would catch in its place. A
+message says what is wrong, where (row, column, parameter), and what to do about it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DataTypeError(DataError, TypeError):
 
 
 class FileFormatError(DataError):
-    """A data or model file exists but does not hold what it should."""
+    """A data or model file does not hold what it should; or a page or table cannot be written."""
 
 
 class MissingFileError(QPSVMError, FileNotFoundError):
@@ -37,7 +37,7 @@ class MissingFileError(QPSVMError, FileNotFoundError):
 
 
 class FileAccessError(QPSVMError, OSError):
-    """A file cannot be written or read: no folder, no permission, no room, or no file but a folder or a device.
+    """A file cannot be written or read: there is no folder, permission or room, or it is a folder or a device.
 
     What the system said is in `__cause__`.
     """
@@ -59,11 +59,11 @@ class UnknownOptionError(QPSVMError, TypeError, ValueError):
 
 
 class UnsupportedError(QPSVMError, NotImplementedError):
-    """What was asked for cannot be done by the backend or variant chosen; the message names one that can."""
+    """The backend or variant chosen cannot do what was asked for; the message names one that can."""
 
 
 class TooLargeError(QPSVMError, MemoryError):
-    """A matrix that the request needs does not fit into this machine's memory."""
+    """What was asked for needs more memory than there is."""
 
 
 class MissingExtraError(QPSVMError, ImportError):
@@ -75,7 +75,7 @@ class NoWeightVectorError(QPSVMError, AttributeError):
 
 
 class SolverError(QPSVMError, RuntimeError):
-    """The solver ended without an answer that could be certified, and `check=True` asked for an error."""
+    """The solver's answer could not be certified, and `check=True` asked for an error."""
 
 
 class InfeasibleNuError(ParameterError):
@@ -86,7 +86,8 @@ class InfeasibleNuError(ParameterError):
     nu : float
         The value asked for.
     nu_max : float
-        The largest feasible value, 2·min(S₊, S₋)/S, with S the sums of the sample weights.
+        The largest feasible value, 2·min(S₊, S₋)/S. S₊, S₋ and S are the sums of the sample weights of the positive
+        class, of the negative class and of both.
     """
 
     def __init__(self, nu: float, nu_max: float) -> None:
@@ -107,7 +108,9 @@ class IndefiniteKernelError(QPSVMError, ValueError):
     Attributes
     ----------
     eigenvalue : float
-        The smallest eigenvalue of the Gram matrix on the hyperplane that the dual variables live on.
+        The smallest eigenvalue of the Gram matrix, on the hyperplane of the dual variables if there is one.
+    kernel, where : str
+        The kernel, and that hyperplane, in words.
     """
 
     def __init__(self, kernel: str, eigenvalue: float, where: str) -> None:
@@ -130,10 +133,10 @@ class NotSeparableError(QPSVMError, ValueError):
     Attributes
     ----------
     u, v : ndarray of shape (n,)
-        Convex weights over the caller's rows, u on the positive class and v on the negative, zero elsewhere, with
-        Σ u_i φ(x_i) = Σ v_j φ(x_j).
+        Convex weights over the caller's rows with Σ u_i φ(x_i) = Σ v_j φ(x_j). u is zero outside the positive class,
+        and v outside the negative class.
     distance : float
-        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖, which rounding keeps from being zero.
+        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖. Rounding keeps it from being zero.
     """
 
     def __init__(self, u: NDArray[np.float64], v: NDArray[np.float64], distance: float) -> None:
@@ -142,8 +145,9 @@ class NotSeparableError(QPSVMError, ValueError):
         self.distance = distance
         super().__init__(
             "the classes are not separable at working precision: a convex combination of "
-            f"{int((u > 0).sum())} positive and one of {int((v > 0).sum())} negative samples meet (relative distance "
-            f"{distance:.1e}; weights in .u and .v), so the hard margin has no solution; use CSVM, or another kernel"
+            f"{int((u > 0).sum())} positive samples meets one of {int((v > 0).sum())} negative samples (relative "
+            f"distance {distance:.1e}; the weights are in .u and .v). So the hard margin has no solution; use CSVM, or "
+            "another kernel"
         )
 
     def __reduce__(self) -> tuple[type[NotSeparableError], tuple[NDArray[np.float64], NDArray[np.float64], float]]:
@@ -159,17 +163,17 @@ class InaccurateWarning(QPSVMWarning):
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra: from a clone, as long as there is no release to take it from."""
+    """The command that installs an extra. It installs from a clone, as long as there is no release."""
     return f'pip install ".[{extra}]" in a clone of the repository'
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Name the nearest known option, for the end of an error message.
+    """Words that name the nearest known option, for the end of an error message.
 
     Returns
     -------
     str
-        `did you mean 'tol'? known: ...`, or only the known names when none is near.
+        `did you mean 'tol'? known: ...`, or only the known names where none is near.
     """
     names = sorted(known, key=_natural)
     wanted = str(name).lower()
@@ -185,5 +189,5 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """CSVM.2 before CSVM.10: numbers in a name count as numbers."""
+    """A key to sort by in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

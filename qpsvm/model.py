@@ -1,4 +1,4 @@
-"""The decision function f(x) = Σ c_i K(x_i, x) + b on its own: predicts, and is saved and loaded without pickle."""
+"""The decision function f(x) = Σ c_i K(x_i, x) + b on its own. It predicts, and is saved and loaded without pickle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.saving.model_file import read_model, write_model
 
-#: Kernel values evaluated at a time when predicting (64 MB).
+#: Kernel values that predicting evaluates at a time: 64 MB.
 BLOCK_VALUES = 8_000_000
 
 
@@ -27,24 +27,25 @@ class Model:
     Attributes
     ----------
     kernel : Kernel
-        With every parameter a number.
+        Every parameter of it is a number.
     classes : ndarray, shape (2,)
         The labels for f ≤ 0 and f > 0.
     b : float
         Intercept.
     coef : ndarray, shape (m,)
-        c_i = α_i y_i of the rows kept; empty for a linear machine, which is `w`.
+        c_i = α_i y_i of the m rows kept. Empty for a linear machine, which has `w` instead.
     vectors : ndarray or csr_array, shape (m, d)
-        The rows kept; for a precomputed kernel their column numbers, shape (m,).
+        The rows kept. For a precomputed kernel their column numbers, shape (m,).
     w : ndarray, shape (d,), or None
         Weight vector of a linear machine.
     n_features : int
-        Width of what is predicted; for a precomputed kernel the number of training rows.
+        d, the width of X when predicting. For a precomputed kernel this is the number of training rows.
     metadata : dict
-        Anything that JSON holds, kept with the file.
+        Whatever JSON can hold; it is saved with the model.
     feature_names : tuple of str, or None
-        The columns of the data frame that the model was trained on, by which it matches those of others; for a
-        precomputed kernel they stand for the training rows. None for arrays, and for columns without names of text.
+        The columns of the data frame that the model was trained on. Those of other frames are matched by these names.
+        For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
+        text.
     """
 
     kernel: Kernel
@@ -66,8 +67,8 @@ class Model:
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
-            The columns of a data frame are found by name, in any order, where the model knows names; those of an array
-            by position.
+            The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
+            the model knows names.
 
         Returns
         -------
@@ -77,8 +78,8 @@ class Model:
         Raises
         ------
         DataError
-            Another width or other column names than was trained on, no rows, NaN or infinity (row and column are
-            named).
+            The width or the column names are not those of the training data; there are no rows; or a value is NaN or
+            infinite (row and column are named).
         """
         order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
@@ -97,15 +98,18 @@ class Model:
         return np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks]) + self.b
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X (m, d): the larger one where f > 0. Shape (m,); errors as above."""
+        """The label of each row of X (m, d), shape (m,): the larger one where f > 0.
+
+        Parameters, columns and errors are those of `decision_function`.
+        """
         labels: NDArray[Any] = self.classes[(self.decision_function(X) > 0).astype(int)]
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
 
-        The file is complete before it takes its name: whatever goes wrong, a model that was there is as it was. In the
-        metadata NumPy's scalars become Python's and tuples become lists; what JSON does not hold is refused.
+        The file is complete before it takes its name, so whatever goes wrong, a model that was there is as it was. In
+        the metadata NumPy's scalars become Python's, and tuples become lists. What JSON cannot hold is refused.
 
         Parameters
         ----------
@@ -116,11 +120,11 @@ class Model:
         UnsupportedError
             The kernel is a Python callable, or the labels are objects that are neither numbers nor text.
         ParameterTypeError
-            The metadata has something that JSON cannot hold, or `path` is no path.
+            The metadata has something that JSON cannot hold, or `path` is not a path.
         DataError
-            The model is one that could not predict: made by hand, with arrays that do not fit together.
+            The model was made by hand, and could not predict: its arrays do not fit together.
         FileAccessError
-            No such folder, no permission, no room on the disk, or `path` is a folder, a device or a pipe.
+            There is no such folder, no permission or no room on the disk; or `path` is a folder, a device or a pipe.
         """
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
@@ -128,17 +132,27 @@ class Model:
 def load(path: str | os.PathLike[str]) -> Model:
     """Read a model that `Model.save` or `SVMResult.save` wrote.
 
-    Every array is checked, so that what loads can predict; what is written in a file is never run.
+    Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    Model
 
     Raises
     ------
     MissingFileError
-        No such file.
+        There is no such file.
     FileAccessError
-        A folder, a device or a pipe, or no permission.
+        It is a folder, a device or a pipe, or there is no permission to read it.
     FileFormatError
-        Not a model of this library, or damaged.
+        It is not a model of this library, or it is damaged.
     TooLargeError
         It does not fit into memory.
+    ParameterTypeError
+        `path` is not a path.
     """
     return Model(**read_model(path))

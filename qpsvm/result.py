@@ -1,4 +1,4 @@
-"""The library's answer to an SVM: a certified point, which measures itself."""
+"""The library's answer to an SVM: a certified point that measures itself."""
 
 from __future__ import annotations
 
@@ -16,49 +16,55 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
 
+#: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
 
 
 @dataclass(frozen=True, eq=False)
 class SVMResult:
-    """A solved SVM, with the proof of how well it is solved. Every array is indexed by the caller's rows.
+    """A solved SVM, with the proof of how well it is solved. Every array is indexed by the caller's n rows.
 
     Attributes
     ----------
     status : Status
-        `optimal` exactly when the certified gap is within the tolerance; compares equal to its name as text.
+        `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
     alpha : ndarray, shape (n,)
         Dual variables, feasible.
     b, b_interval : float, (float, float)
-        Intercept, and every intercept that is as good.
+        Intercept, and the interval of all intercepts that are as good.
     rho : float
-        Margin level: the margin is y f = rho. 1 except in the ν-SVM.
-    primal, dual, gap : float
-        Certified values, primal ≥ optimum ≥ dual up to their last digits, and (primal − dual)/max(|primal|, |dual|)
-        with all rounding counted: a bound, for exactly these α, w, b and ρ, by (PROOF.4). A smaller `tol` makes the
-        library prove a smaller one, where doubles allow it.
+        Level of the margin, which is where y f = rho. It is 1 except in the ν-SVM.
+    primal, dual : float
+        Certified values: primal ≥ optimum ≥ dual, up to their last digits.
+    gap : float
+        (primal − dual)/max(|primal|, |dual|), with all rounding counted. It is a bound for exactly these α, w, b and
+        ρ, by (PROOF.4). A smaller `tol` makes the library prove a smaller gap, where doubles allow it.
     rounding : float
-        How much of `gap` is there for rounding alone: the rest was measured.
+        How much of `gap` is there for rounding alone. The rest was measured.
     solver_gap : float
-        The relative gap (CERT.3) of the point that the solver returned, before polishing; as measured.
+        The relative gap (CERT.3) of the point that the solver returned, as measured before polishing.
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound.
-    yf, upper : ndarray, shape (n,)
-        y_i f(x_i) and C_i.
+    yf, margin : ndarray, shape (n,)
+        y_i f(x_i), and what it is to reach: `rho` in every row of a two-class machine with one level.
+    upper, curvature : ndarray, shape (n,)
+        C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
     unit : float
         The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
     backend, form : str
+        Which backend solved, and which form of the problem: "dual" or "primal".
     iterations : int or None
+        Of the solver; None where it does not count them.
     build_time, solve_time : float
-        Seconds to build and compile the QP, and inside the solver.
+        Seconds that building and compiling the QP took, and seconds inside the solver.
     solver : Solver
         Name, version and the raw status that the solver reported.
     model : Model
         The decision function on its own.
     title, message : str
-        What was solved, and what else a user should know, or "".
+        What was solved; and what else a user should know, or "".
     error : QPSVMError or None
-        What `solve(check=True)` raises: for a hard margin that cannot be had, the proof.
+        What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
     """
 
     status: Status
@@ -72,7 +78,9 @@ class SVMResult:
     solver_gap: float
     kind: NDArray[np.int8]
     yf: FloatArray
+    margin: FloatArray
     upper: FloatArray
+    curvature: FloatArray
     unit: float
     backend: str
     form: str
@@ -89,26 +97,28 @@ class SVMResult:
     @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ_i = max(ρ − y_i f(x_i), 0): (n,)."""
-        return np.maximum(self.rho - self.yf, 0.0)
+        return np.maximum(self.margin - self.yf, 0.0)
 
     @cached_property
     def terms(self) -> FloatArray:
         """Each sample's share of P − D, (CERT.1) in the units of the objective: (n,)."""
-        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.rho, self.primal)
+        return self.unit * objective_terms(
+            self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal
+        )
 
     @cached_property
     def support(self) -> IntArray:
-        """Rows with α > 0: on the margin or at the bound."""
+        """Rows with α > 0, (k,): on the margin or at the bound."""
         return np.flatnonzero(self.kind > 0)
 
     @cached_property
     def on_margin(self) -> IntArray:
-        """Rows with 0 < α < C, which lie on the margin."""
+        """Rows with 0 < α < C, (k,). They lie on the margin."""
         return np.flatnonzero(self.kind == 1)
 
     @cached_property
     def at_bound(self) -> IntArray:
-        """Rows with α = C, inside the margin or violating it."""
+        """Rows with α = C, (k,). They lie behind the margin, or just on it."""
         return np.flatnonzero(self.kind == 2)
 
     @property
@@ -129,33 +139,37 @@ class SVMResult:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The two labels, in sort order."""
+        """The two labels, (2,), in sort order."""
         return self.model.classes
 
     @cached_property
     def kkt(self) -> NDArray[np.void]:
-        """One row a sample: alpha, xi, eta = C − α, yf, kind, and the residual: its share of the relative gap."""
-        table = np.empty(
-            len(self.alpha),
-            dtype=[("alpha", "f8"), ("xi", "f8"), ("eta", "f8"), ("yf", "f8"), ("kind", "U10"), ("residual", "f8")],
-        )
+        """One row a sample: what its optimality conditions are about, and its share of the gap.
+
+        alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
+        with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
+        the relative gap, (CERT.3).
+        """
+        numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
+        table = np.empty(len(self.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
         scale = max(abs(self.primal), abs(self.dual))
         table["alpha"], table["xi"], table["yf"] = self.alpha, self.xi, self.yf
         table["eta"] = self.upper - self.alpha
         table["kind"] = np.array(KINDS)[self.kind]
+        table["gap"] = self.terms
         table["residual"] = self.terms / scale if scale > 0 and np.isfinite(scale) else self.terms
         return table
 
     def decision_function(self, X: Any) -> FloatArray:
-        """f(x) for each row of X (m, d): see `Model.decision_function`."""
+        """f(x) for each row of X (m, d), shape (m,): see `Model.decision_function`."""
         return self.model.decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X (m, d): see `Model.predict`."""
+        """The label of each row of X (m, d), shape (m,): see `Model.predict`."""
         return self.model.predict(X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the decision function to an .npz file: see `Model.save`; `qpsvm.load` reads it back."""
+        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back."""
         self.model.save(path)
 
     def summary(self) -> str:

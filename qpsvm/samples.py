@@ -1,19 +1,121 @@
-"""Labels and weights of samples, checked once.
+"""Samples: their features, what is to be learnt of each, their weights, and which of them take part.
 
 Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import LARGEST_VALUE, as_real_vector, raw_array
-from qpsvm.arrays.constant import repeated
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.checks import LARGEST_VALUE, as_matrix, as_real_vector, raw_array
+from qpsvm.arrays.columns import feature_names
+from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What a machine is trained on.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+    target : ndarray, shape (n,)
+        What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
+    weight : ndarray, shape (n,)
+        s; a row of weight 0 takes no part.
+    classes : ndarray, shape (2,), or None
+        The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
+    feature_names : tuple of str, or None
+        The columns of a data frame.
+    """
+
+    X: Matrix
+    target: FloatArray
+    weight: FloatArray
+    classes: NDArray[Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        storage = "sparse" if sp.issparse(self.X) else "dense"
+        n, d = self.X.shape
+        if self.classes is None:
+            return f"X {n} × {d}, {storage}"
+        counts = (np.count_nonzero(self.target < 0), np.count_nonzero(self.target > 0))
+        named = zip(self.classes.tolist(), counts, strict=True)
+        return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return len(self.target)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The samples that take part: those of positive weight."""
+        return np.flatnonzero(self.weight > 0)
+
+    @cached_property
+    def takes_all(self) -> bool:
+        """Whether every sample takes part, so that nothing has to be picked."""
+        return common_value(self.weight) is not None or bool((self.weight > 0).all())
+
+    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (n,) over the samples that take part; the vector itself where all do."""
+        return vector if self.takes_all else vector[self.rows]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A vector over the samples that take part as one over all of them, (n,): 0 where a sample takes no part."""
+        if self.takes_all:
+            return values
+        vector = np.zeros(self.n, dtype=values.dtype)
+        vector[self.rows] = values
+        return vector
+
+
+def two_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+    """Check samples of two classes.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any two labels; the larger in sort order is +1.
+    sample_weight : array_like, shape (n,), optional
+        Not negative, and not 0 in a whole class.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, numbers that are not finite, another number of classes than two.
+    """
+    matrix = as_matrix(X)
+    names = feature_names(X)
+    target, classes = as_labels(y, matrix.shape[0])
+    return Samples(matrix, target, as_weights(sample_weight, target), classes, names)
+
+
+def shares_of(weights: FloatArray) -> FloatArray:
+    """s/Σs: (n,)."""
+    if common_value(weights) is not None:
+        return repeated(1.0 / len(weights), len(weights))
+    shares: FloatArray = weights / float(weights.sum())
+    return shares
+
+
+def original_labels(samples: Samples) -> NDArray[Any]:
+    """The caller's own labels of samples of two classes: (n,)."""
+    assert samples.classes is not None
+    labels: NDArray[Any] = samples.classes[(samples.target > 0).astype(int)]
+    return labels
 
 
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:

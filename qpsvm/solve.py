@@ -28,7 +28,7 @@ from qpsvm.errors import (
     nearest,
 )
 from qpsvm.problems import Problem
-from qpsvm.problems.base import Form, check_form
+from qpsvm.problems.forms import Form, check_form
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock

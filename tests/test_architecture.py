@@ -27,9 +27,8 @@ ROOMS = (
     {"arrays", "resources"},
     {"samples", "operators", "files"},
     {"kernels"},
-    {"qp"},
-    {"saving"},
-    {"dual", "model"},
+    {"dual", "saving"},
+    {"qp", "model"},
     {"result", "costs"},
     {"problems", "solvers"},
     {"backends"},
@@ -132,7 +131,7 @@ def circles() -> list[list[str]]:
 
 def test_the_reading_of_imports_finds_what_is_known():
     found = {name for name, _ in inner_imports(ROOT / "solve.py")}
-    assert {"qpsvm.backends", "qpsvm.errors", "qpsvm.problems.base", "qpsvm.result"} <= found
+    assert {"qpsvm.backends", "qpsvm.errors", "qpsvm.problems.forms", "qpsvm.result"} <= found
     assert {"c_svm", "nu_svm"} <= {path.stem for path in FILES}
     assert "qpsvm.problems.base" in {name for name, _ in inner_imports(ROOT / "problems" / "c_svm.py")}
 
@@ -168,6 +167,22 @@ def test_only_backends_import_solvers():
     for path in FILES:
         if "solvers" in {room(name) for name, _ in inner_imports(path)}:
             assert area(path) in ("backends", "solvers"), path
+
+
+def test_derivations_are_listed_below_what_renders_them():
+    """The steps of a machine know nothing of text, page and registry; text and page know what is shown only."""
+    folder = "qpsvm.derivation."
+    drawn = {"text", "page", "template"}
+    for name, path in MODULES.items():
+        if not name.startswith(folder):
+            continue
+        here, inner = name.removeprefix(folder), {other for other, _ in inner_imports(path)}
+        if here in drawn | {"shown"}:
+            assert inner <= {f"{folder}shown", f"{folder}template", "qpsvm.errors"}, path
+        elif here not in ("step", "derive"):
+            assert not inner & {f"{folder}{other}" for other in drawn}, path
+        if here != "derive":
+            assert f"{folder}registry" not in inner, path
 
 
 def test_solver_packages_are_imported_by_backends_only():
@@ -210,6 +225,7 @@ def test_a_problem_and_its_qp_load_no_solver():
     assert not set(LATE) & set(loaded)
 
 
+@pytest.mark.slow
 def test_import_is_quick():
     """0.3 s beyond NumPy and SciPy is the promise; 0.6 s of processor time is what a busy machine is allowed."""
     code = (

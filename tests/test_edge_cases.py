@@ -123,6 +123,7 @@ def test_nasty_data(name: str, variant: str, kernel: str) -> None:
 SIMILAR = {"as it is", "offset -1e6 and 1e6", "columns from 1e-8 to 1", "a constant column", "bits", "one feature"}
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("variant", ["C-SVM", "nu-SVM"])
 @pytest.mark.parametrize("name", [name for name in DATA if name not in SIMILAR])
@@ -131,6 +132,7 @@ def test_nasty_data_on_every_backend(name: str, variant: str, backend: str, form
         solved(task_of(name, variant, kernel), backend, form)
 
 
+@pytest.mark.slow
 @each_way
 def test_one_sample_against_five_hundred(backend: str, form: str) -> None:
     X, y = blobs(501, 2, 2.0, seed=3, share=1 / 501)
@@ -143,6 +145,7 @@ def test_one_sample_against_five_hundred(backend: str, form: str) -> None:
 # scales
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "hinge, penalised"])  # which has units
@@ -179,6 +182,7 @@ CONDITIONING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONDITIONING)
 def test_hard_conditioning_is_honest_everywhere_and_solved_somewhere(name: str) -> None:
     task = CONDITIONING[name]
@@ -196,6 +200,7 @@ def test_hard_conditioning_is_solved_where_nothing_is_chosen(name: str) -> None:
 # C, weights, ν
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("C", [1e-8, 1e-4, 1e4, 1e8, "1e-4..1e4", "weights 1e-4..1e4"], ids=str)
@@ -243,6 +248,7 @@ NUS: dict[str, tuple[float, Any]] = {
 }
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", NUS)
@@ -298,6 +304,7 @@ def test_reduced_hulls_that_all_but_meet(share: float, backend: str, form: str) 
     solved(task, backend, form, optimal=backend == "cvxopt")
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -587,6 +594,7 @@ SEPARABLE: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("name", SEPARABLE)
 def test_separable_classes(name: str, backend: str, form: str) -> None:
@@ -676,6 +684,7 @@ def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
     assert 0 <= error.distance < 1e-7
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("name", INSEPARABLE)
 def test_inseparable_classes_carry_their_proof(name: str, backend: str, form: str) -> None:
@@ -700,6 +709,7 @@ def test_a_result_without_a_margin_agrees_with_itself(name: str, backend: str) -
     np.testing.assert_allclose(result.decision_function(X), y * result.yf, atol=1e-6 * np.abs(result.yf).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [*map(RBF, (0.1, 1.0, 10.0)), *(Polynomial(p, 1.0, 1.0) for p in (2, 3))], ids=str)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_same_sample_in_both_classes_is_never_separated(backend: str, kernel: Any) -> None:
@@ -714,6 +724,7 @@ def test_the_same_sample_in_both_classes_is_never_separated(backend: str, kernel
         meet(X, y, kernel, caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_samples_close_to_the_other_hull_do_not_hide_that_the_hulls_overlap(backend: str) -> None:
     rng = np.random.default_rng(1)
@@ -750,6 +761,7 @@ def test_the_same_kernel_without_a_free_intercept_is_refused(intercept: Any) -> 
     assert caught.value.eigenvalue == pytest.approx(np.linalg.eigvalsh(X @ X.T + offset)[0], rel=1e-9)
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(1.0, 1.0), Polynomial(2, 1.0, -1.0)], ids=str)
 @pytest.mark.parametrize("psd", ["clip", "shift"])
@@ -773,6 +785,7 @@ def test_indefinite_kernels_made_definite(psd: str, kernel: Any, backend: str, f
         verify(other, other.solve(backend, form), backend in ACCURATE, repaired, 1e-6)
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Polynomial(2, 1.0, -1.0), Polynomial(1, 1.0, -1.0)], ids=str)
 @pytest.mark.parametrize("psd", ["clip", "shift"])
@@ -799,6 +812,7 @@ def test_indefinite_kernels_without_a_free_intercept(
         np.testing.assert_allclose(result.decision_function(X0), f, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(1, 1.0, -1.0), Sigmoid(0.5, -1.0)], ids=str)
 @pytest.mark.parametrize("psd", ["clip", "shift"])
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -820,6 +834,7 @@ def test_the_textbook_qp_that_a_reader_solves_has_the_certified_value(variant: s
 # limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("polish", [True, False])
@@ -844,6 +859,7 @@ def test_verbose_may_be_anything_that_is_true_or_not(verbose: Any, backend: str,
     assert bool(capfd.readouterr().out) is bool(verbose)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_tolerances_beyond_reach_are_not_pretended(backend: str) -> None:
     for tol, kernel in itertools.product((1e-15, 1e-30, 1e-300), KERNELS):
@@ -896,18 +912,21 @@ def examples(number: int) -> Any:
     return settings(deadline=None, max_examples=number, derandomize=True, database=None, suppress_health_check=quiet)
 
 
+@pytest.mark.slow
 @given(task=tasks(), form=st.sampled_from(FORMS))
 @examples(80)
 def test_any_small_problem_is_certified(task: Task, form: str) -> None:
     solved(task, "cvxopt", form)
 
 
+@pytest.mark.slow
 @given(task=tasks(), backend=st.sampled_from(["osqp", "cvxpy"]), form=st.sampled_from(FORMS))
 @examples(40)
 def test_any_small_problem_is_answered_honestly_by_the_others(task: Task, backend: str, form: str) -> None:
     solved(task, backend, form)
 
 
+@pytest.mark.slow
 @given(task=tasks(variants=("hard",)), backend=st.sampled_from(BACKENDS), form=st.sampled_from(FORMS))
 @examples(80)
 def test_any_small_hard_margin_is_proven_either_way(task: Task, backend: str, form: str) -> None:

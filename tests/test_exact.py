@@ -269,6 +269,7 @@ NAMED: dict[str, Callable[[], Task]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [1e-6, 1e-3, 1e-9])
 @pytest.mark.parametrize("name", NAMED)
 def test_named_claims_are_true(name, tol):
@@ -287,23 +288,26 @@ def here(found: list[str]) -> list[str]:
 
 
 def check_batch(batch: int, kernels: str, from_data: bool = False) -> None:
-    """A few seeds of the hunt: `python tests/hunt.py --only SEED` shows one in full."""
+    """A few seeds of the hunt: `python tests/tools/hunt.py --only SEED` shows one in full."""
     found = [examined(problem(seed, kernels, from_data), seed) for seed in range(batch * BATCH, (batch + 1) * BATCH)]
     wrong = [f"{one.seed}: {one.text}: {line}" for one in found for line in here(one.faults)]
     assert not wrong, "\n".join([f"{len(wrong)} faults", *wrong])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(15))
 def test_claims_are_true_at_any_scale(batch):
     check_batch(batch, "linear")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(3))
 @pytest.mark.parametrize("kernels", ["rbf", "poly"])
 def test_claims_with_kernels_are_true(kernels, batch):
     check_batch(batch, kernels)
 
 
+@pytest.mark.slow
 def test_claims_on_raw_data_are_true():
     check_batch(0, "linear", from_data=True)
 

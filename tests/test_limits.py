@@ -16,6 +16,7 @@ from qpsvm.attempt import Request, check_room
 from qpsvm.backends import Backend, keeping
 from qpsvm.choice import FLOOR, FOLLOWERS, Choice, Followers, choices, in_seconds
 from qpsvm.costs import Cost, Size
+from qpsvm.dual.repair import feasible
 from qpsvm.problems.affordable import affordable_alpha
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock
@@ -92,11 +93,10 @@ def test_no_round_of_polishing_begins_that_would_not_end():
         certified.append(alpha)
         return problem.certify(alpha)
 
-    system = problem._dual_system()
-    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(0.0)) is start
-    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(10.0), each=100.0) is start
+    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(0.0)) is start
+    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(10.0), each=100.0) is start
     assert not certified
-    assert qpsvm.dual.polish.polish(system, start, certify, clock=Clock(100.0)).gap < start.gap
+    assert qpsvm.dual.polish.polish(problem.svm, start, certify, clock=Clock(100.0)).gap < start.gap
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 1e-3, float("inf")])
@@ -104,8 +104,8 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
     n = 2000
     X, y = samples(n)
     for problem in (CSVM(X, y, 1.0, RBF(0.05)), NuSVM(X, y, 0.5, RBF(0.05)), PrimalHinge(X, y, 1.0, RBF(0.05))):
-        alpha = problem._feasible(RNG.random(n) * problem.upper)
-        less = affordable_alpha(problem, alpha, seconds)
+        alpha = feasible(problem.svm, RNG.random(n) * problem.upper)
+        less = affordable_alpha(problem.space, problem.svm, alpha, seconds)
         assert np.isfinite(problem.certify(less).gap)
         if seconds == float("inf") or isinstance(problem, NuSVM):  # whose α cannot be fewer than νn
             assert less is alpha
@@ -258,6 +258,7 @@ except qpsvm.QPSVMError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="address-space limits as on Linux")
 @pytest.mark.parametrize(
     ("backend", "limit", "kernel", "megabytes"),

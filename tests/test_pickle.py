@@ -83,6 +83,7 @@ def test_problems_results_models_and_certificates(name):
         assert qpsvm.solve(problem, start=kept).dual == pytest.approx(result.dual, rel=1e-6), how
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solved", [False, True], ids=["fresh", "solved"])
 @pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("backend", REGISTRY)
@@ -150,6 +151,7 @@ def refuse(nu: float) -> qpsvm.SVMResult:
     return qpsvm.solve(qpsvm.NuSVM(X, Y, nu))
 
 
+@pytest.mark.slow
 def test_other_processes():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         for C, result in zip((0.1, 1.0), pool.map(solve_c, (0.1, 1.0)), strict=True):
@@ -173,7 +175,7 @@ def printed() -> list[Any]:
         derivation = qpsvm.derive(problem, result)
         found += [problem, problem.kernel, problem.space, result, result.model, problem.certify(result.alpha)]
         found += [derivation, *derivation, problem.qp(), problem.qp("primal"), problem.solver_qp(), problem.qp().P]
-        found += [qpsvm.qp.dualise(problem.qp("primal"))]
+        found += [qpsvm.dualise(problem.qp("primal"))]
     for backend in REGISTRY:
         found.append(get(backend))
         for form in ("dual", "primal"):

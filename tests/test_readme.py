@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pytest
 from matplotlib import pyplot
 from sklearn.datasets import make_moons
 
@@ -36,6 +37,7 @@ def stable(text: str) -> list[str]:
     return [re.sub(r"\d+\.\d{6,}", lambda m: f"{float(m.group()):.6g}", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_the_example_prints_what_the_readme_says():
     done = subprocess.run([sys.executable, "-c", block("python")], capture_output=True, text=True, check=True)
     assert stable(done.stdout.rstrip("\n")) == stable(block("text"))

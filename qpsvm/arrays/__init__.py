@@ -1,1 +1,1 @@
-"""Arrays: their types, constant vectors, checks of what comes from outside, arithmetic with its rounding."""
+"""Arrays: their types, constant vectors, checks of what comes from outside, and arithmetic that counts its rounding."""

@@ -1,4 +1,4 @@
-"""The checks that every array and number from outside passes once. Letters: X (n, d) samples."""
+"""The checks that every array and number from outside passes once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 
-#: Values from here on overflow when they are squared.
+#: Larger values may overflow when they are squared and added up.
 LARGEST_VALUE = 1e150
 
 
@@ -25,7 +25,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows. A data frame's column names are used in messages.
+        Samples in rows. Messages use the column names of a data frame.
     name : str
         What to call it in messages.
     columns : int, optional
@@ -39,13 +39,15 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     Raises
     ------
     DataTypeError
-        Complex, text or object entries.
+        The entries are complex numbers, text or objects.
     DataError
-        Not two-dimensional, empty, another width, NaN or infinite (row and column are named).
+        It is not two-dimensional, is empty or has another width; or a value is NaN or infinite, or has a square that
+        overflows (row and column are named).
     """
     labels = column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
+        _check_two_dimensional(X.shape, name)  # older versions of SciPy make no CSR array of others
         matrix = sp.csr_array(X, dtype=np.float64)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
@@ -53,9 +55,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         matrix = _short_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
-    if matrix.ndim != 2:
-        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if matrix.ndim == 1 else ""
-        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {matrix.shape}{hint}")
+        _check_two_dimensional(matrix.shape, name)
     if min(matrix.shape) == 0:
         raise DataError(f"{name} is empty: it has shape {matrix.shape}; at least one row and one column are needed")
     if columns is not None and matrix.shape[1] != columns:
@@ -64,8 +64,14 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     return matrix
 
 
+def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if len(shape) == 1 else ""
+        raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
+
+
 def _short_indices(matrix: Matrix) -> Matrix:
-    """The same CSR array with 32-bit indices where they fit: half the memory, and what many libraries insist on."""
+    """The same CSR array with 32-bit indices where they fit: half the memory, and many libraries need them."""
     fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
     if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
         return matrix
@@ -76,10 +82,10 @@ def _short_indices(matrix: Matrix) -> Matrix:
 
 
 def column_names(X: Any) -> Sequence[Any] | None:
-    """What a data frame calls its columns, text or not; None for anything else."""
+    """What a data frame calls its columns, be it text or not; None for anything else."""
     try:
         return list(X.columns)
-    except (AttributeError, TypeError):  # nothing of that name, or something else than names
+    except (AttributeError, TypeError):  # there is nothing of that name, or it holds no names
         return None
 
 
@@ -93,7 +99,13 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
 
 
 def raw_array(values: Any, name: str) -> NDArray[Any]:
-    """As an array of whatever type; ragged and masked ones are refused."""
+    """The values as an array, of whatever type.
+
+    Raises
+    ------
+    DataError
+        They are ragged, or some are masked.
+    """
     if values is np.ma.masked:
         raise DataError(f"{name} is the masked constant, not an array")
     if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
@@ -108,7 +120,7 @@ def raw_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _uneven(rows: Sequence[Any]) -> str:
-    """Where the length of rows changes, as far as one can see from outside; NumPy speaks of its own insides."""
+    """Where the length of rows changes, in words. NumPy's own message speaks of its inside."""
     lengths = [_length(row) for row in rows]
     row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if row is None:
@@ -148,14 +160,14 @@ def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
 
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
-    """Refuse NaN, infinity, and numbers whose squares overflow: one pass, because the sum of squares shows them all."""
+    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows them all in one pass."""
     values = matrix.data if sp.issparse(matrix) else matrix
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.einsum("i,i", flat, flat)):  # np.dot would wake BLAS's threads, which spin on for 40 ms
+        if np.isfinite(np.einsum("i,i", flat, flat)):  # np.dot would wake BLAS's threads, which spin for 40 ms
             return
     good = np.abs(values) < LARGEST_VALUE  # false for NaN too
-    if good.all():  # many large numbers, whose squares only overflow together
+    if good.all():  # many large numbers, whose squares overflow only together
         good = np.abs(values) < np.abs(values).max()
     if sp.issparse(matrix):
         bad = int(np.flatnonzero(~good)[0])
@@ -173,14 +185,14 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
 
 
 def as_real_vector(values: Any, name: str) -> FloatArray:
-    """Check an array of real numbers, of any shape, and return it as float64.
+    """Check an array of real numbers, of any shape, and return a copy as float64.
 
     Raises
     ------
     DataTypeError
-        Complex, text or objects.
+        The entries are complex numbers, text or objects.
     DataError
-        Ragged or masked.
+        It is ragged, or has masked entries.
     """
     raw = raw_array(values, name)
     if raw.dtype.kind not in "biuf":
@@ -195,9 +207,9 @@ def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
     Raises
     ------
     DataTypeError
-        Complex, text or objects.
+        The entries are complex numbers, text or objects.
     DataError
-        Another shape, or not finite (the entry is named).
+        It has another shape, or an entry is not finite (which is named).
     """
     vector = as_real_vector(values, name)
     if vector.shape != (n,):
@@ -236,7 +248,7 @@ def as_real(value: Any, name: str) -> float:
     """
     if type(value) is float and math.isfinite(value):
         return value
-    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # numbers to Python or to NumPy, but not to us
+    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # Python or NumPy call these numbers; we do not
     if truth or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
@@ -251,7 +263,7 @@ def as_real(value: Any, name: str) -> float:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """Check True or False, or 1 or 0 for them.
+    """Check True or False, for which 1 or 0 may stand.
 
     Raises
     ------
@@ -264,15 +276,18 @@ def as_flag(value: Any, name: str) -> bool:
 
 
 def as_penalties(C: Any, n: int) -> FloatArray:
-    """Check C, one number or one a sample, and return it a sample.
+    """Check C, which is one number, or one for each of n samples.
 
     Returns
     -------
     ndarray of float64, shape (n,)
+        One for each sample; `repeated` where C is one number.
 
     Raises
     ------
-    ParameterError, ParameterTypeError
+    ParameterTypeError
+        Not numbers.
+    ParameterError
         Not positive and finite, or an array of another shape.
     """
     if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:

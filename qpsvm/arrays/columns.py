@@ -1,4 +1,4 @@
-"""Columns by their names: what a data frame calls its columns is remembered, and further frames are matched by it."""
+"""Columns by their names: those of a data frame are remembered, and other frames are matched by them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from qpsvm.arrays.types import IntArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError
 
-#: Names that a message lists before it counts the rest.
+#: Names that a message lists at most. It counts the rest.
 LISTED = 3
 
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a data frame, where all are text and no two are the same; else None."""
+    """The names of a data frame's columns, where all are text and no two are the same; else None."""
     names = column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
@@ -26,7 +26,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
 
 def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
-    """Where in X the columns of the known names are.
+    """Where in X the columns with the known names are.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
     Returns
     -------
     ndarray, shape (d,), or None
-        X[:, order] has the known order. None where there is nothing to change, or nothing to match: one of the two has
-        no names, as an array, or a frame whose columns are only numbered.
+        X[:, order] has the known order. None where X has it already. None too where X or the model has no names to
+        match, because it was an array, or a frame whose columns are only numbered.
 
     Raises
     ------
     DataError
-        Columns are missing or too many, or their names are not all text, or not all different.
+        Columns are missing or too many; or their names are not all text, or not all different.
     """
     names = column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
@@ -60,12 +60,13 @@ def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
 
 
 def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
-    """Where among the given names the known ones are, (d,); None where they are the same in the same order.
+    """Where among the given names the known ones are, (d,), or None where they are the same in the same order.
 
     Raises
     ------
     DataError
-        Another set of names: what is missing, each with the nearest name given, and what is too much.
+        They are not the same names. The message lists those missing, each with the nearest one given, and those that
+        are too many.
     """
     if tuple(given) == tuple(known):
         return None
@@ -87,7 +88,7 @@ def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray 
 
 
 def _listed(names: Sequence[str], near: Sequence[str] = ()) -> str:
-    """The first names, each with the nearest of others, and how many more there are."""
+    """The first names, each with the nearest one of `near`, and how many more there are."""
     texts = []
     for name in names[:LISTED]:
         close = difflib.get_close_matches(name, near, n=1)

@@ -1,4 +1,4 @@
-"""Vectors that are one number n times: in the memory of one, and seen to be constant without a look at the values."""
+"""Vectors that are one number n times. They take the memory of one, and are known to be constant by their strides."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from qpsvm.arrays.types import FloatArray
 
 
 def repeated(value: float, n: int) -> FloatArray:
-    """One number n times, (n,), read-only and in the memory of one: what every sample shares costs nothing."""
-    return np.ndarray((n,), np.float64, struct.pack("d", value), 0, (0,))  # as broadcast_to, in a tenth of its time
+    """One number n times, (n,), read-only and in the memory of one."""
+    return np.ndarray((n,), np.float64, struct.pack("d", value), 0, (0,))  # np.broadcast_to takes ten times as long
 
 
 def common_value(vector: FloatArray) -> float | None:
-    """The number of a `repeated` vector, else None: looks at the memory, not at the values."""
+    """The number of a `repeated` vector (n,), else None. It looks at the strides, not at the values."""
     return float(vector[0]) if len(vector) and vector.strides == (0,) else None
 
 
 def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
-    """factors∘vector, (n,); repeated where both are, and the vector itself where all factors are 1."""
+    """factors∘vector, (n,): `repeated` where both are, and the vector itself where all factors are 1.
+
+    `factors` is one number, or a vector (n,).
+    """
     factor = common_value(factors) if isinstance(factors, np.ndarray) else factors
     if factor is None:
         product: FloatArray = factors * vector
@@ -33,7 +36,7 @@ def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
-    """Sum of the entries of a vector (n,) where a mask (n,) holds."""
+    """The sum of the entries of a vector (n,) where a mask (n,) is true."""
     value = common_value(vector)
     if value is not None:
         return value * int(np.count_nonzero(where))

@@ -5,8 +5,8 @@ u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at 
     (ROUND.1)  γ_k = ku/(1 − ku)
     (ROUND.2)  a + b = s + e,  s = fl(a + b), and e computed without error (Knuth)
     (ROUND.3)  a·b = p + e,  p = fl(a·b), and e computed without error (Dekker, Veltkamp)
-    (ROUND.4)  the p of a dot product summed by (ROUND.2) in a tree, all e summed as floats and added: off by at most
-               u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
+    (ROUND.4)  dot product: sum its p by (ROUND.2) in a tree, sum all e as floats, and add the two. This is off by at
+               most u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
 
 Sources: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3; Ogita, Rump & Oishi, *Accurate sum
 and dot product*, SIAM J. Sci. Comput. 26 (2005).
@@ -20,30 +20,35 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 
-#: Unit roundoff of a double, and what an operation that underflows may lose.
-UNIT, UNDERFLOW = 2.0**-53, 2.0**-1070
-#: Veltkamp's factor: splits 53 bits into halves whose products are exact.
+#: Unit roundoff u of a double.
+UNIT = 2.0**-53
+#: What an operation that underflows may lose.
+UNDERFLOW = 2.0**-1070
+#: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
 #: Terms that are added in any order before the partial sums are added exactly.
 CHUNK = 256
-#: Terms up to which a sum is exact but for its last rounding.
+#: A sum of at most this many terms is exact but for its last rounding.
 EXACT = 4096
 
 
 def gamma(k: float) -> float:
-    """γ_k of (ROUND.1); infinite where k roundings leave no digit."""
+    """γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
     return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(ROUND.2): the sum and its error, arrays of one shape."""
+    """(ROUND.2): the sum of two arrays of one shape, and its error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(ROUND.3): the product and its error, arrays of one shape; exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows."""
+    """(ROUND.3): the product of two arrays of one shape, and its error.
+
+    The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
+    """
     p = a * b
     t = SPLITTER * a
     a_high = t - (t - a)
@@ -54,17 +59,18 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ax in twice the precision, and how far each entry may be off: (ROUND.4).
+    """Ax in twice the precision, and how far each entry may be off, by (ROUND.4).
 
     Parameters
     ----------
     A : ndarray, shape (m, k)
     x : ndarray, shape (k,) or (m, k)
+        One for all rows of A, or one for each.
 
     Returns
     -------
     values, radii : ndarray, shape (m,)
-        |Σ_j A_ij x_j − values_i| ≤ radii_i.
+        |Σ_j A_ij x_j − values_i| ≤ radii_i, with x_ij in place of x_j where x has rows.
     """
     k = A.shape[1]
     sums, error = two_product(A, np.broadcast_to(x, A.shape))
@@ -81,14 +87,14 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
-    """aᵀb plus further numbers, rounded once, and how far that may be off: vectors of one length."""
+    """aᵀb plus more numbers, rounded once, and how far that may be off. a and b have one length, (n,)."""
     product, error = two_product(a, b)
     s = math.fsum([*product.tolist(), *error.tolist(), *added])
     return s, UNIT * abs(s) + len(a) * UNDERFLOW
 
 
 def total(values: FloatArray) -> tuple[float, float]:
-    """The sum of a vector (n,), and how far it may be off: exact partial sums of chunks."""
+    """The sum of a vector (n,), and how far it may be off. A long vector is added up in chunks first."""
     n = len(values)
     if n <= EXACT:
         s = math.fsum(values.tolist())

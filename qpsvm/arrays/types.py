@@ -1,4 +1,4 @@
-"""What arrays are called: float and index arrays, and matrices that may be sparse."""
+"""The types of arrays: floats, indices, and matrices that may be sparse."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
-#: A dense (n, d) array or a SciPy CSR array of the same meaning. SciPy has no types of its own.
+#: A dense array (n, d), or a SciPy CSR array of that shape. SciPy has no types for it.
 Matrix: TypeAlias = Any
 
 
 def as_dense(matrix: Matrix) -> FloatArray:
-    """The matrix itself where it is dense, else a dense copy."""
+    """The matrix (n, d) itself where it is dense, else a dense copy."""
     dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
     return dense
+
+
+def dense_rows(matrix: Matrix | None, right: FloatArray | None, n: int) -> tuple[FloatArray, FloatArray]:
+    """Rows and their right-hand side as dense float64 arrays, (m, n) and (m,); none of them for None."""
+    if matrix is None or right is None:
+        return np.zeros((0, n)), np.zeros(0)
+    rows = np.asarray(as_dense(matrix), dtype=np.float64).reshape(-1, n)
+    return rows, np.asarray(right, dtype=np.float64).reshape(len(rows))

@@ -15,13 +15,13 @@ def shown(value: Any) -> str:
     """A value as one short line of a message."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # a whole number with more digits than Python is willing to print
+    except ValueError:  # a whole number with more digits than Python prints
         text = f"a huge {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def outline(kind: str, **parts: Any) -> str:
-    """A `repr` on one line: arrays by their shape, everything else as one short text."""
+    """A `repr` on one line. Arrays are shown by their shape, and everything else as a short text."""
     return f"{kind}({', '.join(f'{name}={_outlined(part)}' for name, part in parts.items())})"
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.backends.recognise import RecognisedCSVM, recognise
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -72,18 +72,13 @@ class AugmentedLagrangianCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.linear.solve import solve_linear
 
-        data, settings = self.data, own_settings(limits, options)
+        data, problem = self.data, self._problem
+        settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         answer = solve_linear(
-            data.X, data.y, data.C, intercept=data.intercept, tol=limits.tol or DEFAULT_TOLERANCE,
-            start=self._start(limits.start), **settings,
+            data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
-        status, raw = stopped(answer.reason)
-        solver = Solver(self.backend.name, built_in_version(), raw)
-        if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.w).all()):
-            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        v = answer.w * (self._problem.target / self._problem.unit)
-        x, balance = self._problem.x(answer.alpha), self._problem.balance(answer.b)
-        return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations, v=v)
+        v = answer.w * (problem.target / problem.unit)
+        return self._answer(answer, problem.x(answer.alpha), y=problem.balance(answer.b), v=v)
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and α at a point of the QP: b is the best one for w."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ from qpsvm.errors import (
     nearest,
 )
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.interrupts import held
 from qpsvm.resources.threads import one_thread
 
@@ -95,6 +95,18 @@ def stopped(reason: str) -> tuple[Status, str]:
     return STOPPED[reason], reason.replace("_", " ")
 
 
+class Run(Protocol):
+    """How a run of one of our own solvers ended."""
+
+    @property
+    def reason(self) -> str:
+        """A key of `STOPPED`."""
+
+    @property
+    def iterations(self) -> int:
+        """How many were made."""
+
+
 @cache
 def installed_version(package: str) -> str | None:
     """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
@@ -152,9 +164,11 @@ class SolverData(tuple[Any, ...]):
         return outline("SolverData", **dict(zip(self._names, self, strict=True)))
 
 
-def own_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What our own solvers are asked, by the names that they share; `tol` is each backend's own business."""
+def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
+    """What our own solvers are asked, by the names that they share; what `tol` means is each backend's own business."""
     settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
+    if tol is not None:
+        settings["tol"] = tol
     if limits.max_iter is not None:
         settings["max_iter"] = int(limits.max_iter)
     return settings
@@ -246,6 +260,17 @@ class Compiled(ABC):
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Call the solver with checked options and map its answer back."""
+
+    def _answer(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
+        """What one of our own solvers found, as it says or in its own words `raw`.
+
+        There is no point where x (n,), z (m,) or v is not finite: nothing could be measured at it.
+        """
+        status, words = stopped(run.reason)
+        solver = Solver(self.backend.name, self.backend.version() or "?", words if raw is None else raw)
+        if not all(np.isfinite(part).all() for part in (x, parts.get("z"), parts.get("v")) if part is not None):
+            return QPSolution(self.qp, status, solver, iterations=run.iterations)
+        return QPSolution(self.qp, status, solver, x=x, iterations=run.iterations, **parts)
 
 
 class Backend(ABC):

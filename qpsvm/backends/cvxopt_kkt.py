@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.solvers.interior_point.columns import Columns, as_columns
-from qpsvm.solvers.interior_point.systems import Cholesky
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 #: Weight of a variable without bounds or curvature, as a share of the mean diagonal of ZZᵀ; refinement takes it out.
 LEAST_WEIGHT = 1e-10

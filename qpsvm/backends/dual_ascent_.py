@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: Products with the samples.
 PASSES = Rows((3e-8, 0.0), (2e-5, 0.0), 1.0)
@@ -57,14 +55,5 @@ class DualAscentCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.dual_ascent import projected_gradient
 
-        settings = own_settings(limits, options)
-        if limits.tol is not None:
-            settings["tol"] = limits.tol
-        answer = projected_gradient(*self.data, x0=limits.start, **settings)
-        status, raw = stopped(answer.trace.reason)
-        solver = Solver("dual_ascent", built_in_version(), raw)
-        if not np.isfinite(answer.x).all():
-            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
-        return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, box=answer.z_box, iterations=answer.trace.iterations
-        )
+        answer = projected_gradient(*self.data, x0=limits.start, **own_settings(limits, options, limits.tol))
+        return self._answer(answer.trace, answer.x, y=answer.y, box=answer.z_box)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.costs import Cost, General, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: Most equality rows: they are kept dense.
 MOST_ROWS = 10
@@ -73,7 +73,7 @@ class InteriorPointBackend(Backend):
 
 def _settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
     tol = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, FINEST)
-    return own_settings(limits, options) | {"tol": tol}
+    return own_settings(limits, options, tol)
 
 
 class BoxCompiled(Compiled):
@@ -83,14 +83,7 @@ class BoxCompiled(Compiled):
         from qpsvm.solvers.interior_point.mehrotra import mehrotra
 
         answer = mehrotra(*self.data, **_settings(limits, options))
-        status, raw = stopped(answer.reason)
-        solver = Solver("interior_point", built_in_version(), raw)
-        if not np.isfinite(answer.x).all():
-            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, box=answer.z_box, iterations=answer.iterations,
-            v=answer.v,
-        )
+        return self._answer(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
 
 
 class RowsCompiled(Compiled):
@@ -98,10 +91,4 @@ class RowsCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         answer = self.data.solve(**_settings(limits, options))
-        status, raw = stopped(answer.reason)
-        solver = Solver("interior_point", built_in_version(), raw)
-        if not (np.isfinite(answer.x).all() and np.isfinite(answer.z).all()):
-            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        return QPSolution(
-            self.qp, status, solver, x=answer.x, z=answer.z, box=answer.z_box, iterations=answer.iterations
-        )
+        return self._answer(answer, answer.x, z=answer.z, box=answer.z_box)

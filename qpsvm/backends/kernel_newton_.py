@@ -13,7 +13,7 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
 from qpsvm.backends.recognise import RecognisedCSVM, RecognisedNuSVM, recognise
 from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.errors import UnsupportedError
@@ -22,7 +22,7 @@ from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -155,12 +155,8 @@ class KernelNewtonCompiled(Compiled):
             answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
         else:
             answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
-        status, raw = stopped(answer.reason)
-        solver = Solver(self.backend.name, built_in_version(), f"{raw} ({answer.engine})")
-        if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.u).all()):
-            return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        x, balance = problem.x(answer.alpha), problem.balance(answer.b)
-        return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations)
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        return self._answer(answer, problem.x(answer.alpha), raw, y=problem.balance(answer.b))
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from qpsvm.arrays.types import as_dense
 from qpsvm.backends.abilities import Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Matrices, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
 MOST_VARIABLES = 2000
@@ -62,11 +60,5 @@ class SlsqpCompiled(Compiled):
         from qpsvm.solvers.study.slsqp import slsqp
 
         answer = slsqp(*self.data, **own_settings(limits, options))
-        status, _ = stopped(answer.trace.reason)
-        solver = Solver("slsqp", self.backend.version() or "?", str(answer.message))
-        if not np.isfinite(answer.x).all():
-            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
-        return QPSolution(
-            self.qp, status, solver, x=answer.x, y=answer.y, z=answer.z, box=answer.z_box,
-            iterations=answer.trace.iterations,
-        )
+        said = str(answer.message)
+        return self._answer(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)

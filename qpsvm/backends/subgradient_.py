@@ -9,12 +9,12 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, built_in_version, own_settings, stopped
+from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution
 
 #: Whose primals it takes: those with a slack for each α.
 SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved"}
@@ -71,19 +71,10 @@ class SubgradientCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.subgradient import hinge_subgradient
 
-        settings = own_settings(limits, options)
-        if limits.tol is not None:
-            settings["tol"] = limits.tol
-        answer = hinge_subgradient(*self.data, **settings)
-        status, raw = stopped(answer.trace.reason)
-        solver = Solver("subgradient", built_in_version(), raw)
-        if not (np.isfinite(answer.u).all() and np.isfinite(answer.z).all()):
-            return QPSolution(self.qp, status, solver, iterations=answer.trace.iterations)
+        answer = hinge_subgradient(*self.data, **own_settings(limits, options, limits.tol))
         x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
         slack = self.qp.variables["xi"]
         x[self._rest] = answer.u
         x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
         z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ
-        return QPSolution(
-            self.qp, status, solver, x=x, z=answer.z, box=z_box, iterations=answer.trace.iterations
-        )
+        return self._answer(answer.trace, x, z=answer.z, box=z_box)

@@ -1,7 +1,7 @@
 """The command line: `python -m qpsvm [solve | predict | compare | derive | backends]`.
 
-One file a command. Whatever happens, the user sees results on standard output, one line on standard error, and an exit
-code: never a traceback.
+Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
+exit code, and never a traceback.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from qpsvm.cli.memory import take_buffers_first
 from qpsvm.cli.parser import make_parser
 from qpsvm.errors import QPSVMError, SolverError, TooLargeError
 
-#: Exit codes: a result that is not optimal, or a machine or solver that could not; what the user got wrong; what a
-#: shell reports of a process that Ctrl-C ended.
-FAILED, WRONG, INTERRUPTED = 1, 2, 130
+#: Exit code where a result is not optimal, memory is too small or a solver broke down.
+FAILED = 1
+#: Exit code for what the user got wrong.
+WRONG = 2
+#: Exit code that a shell reports of a process that Ctrl-C ended.
+INTERRUPTED = 130
+#: What is said where memory runs out in the middle of the work.
 NO_MEMORY = (
-    "this needs more memory than the process may use: take fewer rows, or with many rows --kernel linear, or raise the "
-    "limit (ulimit -v)"
+    "this needs more memory than the process may use: take fewer rows, or --kernel linear where there are many, or "
+    "raise the limit (ulimit -v)"
 )
 
 
@@ -31,13 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the process where absent.
+        By default those of the process.
 
     Returns
     -------
     int
-        0; 1 where a result is not optimal, memory is too small or a solver broke down; 2 for what the user got wrong;
-        130 where the user pressed Ctrl-C. All but a result that is not optimal say why in one line on standard error.
+        0 for success. 1 where a result is not optimal, memory is too small or a solver broke down. 2 for what the user
+        got wrong. 130 where the user pressed Ctrl-C. One line on standard error says why, except where the result
+        itself does.
     """
     code = 0
     with readable(sys.stdout), readable(sys.stderr):
@@ -45,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 code = _run(arguments)
             finally:
-                if sys.stdout is not None:  # it is closed
+                if sys.stdout is not None:  # None where it is closed
                     sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             _let_go_of_output()
@@ -56,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Parse and run; every way to fail has its sentence and its code."""
+    """Parse and run. Every way to fail has its sentence and its code."""
     try:
         options = make_parser().parse_args(arguments)
         take_buffers_first()
@@ -76,6 +81,6 @@ def _complain(sentence: str, code: int) -> int:
 
 
 def _let_go_of_output() -> None:
-    """Send the rest of standard output nowhere, so that the interpreter does not complain on its way out."""
-    with suppress(OSError, ValueError):  # in a test it is no file
+    """Send the rest of standard output nowhere, so that the interpreter does not complain when it ends."""
+    with suppress(OSError, ValueError):  # in a test, standard output is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

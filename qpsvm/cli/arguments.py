@@ -1,4 +1,4 @@
-"""argparse as this command line wants it: nothing abbreviated, nothing guessed, and a refusal is an error of ours."""
+"""argparse as this command line wants it: it takes no abbreviations, and refuses with an error of ours."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 
 from qpsvm.errors import ParameterError, UnknownOptionError, nearest
 
-#: What argparse itself takes for a value and not for an option.
+#: Negative numbers: argparse takes them for values, though they begin as options do.
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose options have to be written in full, and that raises instead of leaving the process."""
+    """A parser that wants options written in full, and raises an error instead of ending the process."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
@@ -31,12 +31,14 @@ class Parser(argparse.ArgumentParser):
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Look for unknown options and commands before argparse does, which would only say that something is missing.
+        """Look for unknown options and commands first, where argparse would only say that something is missing.
 
         Raises
         ------
         UnknownOptionError
-            With the nearest that exists.
+            No such option or command; names the nearest.
+        ParameterError
+            What argparse refuses.
         """
         args = sys.argv[1:] if args is None else args
         for text in args:
@@ -52,7 +54,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions
-        if text in known or name in known or " " in text:  # argparse takes text with a blank for a value
+        if text in known or name in known or " " in text:  # text with a blank is a value to argparse
             return
         near, _, _ = nearest(name, known).partition(" known: ")
         hint = f"; {near}" if near.startswith("did you mean") else ""
@@ -60,14 +62,26 @@ class Parser(argparse.ArgumentParser):
 
 
 def file_name(text: str) -> str:
-    """The name of a file, which must not be empty."""
+    """The name of a file.
+
+    Raises
+    ------
+    ArgumentTypeError
+        It is empty.
+    """
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a file, got ''")
     return text
 
 
 def name(text: str) -> str:
-    """The name of a column or label, which must not be empty."""
+    """The name of a column or label.
+
+    Raises
+    ------
+    ArgumentTypeError
+        It is empty.
+    """
     if not text:
         raise argparse.ArgumentTypeError("expected a name, got ''")
     return text

@@ -1,4 +1,4 @@
-"""`compare`, and what runs without a command: every backend on one problem, a line each as soon as it is there."""
+"""`compare`, and what runs without a command: every backend on one problem, each with a line as soon as it is done."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from qpsvm.cli.data import few_rows, problem_of, read
 from qpsvm.cli.options import settle
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.problems import CSVM, Problem
-from qpsvm.problems.base import Form
+from qpsvm.problems.forms import Form
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
 #: Seconds that a textbook method gets in a comparison.
 STUDY_SECONDS = 5.0
-#: Rows of each class, and seconds, on which a backend loads what it needs before its time is taken.
-WARM_UP_ROWS, WARM_UP_SECONDS = 10, 0.2
+#: Rows of each class on which a backend is warmed up, so that it has loaded what it needs when its time is taken.
+WARM_UP_ROWS = 10
+#: Seconds that warming up may take.
+WARM_UP_SECONDS = 0.2
+#: Headings of the table, and the width of each column in letters.
 COLUMNS = (
     "backend", "form", "status", "objective", "solver gap", "gap", "support", "margin", "bound", "build", "solve",
 )  # fmt: skip
@@ -35,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     problem = problem_of(X, sample.y, options)
     try:
         small = problem_of(*few_rows(X, sample.y, WARM_UP_ROWS), options)
-    except QPSVMError:  # what a few rows cannot be
+    except QPSVMError:  # a few rows may be too few for this problem
         small = None
     print(f"{problem.title}\n")
     limits = {"max_iter": options.max_iter, "time_limit": options.time_limit}
@@ -56,7 +59,7 @@ def demonstrate(options: argparse.Namespace) -> int:
     print(f"breast_cancer (scikit-learn), standardised: {X.shape[0]} rows x {X.shape[1]} features")
     print(f"{problem.title}\n")
     _compare(problem, CSVM(*few_rows(X, y, WARM_UP_ROWS), C=1.0), None, {}, {})
-    print("\n'solver gap' is what the solver's own point is worth; 'gap' is certified after polishing it.")
+    print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     print("Next: python -m qpsvm --help")
     return 0
 
@@ -64,7 +67,7 @@ def demonstrate(options: argparse.Namespace) -> int:
 def _compare(
     problem: Problem, small: Problem | None, form: Form | None, settings: dict[str, Any], limits: dict[str, Any]
 ) -> None:
-    """Every installed backend in every form that it takes; `small` is what each is warmed up on."""
+    """Solve with every installed backend in every form that it takes. Each is warmed up on `small`, if there is one."""
     _print_row(COLUMNS)
     without: list[str] = []
     for name in backends.REGISTRY:
@@ -95,7 +98,7 @@ def _compare(
 
 
 def _forms(backend: Backend, problem: Problem) -> list[Form]:
-    """The forms to compare: both, and for a textbook method the one that suits it."""
+    """The forms to compare: both, or for a textbook method the one that suits it."""
     return [backend.preferred_form(problem.space.is_linear)] if backend.abilities.study else ["dual", "primal"]
 
 
@@ -104,7 +107,7 @@ def _warm_up(small: Problem, backend: Backend, form: Form) -> None:
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.grants("time_limit") else {}
     try:
         result = solve(small, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
-    except QPSVMError:  # the problem itself will tell
+    except QPSVMError:  # the problem itself will say what is wrong
         return
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

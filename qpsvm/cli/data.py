@@ -1,4 +1,4 @@
-"""From the options to samples, labels and the problem."""
+"""From the options to the samples, the labels and the problem."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Sample:
     ----------
     table : Table
     y : ndarray, shape (n,)
-        The file's labels; −1 and +1 where `--positive` says which is which.
+        The file's labels, or −1 and +1 where `--positive` says which is which.
     classes : ndarray, shape (2,), or None
         With `--positive`, the names of −1 and +1.
     against : str or None
-        The label that stands against several others.
+        The label that `--positive` sets against several others.
     """
 
     table: Table
@@ -42,7 +42,7 @@ class Sample:
     against: str | None = None
 
     def model(self, result: SVMResult) -> Model:
-        """The decision function, which predicts the file's own labels and knows how a file becomes features."""
+        """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
         metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json()}
         if self.against is not None:
             metadata["positive"] = self.against
@@ -56,12 +56,20 @@ class Sample:
 
 
 def source(name: str) -> str | StandardInput:
-    """The data file of a command: - is standard input."""
+    """The data file of a command, where - is standard input."""
     return StandardInput() if name == "-" else name
 
 
 def read(options: argparse.Namespace) -> Sample:
-    """Read the data file and print what is in it."""
+    """Read the data file and print what is in it.
+
+    Raises
+    ------
+    DataError
+        It has no labels; and what `read_table` raises.
+    UnknownOptionError
+        `--positive` names no label.
+    """
     start = time.perf_counter()
     table = read_table(
         source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
@@ -86,7 +94,7 @@ def read(options: argparse.Namespace) -> Sample:
 
 
 def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    """Which labels (n,) are the one that a user wrote: numbers by their value, text by its letters."""
+    """Which of the labels (n,) are the one that a user wrote, (n,): numbers by value, text by its letters."""
     if y.dtype.kind not in "iuf":
         return np.asarray(y.astype(str) == label)
     try:
@@ -96,7 +104,7 @@ def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
 
 
 def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
-    """The label `positive` on the positive side; on the other the other label, or all others together."""
+    """Put the label `positive` on the positive side, and the other label, or all others, on the negative side."""
     labels, chosen = np.unique(y), is_label(y, positive)
     if not chosen.any():
         raise UnknownOptionError(f"no label {positive!r}; {nearest(positive, map(str, labels))}")
@@ -115,7 +123,13 @@ def few_rows(X: Any, y: NDArray[Any], each: int) -> tuple[Any, NDArray[Any]]:
 
 
 def problem_of(X: Any, y: Any, options: argparse.Namespace) -> Problem:
-    """The problem that the options describe."""
+    """The problem that the options describe, over the samples X (n, d) with labels y (n,).
+
+    Raises
+    ------
+    ParameterError
+        `--psd` for a kernel that is never indefinite; and what the problem's class raises.
+    """
     kernel = _kernel(options)
     if options.psd is not None and kernel.is_psd:
         raise ParameterError(

@@ -15,7 +15,7 @@ from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
-#: Gap that hardly a result has, all rounding counted: asking for it polishes and proves to the last digit.
+#: With all rounding counted, hardly any result has a gap this small. Asking for it polishes to the last digit.
 TO_THE_LAST_DIGIT = 1e-15
 
 
@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _solved_to_the_last_digit(problem: Problem, options: argparse.Namespace) -> SVMResult:
-    """The result as `solve` gives it, and better where one more round of polishing makes it so.
+    """The result as `solve` gives it, or a better one where another round of polishing finds it.
 
-    The tolerance asked for decides on the status; but equations are looked at here, and an error in α, or in a slack,
-    is as large as the square root of the gap.
+    The tolerance asked for decides on the status. But a derivation looks at equations, and an error in α, or in a
+    slack, may be as large as the square root of the gap.
     """
     settings = {
         "polish": not options.no_polish, "check": False, "verbose": options.verbose,

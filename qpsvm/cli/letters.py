@@ -1,7 +1,7 @@
 """Our own letters on a terminal or pipe that cannot hold them: ν becomes nu, ≥ becomes >=.
 
-Everything else that the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \\xe4, so
-that no two texts become one.
+Whatever else the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \\xe4. So two
+texts that differ still differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,18 @@ HANDLER = "qpsvm-letters"
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out what cannot be encoded, apart from the words and numbers beside it; the rest as `backslashreplace`."""
+    """Spell out what cannot be encoded, with a blank to words and numbers beside it, or escape it.
+
+    Parameters
+    ----------
+    error : UnicodeEncodeError
+        Anything else is raised again.
+
+    Returns
+    -------
+    str, int
+        What is written instead, and where to go on in the text.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, written = error.object, ""
@@ -48,7 +59,10 @@ codecs.register_error(HANDLER, _spell)
 
 @contextmanager
 def readable(stream: Any) -> Iterator[None]:
-    """Within the block, the text stream takes every letter. A stream that somebody else put there is left alone."""
+    """While the block runs, the text stream takes every letter.
+
+    A stream that cannot be reconfigured, such as one that a caller put in its place, is left alone.
+    """
     before = getattr(stream, "errors", None)
     if before is None or not hasattr(stream, "reconfigure"):
         yield

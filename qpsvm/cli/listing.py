@@ -8,7 +8,7 @@ from qpsvm import backends
 
 
 def run(options: argparse.Namespace) -> int:
-    """A line for each backend."""
+    """Print a line for each backend."""
     del options
     for backend in backends.everyone():
         package, version = backend.abilities.package or "qpsvm", backend.version()

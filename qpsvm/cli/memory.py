@@ -1,19 +1,20 @@
-"""An address-space limit (`ulimit -v`) ends in a sentence of ours, not in an exit of the linear algebra's own."""
+"""Under a limit of the address space (`ulimit -v`), memory that is short ends in a sentence of ours."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: What the BLAS of NumPy and that of SciPy take together, at their first product, for buffers: measured, rounded up.
+#: Bytes that the BLAS of NumPy and that of SciPy take together for buffers, at their first product: measured, and
+#: rounded up.
 BLAS_BYTES = 1 << 27
-#: A product that is large enough to need the buffers.
+#: Rows and columns of a product that is large enough to need the buffers.
 SIDE = 256
 
 
 def take_buffers_first() -> None:
     """Where the address space is limited, let BLAS take its buffers while there is room for them.
 
-    OpenBLAS ends the process where it cannot have its buffers. Once it has them, what else is too large is a
+    OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
     `MemoryError`.
 
     Raises

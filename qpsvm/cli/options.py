@@ -1,4 +1,4 @@
-"""The options that several commands share, and which of them mean something together."""
+"""The options that several commands share, and which of them belong together."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
 
 @dataclass(frozen=True)
 class Bound:
-    """An option that has an effect for some variants, or some kernels, only.
+    """An option that has an effect only for some variants, or only for some kernels.
 
     Attributes
     ----------
     option : str
         Its name without the dashes.
     default : object
+        Its value where it is not given.
     owner : "variant" or "kernel"
+        What decides whether it has an effect.
     takers : tuple of str
         The variants or kernels that it belongs to.
     """
@@ -46,12 +48,12 @@ BOUND = (
 
 
 def settle(options: argparse.Namespace) -> None:
-    """Give the options that are absent their defaults, and refuse those that would be ignored.
+    """Give absent options their defaults, and refuse an option that would be ignored.
 
     Raises
     ------
     ParameterError
-        An option that the variant or kernel chosen does not have.
+        The variant or kernel chosen does not have this option.
     """
     for bound in BOUND:
         chosen = getattr(options, bound.owner)
@@ -67,28 +69,30 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
-    """Which file, and how it is read."""
+    """Add the options that say which file is read, and how."""
     group = parser.add_argument_group("data")
-    what = "CSV file with a header, or LIBSVM file, packed by gzip, bzip2 or xz or not; - is standard input"
+    what = "CSV file with a header, or LIBSVM file; may be packed by gzip, bzip2 or xz; - is standard input"
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
     group.add_argument("--target", type=name, metavar="COLUMN", help="the label column of a CSV file")
     group.add_argument(
-        "--positive", type=name, metavar="LABEL", help="the label on the positive side, against all others"
+        "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
-    group.add_argument("--standardise", "--standardize", action="store_true", help="mean 0 and deviation 1 a column")
+    group.add_argument(
+        "--standardise", "--standardize", action="store_true", help="give each column mean 0 and deviation 1"
+    )
 
 
 def add_problem(parser: argparse.ArgumentParser) -> None:
-    """Which support vector machine."""
+    """Add the options that say which support vector machine."""
     group = parser.add_argument_group("problem")
     group.add_argument("--variant", choices=VARIANTS, default="c", help="default: c")
     add_parameters(group)
 
 
 def add_parameters(group: argparse._ArgumentGroup) -> None:
-    """The parameters of variant and kernel; those in `BOUND` are None until they are settled."""
+    """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them."""
     group.add_argument("--C", type=float, help="price of slack (variant c; default 1)")
     group.add_argument("--nu", type=float, help="share of errors (variant nu; default 0.5)")
     group.add_argument("--lam", type=float, help="weight of the norm (variant hinge; default 0.01)")
@@ -101,16 +105,16 @@ def add_parameters(group: argparse._ArgumentGroup) -> None:
 
 
 def add_solver(parser: argparse.ArgumentParser) -> None:
-    """How it is solved."""
+    """Add the options that say how it is solved."""
     group = parser.add_argument_group("solver")
     group.add_argument("--form", choices=("dual", "primal"), help="default: what the backend certifies best")
-    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding counted (default 1e-6)")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding included (1e-6)")
     group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
-    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for all of it, certificate too")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")
     group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")
     group.add_argument("--verbose", action="store_true", help="show the solver's progress")
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
-    """Which solver."""
+    """Add the option that says which solver."""
     parser.add_argument("--backend", default="auto", help="a name from `backends`, or auto (default)")

@@ -14,7 +14,7 @@ EXAMPLES = """examples:
   python -m qpsvm solve heart_scale --C 10 --kernel rbf --gamma scale
       a LIBSVM file: the labels are in it
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
-      a CSV file: text columns become one column a category
+      a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
@@ -26,7 +26,7 @@ EXAMPLES = """examples:
 
 
 def make_parser() -> Parser:
-    """The parser; `options.run(options)` is the command that was asked for."""
+    """The parser. Of the options that it returns, `options.run(options)` runs the command that was asked for."""
     parser = Parser(
         prog=PROGRAM, description="Support vector machines as explicit quadratic programs, certified.", epilog=EXAMPLES
     )
@@ -53,7 +53,7 @@ def make_parser() -> Parser:
     predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     predicting.add_argument(
         "--output", type=file_name, metavar="FILE",
-        help="write label and decision value as CSV instead of a label a line; - is standard output",
+        help="write a CSV file of labels and decision values, not one label a line; - is standard output",
     )  # fmt: skip
     predicting.set_defaults(run=predict.run)
 

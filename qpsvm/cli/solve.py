@@ -10,12 +10,12 @@ from qpsvm.cli.writing import require_writable
 from qpsvm.qp.solution import Status
 from qpsvm.solve import solve
 
-#: Exit codes by status; every other status is 1.
+#: Exit codes by status; that of any other status is 1.
 CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Solve, print the summary, save."""
+    """Solve, print the summary, and save the model."""
     settle(options)
     require_writable(options.save)
     sample = read(options)

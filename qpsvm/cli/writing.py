@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from qpsvm.errors import FileFormatError
@@ -13,35 +11,28 @@ from qpsvm.errors import FileFormatError
 def require_writable(path: str | None) -> None:
     """Refuse a file that cannot be written, before anything else is done.
 
+    Parameters
+    ----------
+    path : str or None
+        None where no file was asked for.
+
     Raises
     ------
     FileFormatError
+        It is a directory, its directory does not exist, or one of the two may not be written to.
     """
     if path is None:
         return
-    file, folder = Path(path), Path(path).parent
+    file = Path(os.path.realpath(path))
+    folder = file.parent
     if file.is_dir():
         why = "it is a directory"
     elif not folder.is_dir():
         why = f"there is no directory {folder}"
-    elif not os.access(file if file.exists() else folder, os.W_OK):
+    elif file.exists() and not os.access(file, os.W_OK):
         why = "permission denied"
+    elif (file.is_file() or not file.exists()) and not os.access(folder, os.W_OK):
+        why = f"permission denied in {folder}, where the new file is completed before it takes its name"
     else:
         return
     raise FileFormatError(f"cannot write {path}: {why}")
-
-
-@contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Name the file that could not be written after all.
-
-    Raises
-    ------
-    FileFormatError
-    """
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError(f"cannot write {path}: {error.strerror or error}") from None

@@ -3,8 +3,9 @@
     >>> print(qpsvm.derive(problem, result))                     # doctest: +SKIP
     >>> qpsvm.derive(problem, result).to_html("derivation.html") # doctest: +SKIP
 
-`step` says what a step is, `letters` what α, w, b, … are at a solution, and one file a variant lists its steps in
-order. The equations themselves are defined in the docstrings of `qpsvm.problems`, and read from there.
+`step` says what a step is, and `letters` what α, w, b, … are at a solution. One file a machine (`c_svm`, `nu_svm`, …)
+lists its steps in order, and `registry` says whose file that is. The equations are defined in the docstrings of
+`qpsvm.problems` and read from there. `text` and `page` know only what is shown: the text and numbers of `shown`.
 """
 
 from qpsvm.derivation.derive import Derivation, derive

@@ -17,8 +17,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         shared.margin("CSVM.1"),
         Step(
             "CSVM.2", "Primal",
-            "A wide margin against slack: ξ_i is how far sample i stays behind its margin, C_i what a unit of that "
-            "costs.",
+            "A wide margin is weighed against slack. ξ_i is how far sample i stays behind its margin, and C_i is the "
+            "price of a unit of it.",
             shared.lines(
                 r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
@@ -27,8 +27,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         ),
         Step(
             "CSVM.3", "Lagrangian",
-            "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0: the price of a unit of it. At "
-            "the solution nothing is to be paid: L is the primal value.",
+            "Every constraint gets a multiplier, the price of a unit of it: α_i for the margin and η_i for ξ_i ≥ 0. At "
+            "the solution nothing is to be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
             r"-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
@@ -47,8 +47,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         ),
         Step(
             "CSVM.10", "Dual",
-            "The best lower bound, as a minimisation: n variables in a box, one equality. Its solution is where a "
-            "projected gradient step goes nowhere.",
+            "The best lower bound, written as a minimisation: n variables in a box, and one equality. At its solution "
+            "a projected gradient step goes nowhere.",
             shared.lines(
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
                 r"\text{subject to}\ y^{\top}\alpha=0,\ 0\le\alpha_i\le C_i",
@@ -58,16 +58,17 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         shared.weights_recovered("CSVM.11"),
         Step(
             "CSVM.12", "Recovering b",
-            "On the margin f(x_i) = y_i, and the mean over all margin vectors is less sensitive to rounding than one "
-            "of them. Where there are none, every b that minimises the slack is as good: a weighted quantile.",
+            "On the margin f(x_i) = y_i, so one margin vector would give b. The mean over all of them is less "
+            "sensitive to rounding. Where there are none, b is a weighted quantile: every b that minimises the slack "
+            "is as good.",
             shared.mean_over_margin(r"0<\alpha_i<C_i"),
             hinge_intercepts, measures.intercept_recovered,
         ),
         shared.kinds_of_samples("CSVM.13", UPPER),
         Step(
             "CSVM.14", "Strong duality",
-            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
-            "certifies is their distance, as a sum over the samples.",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
+            "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac12\|w\|^2+\sum_i C_i\xi_i=\sum_i\alpha_i-\tfrac12\alpha^{\top}Q\alpha",
             objective_terms, soft.strong_duality,
         ),

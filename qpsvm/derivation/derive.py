@@ -1,55 +1,51 @@
-"""`derive`: from a problem, and a result if there is one, to its derivation."""
+"""`derive`: from a problem, and its result if there is one, to the derivation."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qpsvm.arrays.words import shown
-from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
 from qpsvm.derivation.letters import Letters
-from qpsvm.derivation.statements import statements
+from qpsvm.derivation.registry import steps_of
+from qpsvm.derivation.shown import ShownDerivation
 from qpsvm.derivation.step import Measurement, Step
 from qpsvm.derivation.text import describe
 from qpsvm.errors import (
+    FileAccessError,
     FileFormatError,
     MissingExtraError,
     ParameterTypeError,
     UnknownOptionError,
-    UnsupportedError,
     nearest,
 )
-from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
+from qpsvm.saving.writing import write_text
 
-#: A relative gap below this leaves nothing to be seen in a residual, and how to get there.
-SHARP, SHARPER = 1e-12, "solve(problem, tol=1e-15, check=False)"
-#: f over the problem's samples is what the result has there but for this share of its size, and for so many times the
-#: rounding of what f sums up: solvers' tolerances have no part in it, for both are read from one result.
-SAME_F, ROUNDINGS = 1e-6, 1e3
-#: Who lists the steps of a variant: a function from the problem to its steps in order. A new variant is a line here.
-STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
-    HardMargin: hard_margin.steps,
-    CSVM: c_svm.steps,
-    NuSVM: nu_svm.steps,
-    PrimalHinge: primal_hinge.steps,
-}
+#: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
+SHARP = 1e-12
+#: How to get a gap that small.
+SHARPER = "solve(problem, tol=1e-15, check=False)"
+#: By what share of its size f over the problem's samples may differ from the margins that the result has. A solver's
+#: tolerance has no part in this difference, because both are read from one result.
+SAME_F = 1e-6
+#: By how many roundings of what f sums up it may differ besides.
+ROUNDINGS = 1e3
 
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
     """The steps from margin to dual and back, each with its residual at a solution.
 
-    `derivation["CSVM.4"]` is one step, iteration gives all in order, `print` shows them in a terminal, a notebook shows
-    them as a page, and `to_html` writes that page.
+    `derivation["CSVM.4"]` is one step, and iteration gives all in order. `print` shows them in a terminal. A notebook
+    shows them as a page, and `to_html` writes that page.
 
     Attributes
     ----------
@@ -75,16 +71,17 @@ class Derivation:
 
     @property
     def headline(self) -> str:
-        """What the residuals are worth: not there, at an optimum, at a point that is none, or of another problem."""
+        """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
         if self.result is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data"
         if self._difference:
             return (
-                "NOT OF THIS PROBLEM: on its samples the decision function differs from the margins that the result "
-                f"has by {self._difference:.1e}, relative, so the result is that of other samples or labels, or was "
-                "changed; the residuals show what it violates. derive(problem, solve(problem)) measures the right one"
+                "NOT OF THIS PROBLEM: at the problem's samples the decision function of the result differs from its "
+                f"margins by {self._difference:.1e}, relative. So the result is that of other samples or labels, or it "
+                "was changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right "
+                "one"
             )
-        if self.result.status is Status.OPTIMAL:
+        if self._trusted:
             said = (
                 f"optimal, certified relative gap {self.result.gap:.1e}; a residual is an equation's violation at this "
                 "solution, relative"
@@ -100,15 +97,25 @@ class Derivation:
 
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
-        """Residual, and reason where there is none, by tag; empty without a result."""
+        """By tag, each step's residual, or the reason why it has none; empty without a result."""
         if self.result is None:
             return {}
         at = Letters(self.problem, self.result)
         return {step.tag: step.measured(at) for step in self.steps}
 
+    def shown(self) -> ShownDerivation:
+        """The derivation as text and numbers: what `print` and the page are made from."""
+        steps = tuple(step.shown(self.measurements.get(step.tag)) for step in self.steps)
+        return ShownDerivation(self.title, self.headline, self._trusted, steps)
+
+    @property
+    def _trusted(self) -> bool:
+        """Whether the result is an optimum of this problem."""
+        return self.result is not None and self.result.status is Status.OPTIMAL and not self._difference
+
     @cached_property
     def _difference(self) -> float:
-        """max |y_i f(x_i) − what the result has there| over max |y_i f(x_i)|; 0 where it is rounding, or unknown."""
+        """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding or not known."""
         if self.result is None:
             return 0.0
         at = Letters(self.problem, self.result)
@@ -121,14 +128,14 @@ class Derivation:
     def residuals(self) -> dict[str, float]:
         """The violation of each equation at the result, relative, by tag; empty without a result.
 
-        NaN where a step does not exist for this problem or cannot be measured on this data: see `reasons`.
+        It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
         """
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
 
     def reasons(self) -> dict[str, str]:
         """Why a step has no residual, by tag, for those that have none."""
         if self.result is None:
-            return {step.tag: f"does not exist here: {step.absent}" for step in self.steps if step.absent}
+            return {step.tag: step.absence for step in self.steps if step.absent}
         return {tag: measurement.reason for tag, measurement in self.measurements.items() if measurement.reason}
 
     def __getitem__(self, tag: str) -> Step:
@@ -164,7 +171,7 @@ class Derivation:
         return len(self.steps)
 
     def __str__(self) -> str:
-        return describe(self)
+        return describe(self.shown())
 
     def __repr__(self) -> str:
         return f"<Derivation of {self.title}: {len(self)} steps, {'not solved' if self.result is None else 'measured'}>"
@@ -173,12 +180,17 @@ class Derivation:
         from qpsvm.derivation.page import fragment, preformatted
 
         try:
-            return fragment(self)
+            return fragment(self.shown())
         except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
             return preformatted(f"{self}\n\n{error}")
 
     def to_html(self, path: str | Path) -> None:
-        """Write the page to one file that needs no network.
+        """Write the page to one file that needs no network: whole, or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            What is there is replaced once the page is complete; until then it stays as it was.
 
         Raises
         ------
@@ -193,11 +205,11 @@ class Derivation:
 
         if not isinstance(path, (str, Path)):
             raise ParameterTypeError(f"path must be text or a Path, got {shown(path)}")
-        page = document(self)
+        page = document(self.shown())
         try:
-            Path(path).write_text(page, encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise FileFormatError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+            write_text(path, page)
+        except FileAccessError as error:
+            raise FileFormatError(str(error)) from error
 
 
 def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
@@ -208,7 +220,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     problem : Problem
         `HardMargin`, `CSVM`, `NuSVM` or `PrimalHinge`.
     result : SVMResult, optional
-        Of this problem, optimal or not; without one the steps have no residuals.
+        Of this problem, optimal or not. Without one the steps have no residuals.
 
     Returns
     -------
@@ -217,7 +229,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this variant.
+        Nobody has listed the steps of this machine.
     DataError
         The result is over other rows or features than the problem, or with another kernel.
     ParameterTypeError
@@ -227,12 +239,4 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if result is not None:
         check_pair(problem, result)
-    kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
-    if kind is None:
-        known = ", ".join(each.__name__ for each in STEPS)
-        raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
-    module = inspect.getmodule(kind)
-    assert module is not None  # a class of this library
-    says = statements(module)
-    steps = tuple(replace(step, statement=says[step.tag]) for step in STEPS[kind](problem))
-    return Derivation(problem, steps, result)
+    return Derivation(problem, steps_of(problem), result)

@@ -7,6 +7,7 @@ import numpy as np
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters, share
 from qpsvm.derivation.step import Step
+from qpsvm.dual import hard
 from qpsvm.problems import HardMargin, reading
 
 At = Letters[HardMargin]
@@ -25,8 +26,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         Step(
             "HARD.3", "Lagrangian",
-            "Every constraint gets a multiplier, the price of a unit of it. At the solution nothing is to be paid: L "
-            "is the primal value.",
+            "Every constraint gets a multiplier, the price of a unit of it. At the solution nothing is to be paid, so "
+            "L is the primal value.",
             r"L=\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr),\qquad \alpha\ge 0",
             lagrangian, lagrangian,
         ),
@@ -55,7 +56,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         Step(
             "HARD.9", "Dual",
-            "The best lower bound, as a minimisation. Its solution is where a projected gradient step goes nowhere.",
+            "The best lower bound, written as a minimisation. At its solution a projected gradient step goes nowhere.",
             shared.lines(
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
                 r"\text{subject to}\ y^{\top}\alpha=0,\ \alpha\ge 0",
@@ -65,8 +66,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         shared.weights_recovered("HARD.10"),
         Step(
             "HARD.11", "Recovering b",
-            "On the margin y_i f(x_i) = 1, that is f(x_i) = y_i, and one such sample would give b; the mean over all "
-            "of them is less sensitive to rounding.",
+            "On the margin y_i f(x_i) = 1, that is f(x_i) = y_i, so one such sample would give b. The mean over all of "
+            "them is less sensitive to rounding.",
             shared.mean_over_margin(r"\alpha_i>0"),
             intercept_recovered, intercept_recovered,
         ),
@@ -89,13 +90,14 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         Step(
             "HARD.14", "Certificate",
-            "Any direction w(α) that separates the classes is made feasible by dividing by δ, and any α is stretched "
-            "by the best factor: the two values enclose the optimum.",
+            "A direction w(α) that separates the classes becomes feasible when it is divided by δ. A feasible α stays "
+            "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "
+            "optimum.",
             shared.lines(
                 r"\delta=\tfrac12\bigl(\min_{+}u-\max_{-}u\bigr)>0",
                 r"\frac{(1^{\top}\alpha)^2}{2\|w(\alpha)\|^2}\le\tfrac12\|w^*\|^2\le\frac{\|w(\alpha)\|^2}{2\delta^2}",
             ),
-            HardMargin._at, certificate,
+            hard.stretched, certificate,
         ),
         shared.linear_weights("HARD.15", problem),
     )  # fmt: skip

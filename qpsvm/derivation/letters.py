@@ -1,6 +1,6 @@
 """The letters of the equations with their values at a solution: what a residual is written in.
 
-Everything is measured again, from α, ξ, ρ and the decision function of the result; a result that was tampered with
+Everything is measured again from α, ξ, ρ and the decision function of the result, so a result that was tampered with
 does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
 """
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.kernels.functions import Precomputed
-from qpsvm.problems import NuSVM, Problem
+from qpsvm.problems import Problem
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
-#: A sum that is this share of its terms, or less, is 0 but for rounding: no equation can be checked relative to it.
+#: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
 VANISHING = 1e-8
 #: New samples on which a decision function is compared: enough to tell two functions apart.
 NEW_SAMPLES = 200
@@ -27,7 +27,7 @@ P = TypeVar("P", bound=Problem)
 
 
 class Letters(Generic[P]):
-    """α, w, b, ξ, … of a result, over the m rows of positive weight.
+    """α, w, b, ξ, … of a result, over the m rows of positive weight. The problem has n rows of d features.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class Letters(Generic[P]):
 
     @cached_property
     def total(self) -> float:
-        """Σ |α_i|: of the α of a result Σ α_i, and for any other still a size."""
+        """Σ |α_i|. It is Σ α_i where no α_i is negative, and a size in any case."""
         return float(np.abs(self.alpha).sum())
 
     @cached_property
     def largest(self) -> float:
-        """max |α_i|: likewise."""
+        """max |α_i|, a size likewise."""
         return float(np.abs(self.alpha).max())
 
     @cached_property
@@ -67,7 +67,7 @@ class Letters(Generic[P]):
 
     @property
     def C(self) -> FloatArray:
-        """Upper bounds of α: C_i, of the ν-SVM a_i, infinite for a hard margin: (m,)."""
+        """Upper bounds of α, (m,): C_i, for the ν-SVM a_i, infinite for a hard margin."""
         return self.problem.upper
 
     @cached_property
@@ -122,7 +122,7 @@ class Letters(Generic[P]):
 
     @property
     def intercept_in_kernel(self) -> bool:
-        """Whether K + 1 stands for K because only that is positive semidefinite (a penalised intercept)."""
+        """Whether K + 1 takes the place of K, as it may for a penalised intercept if K alone is indefinite."""
         return self.problem.space.computed_intercept != self.problem.intercept
 
     @property
@@ -137,7 +137,7 @@ class Letters(Generic[P]):
 
     @cached_property
     def half_norm(self) -> float:
-        """½‖w‖² of the result's decision function; with ½b² where the intercept is penalised, a weight like others."""
+        """½‖w‖² of the result's decision function. A penalised intercept is a weight too, and adds ½b²."""
         model = self.result.model
         if model.w is not None:
             norm2 = float(model.w @ model.w)
@@ -154,7 +154,7 @@ class Letters(Generic[P]):
 
     @cached_property
     def half_norm_of_alpha(self) -> float:
-        """½‖w(α)‖² with w(α) = Σ α_i y_i φ(x_i), and ½b² as above."""
+        """½‖w(α)‖² with w(α) = Σ α_i y_i φ(x_i). A penalised intercept adds ½b² here too."""
         if self.intercept_in_kernel:
             return 0.5 * float((self.alpha * self.y) @ (self.u + self.b))
         own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else (self.alpha * self.y) @ self.u
@@ -178,9 +178,10 @@ class Letters(Generic[P]):
 
     @cached_property
     def new_samples(self) -> Matrix | None:
-        """Samples that nobody trained on, half way between neighbouring rows: (k, d).
+        """Samples that nobody trained on, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
 
-        None where f has no form out of sample, or not with α∘y (a precomputed kernel, psd="clip").
+        None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
+        samples is not made with α∘y there.
         """
         if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip":
             return None
@@ -189,35 +190,40 @@ class Letters(Generic[P]):
 
     @cached_property
     def terms(self) -> float:
-        """The size of what f sums up, Σ α_i · max K_ii: rounding leaves so many digits of f."""
+        """The size of the terms that f sums up, Σ α_i · max K_ii. f is rounded relative to them."""
         return float(self.total * self.problem.space.centred.diagonal().max())
 
     @cached_property
     def terms_of_w(self) -> float:
-        """The size of what w sums up, Σ α_i · max ‖φ(x_i)‖."""
+        """The size of the terms that w sums up, Σ α_i · max ‖φ(x_i)‖."""
         return float(self.total * np.sqrt(self.problem.space.centred.diagonal().max()))
 
     @cached_property
+    def level_is_variable(self) -> bool:
+        """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
+        return not np.any(self.dual.q)
+
+    @cached_property
     def level(self) -> float:
-        """What violations of the margin are relative to: ρ, or the terms where the hulls of a ν-SVM meet and ρ is 0."""
-        vanishes = isinstance(self.problem, NuSVM) and self.rho <= VANISHING * self.terms
+        """What violations of the margin are relative to: ρ. Where the hulls of a ν-SVM meet, ρ is 0: then `terms`."""
+        vanishes = self.level_is_variable and self.rho <= VANISHING * self.terms
         return (self.terms or 1.0) if vanishes else self.rho
 
     @cached_property
     def size(self) -> float:
-        """What differences of objectives are relative to, as in the certificate: the larger value that is finite."""
+        """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        meets = isinstance(self.problem, NuSVM) and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w**2 if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 
 
 def relative(difference: FloatArray, whole: FloatArray, terms: float = 0.0) -> float:
-    """max |difference_i| / max |whole_i|, or over the terms of a whole that vanishes beside them; 0/0 is 0."""
+    """max |difference_i| / max |whole_i|, with 0/0 = 0. A whole that vanishes beside its terms gives way to these."""
     error, size = float(np.abs(difference).max()), float(np.abs(whole).max())
     return share(error, size if size > VANISHING * terms else terms)
 
 
 def share(part: float, whole: float) -> float:
-    """A violation relative to the size of what it violates, both not negative; 0/0 is 0."""
+    """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
     return float(part / whole if whole > 0 else part)

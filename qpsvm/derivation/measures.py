@@ -1,9 +1,9 @@
-"""Residuals that several variants share: each is its equation, written in NumPy, relative to the size of its terms.
+"""Residuals that several machines share: each is its equation, written in NumPy, relative to the size of its terms.
 
-A residual is a size, so it is not negative for any result whatever: differences of two sides of an equation, of which
-rounding may make either the larger one, are taken absolutely, and what they are relative to is a size as well.
+A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
+difference is taken absolutely. What it is divided by is a size as well.
 
-Letters as in `letters`; `at` stands for "at the solution".
+Letters are those of `letters`. `at` stands for "at the solution".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def margin_width(at: Letters[Any]) -> float:
 
 
 def stationarity_in_w(at: Letters[Any]) -> float:
-    """w − Σ α_i y_i φ(x_i) = 0: as a vector for a linear kernel, else through its products with every φ(x_i)."""
+    """w − Σ α_i y_i φ(x_i) = 0: as a vector for a linear kernel, else by its products with every φ(x_i)."""
     if at.is_linear:
         return relative(at.w - at.w_of_alpha, at.w, at.terms_of_w)
     return relative((at.f - at.b) - at.u, at.u, at.terms)
@@ -57,7 +57,7 @@ def stationarity_in_xi(at: Letters[Any]) -> float:
 
 
 def dual_feasibility(at: Letters[Any]) -> float:
-    """0 ≤ α_i ≤ C_i, which for a row of weight 0 is α_i = 0."""
+    """0 ≤ α_i ≤ C_i. For a row of weight 0 this is α_i = 0."""
     below = np.maximum(-at.alpha, 0)
     above = np.maximum(at.alpha - at.C, 0)
     return float(max((np.maximum(below, above) / at.C).max(), at.alpha_without_weight / at.C.max()))
@@ -93,7 +93,7 @@ def dual_optimum(at: Letters[Any]) -> float:
 
 
 def decision_function_recovered(at: Letters[Any]) -> float:
-    """f(x) = Σ α_i y_i K(x_i, x) + b at samples between those trained on."""
+    """f(x) = Σ α_i y_i K(x_i, x) + b, at samples between those trained on."""
     if at.new_samples is None:
         return relative((at.f - at.b) - at.u, at.u, at.terms)
     K = at.problem.kernel(at.new_samples, at.X)
@@ -109,7 +109,7 @@ def linear_weights(at: Letters[Any]) -> float:
 
 
 def intercept_recovered(at: Letters[Any]) -> float:
-    """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the margin vectors; in its interval where there are none."""
+    """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the margin vectors. Without any, it is in its interval."""
     if at.on_margin.any():
         b = (at.y - at.u)[at.on_margin].mean()
         return float(abs(at.b - b) / (1 + abs(b)))

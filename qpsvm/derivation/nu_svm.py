@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.step import Step
-from qpsvm.dual.certificate import objective_terms, quantile_interval
+from qpsvm.dual import levels, repair
+from qpsvm.dual.certificate import objective_terms
 from qpsvm.problems import NuSVM
 
 #: The upper bound of α_i, and the level of the margin.
@@ -24,7 +26,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         shared.margin("NUSVM.1", LEVEL),
         Step(
             "NUSVM.2", "Primal",
-            "The level ρ of the margin is a variable: −νρ rewards a high one, the mean slack pays for it, and ν "
+            "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it. ν "
             "balances the two in shares of samples instead of in prices.",
             r"\begin{align*}\min_{w,b,\rho,\xi}\ &\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ \text{subject to}\ &y_i "
             r"f(x_i)\ge \rho-\xi_i,\ \xi_i\ge 0\end{align*}",
@@ -33,7 +35,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         Step(
             "NUSVM.3", "Lagrangian",
             "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0. At the solution nothing is to "
-            "be paid: L is the primal value.",
+            "be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i"
             r"\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             lagrangian, lagrangian,
@@ -42,8 +44,8 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         shared.stationarity_in_b("NUSVM.5"),
         Step(
             "NUSVM.6", "Stationarity in ρ",
-            "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero: "
-            "ν is the total of the multipliers.",
+            "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero. "
+            "So ν is the total of the multipliers.",
             r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu",
             stationarity_in_rho, stationarity_in_rho,
         ),
@@ -58,7 +60,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         ),
         Step(
             "NUSVM.11", "Dual",
-            "The shortest way between two reduced convex hulls, one for each class. Its solution is where a projected "
+            "The shortest way between two reduced convex hulls, one for each class. At its solution a projected "
             "gradient step goes nowhere.",
             shared.lines(
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha",
@@ -69,36 +71,36 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         shared.weights_recovered("NUSVM.12"),
         Step(
             "NUSVM.13", "Recovering b and ρ",
-            "With s = ρ − b and t = ρ + b the primal splits into one problem a class, and each is solved by a weighted "
-            "quantile of u = K(α∘y).",
+            "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
+            "weighted quantile of u = K(α∘y).",
             shared.lines(
                 r"s=\rho-b=\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)",
                 r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
                 r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
             ),
-            NuSVM._best_levels, levels_recovered,
+            levels.interval, levels_recovered,
         ),
         shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
         Step(
             "NUSVM.15", "Strong duality",
-            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
-            "certifies is their distance, as a sum over the samples.",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
+            "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i=-\tfrac12\alpha^{\top}Q\alpha",
             objective_terms, strong_duality,
         ),
         Step(
             "NUSVM.16", "How large ν may be",
-            "Both sums together give each class half of ν, and no class can hold more than its weights.",
+            "The two equalities give each class half of ν, and no class can hold more than its weights.",
             shared.lines(
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            NuSVM._feasible, half_in_each_class,
+            repair.feasible, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",
-            "A sample behind the margin has α_i = a_i, so such samples weigh at most ν; no sample has more than a_i, "
-            "so it takes at least ν of weight to support. The residual is by how much a bound fails.",
+            "A sample behind the margin has α_i = a_i, so such samples weigh at most ν together. No α_i is larger than "
+            "a_i, so the support vectors weigh at least ν together. The residual is by how much a bound fails.",
             r"\sum_{y_i f(x_i)<\rho}a_i\ \le\ \nu\ \le\ \sum_{\alpha_i>0}a_i",
             what_nu_bounds, what_nu_bounds,
         ),

@@ -1,6 +1,6 @@
-"""A derivation as a page: equation | code | residual on this data, and below them the sentence.
+"""A derivation as a page. Each step has its equation, its code and its residual side by side, and its text below.
 
-Equations become MathML, which browsers draw themselves, and styles are written into the page: no network is needed.
+Equations become MathML, which browsers draw themselves, and styles are written into the page. So no network is needed.
 """
 
 from __future__ import annotations
@@ -9,26 +9,19 @@ import html
 import importlib
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from qpsvm.derivation.source import location, source
+from qpsvm.derivation.shown import Code, ShownDerivation, ShownStep
 from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
-from qpsvm.derivation.text import shown
 from qpsvm.errors import MissingExtraError, install
 
-if TYPE_CHECKING:
-    from qpsvm.derivation.derive import Derivation
-    from qpsvm.derivation.step import Step
-
-#: What an equation's residual is at a polished optimum; the page marks what is above it.
+#: What a residual stays below at a polished optimum. The page marks those that are larger.
 HOLDS = 1e-8
-#: Class of the page's outermost element, so that its styles reach nothing else in a notebook.
+#: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 
 
-def fragment(derivation: Derivation) -> str:
+def fragment(derivation: ShownDerivation) -> str:
     """The page as one HTML element with its style, for a notebook.
 
     Raises
@@ -43,13 +36,13 @@ def fragment(derivation: Derivation) -> str:
         style=STYLE.replace("SCOPE", SCOPE) + colours,
         title=derivation.title,
         headline=derivation.headline,
-        trusted=derivation.headline.startswith("optimal"),
-        steps=[_cells(step, derivation) for step in derivation],
+        trusted=derivation.trusted,
+        steps=[_cells(step) for step in derivation.steps],
     )
     return content
 
 
-def document(derivation: Derivation) -> str:
+def document(derivation: ShownDerivation) -> str:
     """The page as a file of its own; errors as `fragment`."""
     return DOCUMENT.format(title=html.escape(f"Derivation: {derivation.title}"), body=fragment(derivation))
 
@@ -59,22 +52,20 @@ def preformatted(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def _cells(step: Step, derivation: Derivation) -> dict[str, Any]:
+def _cells(step: ShownStep) -> dict[str, Any]:
     """What the template shows of a step."""
-    measurement = derivation.measurements.get(step.tag)
-    residual, reason = shown(step, measurement)
-    number = measurement.residual if measurement is not None else np.nan
-    state = "" if np.isnan(number) else "holds" if number <= HOLDS else "fails"
-    other = (
-        None
-        if step.measure is step.function
-        else {"where": location(step.measure), "code": _coloured(source(step.measure), step.tag)}
-    )
+    state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
         "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement,
-        "equation": _mathml(step.latex), "where": step.where, "code": _coloured(step.code, step.tag),
-        "measured_by": other, "residual": residual, "reason": reason, "state": state,
+        "equation": _mathml(step.latex), "code": _code(step.code, step.tag),
+        "measured_by": None if step.measured_by is None else _code(step.measured_by, step.tag),
+        "residual": step.residual_text, "reason": step.reason, "state": state,
     }  # fmt: skip
+
+
+def _code(code: Code, tag: str) -> dict[str, str]:
+    """Where a function is, and its source in colours."""
+    return {"where": code.where, "text": _coloured(code.text, tag)}
 
 
 @cache

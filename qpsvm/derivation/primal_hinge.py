@@ -11,17 +11,18 @@ from qpsvm.derivation.letters import Letters, relative, share
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual.certificate import hinge_intercepts, objective_terms
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.problems import PrimalHinge
+from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp import kkt
 
 #: The upper bound of α_i.
 UPPER = r"\tfrac{p_i}{\lambda}"
-#: Rows up to which K is factored for the primal QP of a kernel: seconds, and 100 MB.
+#: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MOST_ROWS = 3000
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
 
-#: How the LaTeX for a free intercept reads for the others: b is part of the norm and of K + 1, or is not there.
+#: How the LaTeX for a free intercept reads for the other two. A penalised b is part of the norm and of K + 1; for None
+#: there is no b.
 READS = {
     "free": {},
     "penalised": {
@@ -51,7 +52,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
     return (
         Step(
             "PHINGE.1", "Primal",
-            "Empirical risk: the mean hinge loss, which is zero only for samples beyond their margin, and a norm that "
+            "The mean hinge loss is the empirical risk, to which a sample beyond its margin adds nothing. The norm "
             "keeps w short.",
             r"\min_{w,b}\ \tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\max\bigl(0,\,1-y_i f(x_i)\bigr)",
             regularised_loss, regularised_loss,
@@ -67,7 +68,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         Step(
             "PHINGE.3", "Lagrangian",
             "The multipliers of the margin are written λα_i, so that α means the same as in the C-SVM. At the solution "
-            "nothing is to be paid: L is the primal value.",
+            "nothing is to be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
             r"+\xi_i\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
@@ -85,8 +86,8 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         Step(
             "PHINGE.10", "Dual",
-            "The best lower bound, as a minimisation; the equality is there only for a free intercept. Its solution is "
-            "where a projected gradient step goes nowhere.",
+            "The best lower bound, written as a minimisation. The equality is there only for a free intercept. At the "
+            "solution a projected gradient step goes nowhere.",
             r"\begin{align*}\min_{\alpha}\ &\lambda\bigl(\tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\bigr)\\ "
             r"\text{subject to}\ &0\le\alpha_i\le \tfrac{p_i}{\lambda}"
             + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else "") + r"\end{align*}",
@@ -97,16 +98,16 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         shared.kinds_of_samples("PHINGE.13", UPPER),
         Step(
             "PHINGE.14", "Strong duality",
-            "The constraints are linear, so no gap remains: both optimal values are the same number. What the library "
-            "certifies is their distance, as a sum over the samples.",
+            "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
+            "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{\top}Q"
             r"\alpha\bigr)",
             objective_terms, soft.strong_duality,
         ),
         Step(
             "PHINGE.15", "The same as a C-SVM",
-            "Dividing by λ moves the weight from the norm to the loss. The α found here is certified as it stands for "
-            "the C-SVM: same α, same f, values divided by λ.",
+            "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
+            "it stands: α and f are the same, and the values are divided by λ.",
             shared.lines(
                 r"\tfrac{1}{\lambda}\Bigl(\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\Bigr)",
                 r"=\tfrac12\|w\|^2+\sum_i C_i\xi_i,\qquad C_i=\frac{p_i}{\lambda}",
@@ -123,12 +124,12 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
                 r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\eta_i",
             ),
-            PrimalHinge._alpha_from_margin, multipliers_of_the_qp,
+            Problem.read, multipliers_of_the_qp,
         ),
         Step(
             "PHINGE.17", "A feature of ones",
             "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
-            "stands for K, and no equality is left.",
+            "takes the place of K, and no equality is left.",
             shared.lines(
                 r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
                 r"\phantom{f(x_i)}=\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)",
@@ -145,7 +146,7 @@ def _stationarity_in_b(problem: PrimalHinge) -> Step:
     if problem.intercept == "penalised":
         return Step(
             "PHINGE.5", "Stationarity in b",
-            "With (λ/2)b² in the objective b has a price of its own, and the derivative gives b itself instead of a "
+            "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
             "balance between the classes.",
             r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
             penalised_intercept, penalised_intercept,
@@ -158,14 +159,14 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
     if problem.intercept == "penalised":
         return Step(
             "PHINGE.12", "Recovering b",
-            "A penalised intercept is a weight like the others, and read off α in the same way.",
+            "A penalised intercept is a weight like the others, and it is read off α in the same way.",
             r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
             penalised_intercept, penalised_intercept,
         )  # fmt: skip
     return Step(
         "PHINGE.12", "Recovering b",
-        "At the kink f(x_i) = y_i, and the mean over all samples there is less sensitive to rounding than one of them. "
-        "Where there are none, every b that minimises the loss is as good: a weighted quantile.",
+        "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive to "
+        "rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good.",
         shared.mean_over_margin(rf"0<\alpha_i<{UPPER}"),
         hinge_intercepts, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
     )  # fmt: skip
@@ -181,7 +182,7 @@ def regularised_loss(at: At) -> float:
 def penalised_intercept(at: At) -> float:
     """b = yᵀα."""
     if at.intercept_in_kernel and at.problem.psd == "clip":
-        raise NotMeasurable("psd='clip' projected K + 1, and b with it: it is not yᵀα any more")
+        raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
     b = at.y @ at.alpha
     return float(abs(at.b - b) / (1 + abs(b)))
 

@@ -1,6 +1,6 @@
-"""Steps that several variants share, by the symbols in which these differ.
+"""Steps that several machines share. They differ only in a few symbols, which are parameters here.
 
-`upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), `level` that of the margin (1, ρ).
+`upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), and `level` that of the margin's level (1, ρ).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def margin(tag: str, level: str = "1") -> Step:
     return Step(
         tag, "Margin",
         "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
-        "difference of their levels over ‖w‖. Measured between the margin vectors of the two classes.",
+        "difference of their levels over ‖w‖. It is measured between the margin vectors of the two classes.",
         rf"\operatorname{{dist}}\bigl(\{{f=-{level}\}},\{{f=+{level}\}}\bigr)=\frac{{2{level if level != '1' else ''}}}"
         r"{\|w\|}",
         measures.margin_width, measures.margin_width,
@@ -45,8 +45,8 @@ def stationarity_in_w(tag: str, problem: Problem) -> Step:
     seen = (
         "The kernel is linear, so both sides are vectors with one entry a feature."
         if problem.space.is_linear
-        else f"In the feature space of {problem.kernel} w has no entries to compare, so the equation is looked at "
-        "through the products of both sides with every φ(x_i)."
+        else f"In the feature space of {problem.kernel} w has no entries to compare, so the products of both sides "
+        "with every φ(x_i) are compared."
     )
     return Step(
         tag, "Stationarity in w",
@@ -60,8 +60,8 @@ def stationarity_in_b(tag: str) -> Step:
     """The Lagrangian is flat in a free b."""
     return Step(
         tag, "Stationarity in b",
-        "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is zero: the "
-        "two classes pull with the same total force.",
+        "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is zero. So "
+        "the two classes pull with the same total force.",
         r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad y^{\top}\alpha=\sum_i\alpha_i y_i=0",
         measures.stationarity_in_b, measures.stationarity_in_b,
     )  # fmt: skip
@@ -71,8 +71,8 @@ def stationarity_in_xi(tag: str, equation: str) -> Step:
     """The Lagrangian is flat in ξ: the equation is η_i = …."""
     return Step(
         tag, "Stationarity in ξ",
-        "The price of a unit of slack is split between the two constraints that ξ_i stands in; this gives η, and η is "
-        "not needed any more.",
+        "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η from α, "
+        "so η is not needed any more.",
         r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
         measures.stationarity_in_xi, measures.stationarity_in_xi,
     )  # fmt: skip
@@ -108,7 +108,7 @@ def weights_recovered(tag: str) -> Step:
     return Step(
         tag, "Recovering w",
         "Put the stationarity in w into f: products of features are kernel values, so α is all that a prediction "
-        "needs. Measured at samples half way between those trained on.",
+        "needs. It is measured at samples half way between those trained on.",
         r"\begin{align*}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i\alpha_i y_i K(x_i,x)+b\end{align*}",
         Model.decision_function, measures.decision_function_recovered,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""What C-SVM and primal hinge share: residuals of the problems with slacks and margin level 1, and recovering b.
+"""Residuals that C-SVM and primal hinge share, because both have slacks and the margin level 1.
 
-In the units of the objective: λ(½‖w‖² + Σ C_i ξ_i), with λ = 1 for the C-SVM.
+Values are in the units of the objective λ(½‖w‖² + Σ C_i ξ_i), with λ = 1 for the C-SVM.
 """
 
 from __future__ import annotations

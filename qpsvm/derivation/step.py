@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qpsvm.derivation.letters import Letters
-from qpsvm.derivation.source import location, source
+from qpsvm.derivation.shown import ShownStep
+from qpsvm.derivation.source import code
+from qpsvm.derivation.text import describe_with_code
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
@@ -18,11 +20,11 @@ Measure = Callable[[Letters[Any]], float]
 
 
 class NotMeasurable(Exception):
-    """Raised by a measure: this solution has nothing to measure the equation on; the message says what is missing."""
+    """Raised by a measure where a solution has nothing to measure the equation on. The message says what is missing."""
 
 
 class Measurement(NamedTuple):
-    """A residual, and why there is none where it is NaN."""
+    """A residual, relative. Where it is NaN, the reason why there is none."""
 
     residual: float
     reason: str = ""
@@ -38,13 +40,13 @@ class Step:
         Of the equation, such as "CSVM.4".
     title : str
     text : str
-        One or two sentences: what happens here, and why.
+        A few sentences: what happens here, and why.
     latex : str
         The equation.
     function : callable
         The function of the library that states it.
     measure : callable
-        From the letters at a solution to the residual: the equation itself, in NumPy.
+        The equation itself, in NumPy: from the letters at a solution to the residual, relative.
     absent : str
         Why this step does not exist for this problem, or "".
     statement : str
@@ -70,8 +72,10 @@ class Step:
 
         Raises
         ------
-        ParameterTypeError, DataError
-            Something else, or a result over other rows, features or kernel.
+        ParameterTypeError
+            Not a problem, or not a result.
+        DataError
+            The result is over other rows or features than the problem, or with another kernel.
         """
         check_pair(problem, result)
         return self.measured(Letters(problem, result)).residual
@@ -79,9 +83,9 @@ class Step:
     def measured(self, at: Letters[Any]) -> Measurement:
         """The residual at a solution, with the reason where there is none."""
         if self.absent:
-            return Measurement(float("nan"), f"does not exist here: {self.absent}")
+            return Measurement(float("nan"), self.absence)
         try:
-            with np.errstate(all="ignore"):  # an infinite objective, of a problem without solution, is shown as such
+            with np.errstate(all="ignore"):  # where there is no solution, an objective may be infinite: NaN says so
                 residual = float(self.measure(at))
         except NotMeasurable as reason:
             return Measurement(float("nan"), f"not measurable: {reason}")
@@ -90,19 +94,31 @@ class Step:
         return Measurement(residual)
 
     @property
+    def absence(self) -> str:
+        """`absent` as the reason why there is no residual, or ""."""
+        return f"does not exist here: {self.absent}" if self.absent else ""
+
+    def shown(self, measurement: Measurement | None = None) -> ShownStep:
+        """The step as text and numbers, with its residual where there is a solution."""
+        residual, reason = measurement or Measurement(float("nan"), self.absence)
+        return ShownStep(
+            self.tag, self.title, self.text, self.latex, self.statement,
+            code=code(self.function), measured_by=None if self.measure is self.function else code(self.measure),
+            solved=measurement is not None, residual=None if np.isnan(residual) else residual, reason=reason,
+        )  # fmt: skip
+
+    @property
     def code(self) -> str:
         """The source of `function`, as it is now, its docstring cut to the first line."""
-        return source(self.function)
+        return code(self.function).text
 
     @property
     def where(self) -> str:
         """Name, file and line of `function`."""
-        return location(self.function)
+        return code(self.function).where
 
     def __repr__(self) -> str:
         return f"<Step {self.tag}: {self.title}{', which does not exist here' if self.absent else ''}>"
 
     def __str__(self) -> str:
-        from qpsvm.derivation.text import describe_with_code
-
-        return describe_with_code(self)
+        return describe_with_code(self.shown())

@@ -43,13 +43,13 @@ BODY = """<div class="{{ scope }}">
 <p class="statement">{{ step.statement }}</p>
 </div>
 <div class="source">
-<p class="where">{{ step.where }}</p>
-{{ step.code|safe }}
+<p class="where">{{ step.code.where }}</p>
+{{ step.code.text|safe }}
 {% if step.measured_by %}
 <details>
 <summary>how the residual is measured</summary>
 <p class="where">{{ step.measured_by.where }}</p>
-{{ step.measured_by.code|safe }}
+{{ step.measured_by.text|safe }}
 </details>
 {% endif %}
 </div>

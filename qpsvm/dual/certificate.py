@@ -1,51 +1,56 @@
-"""Tools that turn any α into a proven duality gap: repair, intercept, and the terms that the gap is the sum of.
+"""A feasible primal-dual pair with the gap between its values: a sum of terms, one a row, of which none is negative.
 
-Notation: u = K(α∘y), f = u + b, C_i the upper bounds, ρ the margin level (1 except in the ν-SVM).
+Notation of `svm_dual`, and m_k = ℓ_k − Σ E_kg μ_g over all groups but the intercept: what s_k f is to reach (1 for a
+C-SVM, ρ for a ν-SVM), so that t_k = m_k − s_k f(x_r(k)).
 
-    (CERT.1)  g_i = (C_i − α_i) ξ_i + α_i (y_i f_i − ρ)₊ ≥ 0,  ξ_i = (ρ − y_i f_i)₊
-    (CERT.2)  P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i   for every w, b and every feasible α
+    (GAP.1)  P(w, μ) − D(α) = ½‖w − w(α)‖² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²   for any w, μ, feasible α
+    (CERT.1)  g_k = ψ_k(t_k) + ½δ_kα_k² − α_kt_k ≥ 0, by (LOSS.3);  where δ = 0 that is
+              g_k = (U_k − α_k) max(t_k, 0) + α_k max(−t_k, 0)
+    (CERT.2)  the last sum is over the penalised groups, whose multiplier of α is (E_gᵀα − e_g)/R_g
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
-(CERT.2) follows from ξ_i = (ρ − y_i f_i) + (y_i f_i − ρ)₊ and yᵀα = 0: no large numbers are subtracted, so what is
-computed here, the measured gap, is exact but for the rounding of f, w and yᵀα. `problems.proven` bounds that too, and
-turns the measured gap into the one that a user is given, (PROOF.4). Source: Boyd & Vandenberghe, *Convex Optimization*,
-section 5.5.3, written per sample.
+(GAP.1) follows from (DUAL.3) and Eᵀα = e row by row: no large numbers are subtracted, so what is computed here, the
+measured gap, is exact but for the rounding of f, w and Eᵀα. `proven` bounds that too, and turns the measured gap into
+the one that a user is given, (PROOF.4). Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from qpsvm.arrays.constant import common_value, times, total
+from qpsvm.arrays.constant import common_value, total
+from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
+from qpsvm.dual.losses import gap_term, loss
+from qpsvm.dual.svm_dual import SVMDual
 
-EPS = float(np.finfo(float).eps)
-#: What a few operations may cost, in units of EPS.
-ROUNDINGS = 8
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
 AVERAGING_SLACK = 1e-14
 #: Rows whose vectors are worked on at a time: a quarter of a megabyte each.
 BLOCK = 32_768
-#: From so many points on, a quantile is bracketed by a sample of about SAMPLE points, BRACKET of them to each side.
-MANY_POINTS, SAMPLE, BRACKET = 20_000, 4096, 200
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A feasible primal-dual pair with the gap between its values, over the rows that take part.
+    """A feasible primal-dual pair with the gap between its values, over the rows of the dual.
 
     Attributes
     ----------
-    alpha : ndarray, shape (n,)
+    svm : SVMDual
+        What it is a certificate of.
+    alpha : ndarray, shape (m,)
         Dual feasible.
-    yf : ndarray, shape (n,)
-        y_i f(x_i) at the primal point.
-    rho : float
-        Margin level.
+    yf : ndarray, shape (m,)
+        s_k f(x_r(k)) at the primal point: y f of a two-class machine.
+    margin : ndarray, shape (m,)
+        What s f is to reach, m_k.
+    multipliers : mapping of str to float
+        μ of the groups other than the intercept, by name.
     b : float
         Intercept, in the coordinates of the feature space that was asked.
     b_interval : tuple of float
@@ -54,19 +59,15 @@ class Certificate:
         The primal point's weight vector, where the feature space is explicit.
     coef : ndarray, shape (n,)
         f = K coef + b.
-    upper : ndarray, shape (n,)
-        C_i.
-    unit : float
-        What (CERT.1) is multiplied by to be in the units of the objective.
     primal, dual, gap : float
-        Values, and the relative gap: (CERT.3) as measured, or, once it is proven, the bound (PROOF.4) that counts all
-        rounding.
+        Values in the units of the objective, and the relative gap: (CERT.3) as measured, or, once it is proven, the
+        bound (PROOF.4) that counts all rounding.
     measured : float
         The gap before rounding was counted; NaN where it was not.
     level, level_radius : float
         The intercept over the rows computed with that b stands for, and how far it may be off.
     factor : float
-        coef = factor·α∘y, but for rounding.
+        coef = factor·β, but for rounding.
     half_norm : float
         ½‖w‖².
     offset : float
@@ -76,20 +77,19 @@ class Certificate:
     weight_radius : float or None
         How far `offset` may be off, where that is known better than a-priori.
     slack, radius : ndarray, shape (n,), or None
-        ρ − y f and how far it may be off, where that is known better than a-priori.
+        t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
         Rows whose terms of the proven gap are not exactly 0.
     """
 
+    svm: SVMDual
     alpha: FloatArray
     yf: FloatArray
-    rho: float
+    margin: FloatArray
     b: float
     b_interval: tuple[float, float]
     w: FloatArray | None
     coef: FloatArray
-    upper: FloatArray
-    unit: float
     primal: float
     dual: float
     gap: float
@@ -104,6 +104,22 @@ class Certificate:
     slack: FloatArray | None = None
     radius: FloatArray | None = None
     contributing: IntArray | None = None
+    multipliers: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rho(self) -> float:
+        """The margin level ρ where that is a variable, else 1."""
+        return self.multipliers.get("rho", 1.0)
+
+    @property
+    def upper(self) -> FloatArray:
+        """U: (m,)."""
+        return self.svm.upper
+
+    @property
+    def unit(self) -> float:
+        """What (CERT.1) is multiplied by to be in the units of the objective."""
+        return self.svm.unit
 
     @property
     def rounding(self) -> float:
@@ -114,214 +130,92 @@ class Certificate:
         return outline("Certificate", **vars(self))
 
     @property
+    def short(self) -> FloatArray:
+        """t: what is missing to the margin, negative beyond it: (m,)."""
+        return self.margin - self.yf
+
+    @property
     def xi(self) -> FloatArray:
-        """ξ_i of (CERT.1): (n,)."""
-        return np.maximum(self.rho - self.yf, 0.0)
+        """Slacks ξ = max(t, 0): (m,)."""
+        return np.maximum(self.short, 0.0)
+
+    @property
+    def gradient(self) -> FloatArray:
+        """The gradient of the dual's Lagrangian, δα − t: (m,); ≥ 0 where α = 0, 0 where it is free, ≤ 0 where α = U."""
+        short = self.short
+        return self.svm.curvature * self.alpha - short if self.svm.curved else -short
 
     @property
     def terms(self) -> FloatArray:
-        """g_i of (CERT.1), in the units of the objective: (n,); infinite where the primal point is not feasible."""
-        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.rho, self.primal)
+        """g of (CERT.1), in the units of the objective: (m,); infinite where the primal point is not feasible."""
+        return self.unit * objective_terms(
+            self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
+        )
 
 
-def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
-    """(CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
-    scale = max(abs(primal), abs(dual), floor)
-    if difference == 0.0:
-        return 0.0
-    if not math.isfinite(difference) or not math.isfinite(scale):
-        return float("inf")
-    return difference / scale if scale > 0 else float("inf")
-
-
-def gap_terms(alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float) -> FloatArray:
-    """(CERT.1): the terms g (n,) of the gap, for α, C and y∘f (n,) each."""
-    slack = rho - yf
-    xi = np.maximum(slack, 0.0)
-    room: FloatArray = upper - alpha
-    if len(room) and math.isinf(room.max()):  # of a hard margin, where 0 · ∞ means that nothing violates
-        room = np.where(xi > 0, room, 0.0)
-    slack -= xi
-    slack *= alpha
-    return room * xi - slack
+def gap_terms(
+    alpha: FloatArray,
+    upper: FloatArray,
+    yf: FloatArray,
+    margin: float | FloatArray,
+    curvature: FloatArray | None = None,
+) -> FloatArray:
+    """(CERT.1): the terms g (m,) of the gap, for α, U, s∘f and δ (m,) each; δ = 0 where it is None."""
+    t = margin - yf
+    return gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
 
 
 def objective_terms(
-    alpha: FloatArray, upper: FloatArray, yf: FloatArray, rho: float, primal: float
+    alpha: FloatArray,
+    upper: FloatArray,
+    yf: FloatArray,
+    margin: FloatArray,
+    curvature: FloatArray,
+    primal: float,
 ) -> FloatArray:
-    """g_i of (CERT.1), (n,), of a point whose primal value is known.
+    """g of (CERT.1), (m,), of a point whose primal value is known.
 
-    Where α has no upper bound, nothing may violate: y f ≥ ρ up to rounding if the primal value is finite.
+    Where nothing may fall short, s f reaches the margin up to rounding if the primal value is finite.
     """
     if math.isinf(primal):
         return np.full(len(alpha), np.inf)
-    hard = len(upper) > 0 and math.isinf(upper[0])
-    return gap_terms(alpha, upper, np.maximum(yf, rho) if hard else yf, rho)
+    reached = np.where(np.isinf(upper) & (curvature == 0.0), np.maximum(yf, margin), yf)
+    return gap_terms(alpha, upper, reached, margin, curvature)
 
 
 def gap_sums(
-    alpha: FloatArray, upper: FloatArray, y: FloatArray, u: FloatArray, b: float, rho: float
+    svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray
 ) -> tuple[float, float]:
-    """Σ g_i of (CERT.1) and Σ C_i ξ_i at f = u + b, for finite C: all (n,).
+    """Σ g_k of (CERT.1) and Σ ψ_k(t_k) at f = u + b, u (n,) at the samples.
 
     In blocks that stay in the cache: at 10⁷ rows, fresh memory for whole vectors takes longer than the arithmetic.
+    Hard rows count as reached: whether they are is for the caller to know.
     """
-    terms, loss = 0.0, 0.0
+    terms, losses = 0.0, 0.0
+    values, common = svm.at_rows(u), common_value(margin)
+    simple = svm.hard is None and not svm.curved
     for start in range(0, len(alpha), BLOCK):
         part = slice(start, start + BLOCK)
-        a, C = alpha[part], upper[part]
-        slack = u[part] + b
-        slack *= y[part]
-        np.subtract(rho, slack, out=slack)
-        xi = np.maximum(slack, 0.0)
-        loss += float(C @ xi)
-        np.subtract(xi, slack, out=slack)
-        terms += float((C - a) @ xi) + float(a @ slack)
-    return terms, loss
-
-
-def balanced(alpha: FloatArray, y: FloatArray, upper: FloatArray) -> FloatArray:
-    """The nearest cheap point of {0 ≤ α ≤ C, yᵀα = 0}: clip, then scale the heavier class down. All (n,)."""
-    clipped = boxed(alpha, upper)
-    surplus = float(clipped @ y)
-    heavier = 0.5 * (float(np.add.reduce(clipped)) + abs(surplus))
-    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * heavier:
-        return clipped  # the rounding of the sums
-    plus: FloatArray = clipped * (y > 0)
-    minus: FloatArray = clipped - plus
-    in_plus, in_minus = float(plus.sum()), float(minus.sum())
-    if in_plus > in_minus:
-        plus *= in_minus / in_plus
-    else:
-        minus *= in_plus / in_minus
-    return plus + minus
-
-
-def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
-    """α clipped to [0, C], and on C where a few roundings are all that keeps it away: (n,) each, a new array.
-
-    The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
-    """
-    clipped: FloatArray = np.minimum(np.maximum(alpha, 0.0), upper)
-    np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
-    return clipped
-
-
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
-
-    Parameters
-    ----------
-    a, caps : ndarray, shape (m,)
-    mass : float
-        At most Σ caps; a mass that exceeds it by rounding returns caps.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-
-    Notes
-    -----
-    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
-    summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
-    """
-    if mass >= caps.sum():
-        return caps.copy()
-    a = a - a.max()
-    breaks = np.concatenate([a, a - caps])
-    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(a))])
-    order = np.argsort(-breaks, kind="stable")
-    breaks, slopes = breaks[order], np.cumsum(slopes[order])
-    values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
-    k = int(np.searchsorted(values, mass, side="right")) - 1
-    slope = slopes[k]
-    tau = breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0)
-    x: FloatArray = np.clip(a - tau, 0.0, caps)
-    inside = (x > 0) & (x < caps)
-    if inside.any():
-        x[inside] = np.clip(x[inside] + (mass - x.sum()) / inside.sum(), 0.0, caps[inside])
-    return x
-
-
-def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
-    """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
-
-    Parameters
-    ----------
-    points, weights : ndarray, shape (m,)
-    level : float
-        Between 0 and Σ weights.
-
-    Returns
-    -------
-    low, high : float
-        Equal in general; an interval where a partial sum hits the level exactly, with an infinite end if all do.
-    """
-    common = common_value(weights)
-    if common is not None and 0.0 < common < math.inf and len(points) < MANY_POINTS:
-        return _order_statistics(points, level / common)
-    slack = 4 * len(points) * EPS * float(weights.sum())
-    points, weights, level = _near_level(points, weights, level, slack)
-    order = np.argsort(points, kind="stable")
-    sorted_points = points[order]
-    cumulative = np.cumsum(weights[order])
-    first = int(np.searchsorted(cumulative, level - slack))
-    last = int(np.searchsorted(cumulative, level + slack, side="right"))
-    low = float(sorted_points[min(first, len(points) - 1)])
-    high = float(sorted_points[last]) if last < len(points) else float("inf")
-    return low, high
-
-
-def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
-    """`quantile_interval` for weights that are all 1: two order statistics, and nothing has to be sorted."""
-    n = len(points)
-    slack = 4 * n * EPS * n
-    first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
-    last = math.floor(level + slack)
-    ordered = np.partition(points, (first, min(last, n - 1)))
-    return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
-
-
-def _near_level(
-    points: FloatArray, weights: FloatArray, level: float, slack: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """The points that can be the quantile, and the level that is left for them: found without sorting all.
-
-    A sorted sample brackets the quantile; two sums prove that the bracket holds it, or everything is kept.
-    """
-    if len(points) < MANY_POINTS:
-        return points, weights, level
-    step = len(points) // SAMPLE
-    order = np.argsort(points[::step])
-    sample, mass = points[::step][order], np.cumsum(weights[::step][order])
-    k = int(np.searchsorted(mass, level / float(weights.sum()) * mass[-1]))
-    low, high = sample[max(k - BRACKET, 0)], sample[min(k + BRACKET, len(sample) - 1)]
-    below, inside = points < low, (points >= low) & (points <= high)
-    rest, within = total(weights, below), total(weights, inside)
-    if rest + slack < level < rest + within - slack:
-        return points[inside], weights[inside], level - rest
-    return points, weights, level
+        a, C = alpha[part], svm.upper[part]
+        t = values[part] + b
+        t *= svm.sign[part]
+        np.subtract(margin[part] if common is None else common, t, out=t)
+        if simple:
+            xi = np.maximum(t, 0.0)
+            losses += float(C @ xi)
+            np.subtract(xi, t, out=t)
+            terms += float((C - a) @ xi) + float(a @ t)
+            continue
+        if svm.hard is not None:
+            np.minimum(t, 0.0, out=t, where=svm.hard[part])
+        losses += float(loss(t, C, svm.curvature[part]).sum())
+        terms += float(gap_term(a, t, C, svm.curvature[part]).sum())
+    return terms, losses
 
 
 def hinge_intercepts(u: FloatArray, y: FloatArray, upper: FloatArray) -> tuple[float, float]:
     """All b that minimise Σ C_i (1 − y_i(u_i + b))₊: a weighted quantile of y_i − u_i at level Σ₊ C_i. All (n,)."""
     return quantile_interval(y - u, upper, total(upper, y > 0))
-
-
-def penalised_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
-    """The b that minimises ½b² + Σ C_i (1 − y_i(u_i + b))₊. All (n,).
-
-    The derivative, b − Σ₊ C_i + (the sum of C_i over the breakpoints y_i − u_i below b), rises through zero in one of
-    the pieces or at one of the breakpoints.
-    """
-    points = y - u
-    order = np.argsort(points, kind="stable")
-    points, passed = points[order], np.cumsum(upper[order])
-    level = total(upper, y > 0)
-    k = int(np.searchsorted(points + passed, level))
-    before = float(passed[k - 1]) if k else 0.0
-    inside = level - before
-    return min(inside, float(points[k])) if k < len(points) else inside
 
 
 def middle(low: float, high: float) -> float:

@@ -1,15 +1,15 @@
 """From an approximate α to the exact split of free, bound and zero, and from there to full precision.
 
-The dual of every variant is minimise ½αᵀQα − cᵀα subject to Eᵀα = e, 0 ≤ α ≤ U. If the split of the indices into
-zero, free (F) and bound is known, the optimum is one linear system:
+With Q for the Hessian of (DUAL.1), curvature δ included: if the split of the rows into zero, free (F) and bound is
+known, the optimum is one linear system, for the correction d
 
-    (POL.1)  Q_FF δ + E_F μ = c_F − (Qα)_F,   E_Fᵀ δ − Rμ = e − Eᵀα,   α_F ← α_F + δ
+    (POL.1)  Q_FF d + E_F μ = ℓ_F − (Qα)_F,   E_Fᵀ d − Rμ = e − Eᵀα,   α_F ← α_F + d
 
-with α already 0 or U outside F, and R = 0. (A penalised intercept b = yᵀα is the multiplier μ of such a row with R = 1:
-Q + yyᵀ is never formed, which would drown Q where yᵀα is small beside α.) It is solved for the correction δ, which
-keeps the digits that α has. The split is predicted from a step of projected gradient with length τ:
+with α already 0 or U outside F. (A penalised intercept is the multiplier μ of a column with R = 1: Q + yyᵀ is never
+formed, which would drown Q where yᵀα is small beside α.) Solving for a correction keeps the digits that α has. The
+split is predicted from a step of projected gradient with length τ:
 
-    (POL.2)  v = α − τ (y f − ρ):  v ≤ 0 → zero,  v ≥ U → bound,  else free
+    (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
 and each round ends in a certificate, so a wrong split can never make the answer worse. Q_FF may be singular
 (duplicates, more free vectors than features): then (POL.1) is solved in the least-squares sense of minimum norm.
@@ -28,7 +28,7 @@ from scipy.linalg import lapack, lstsq
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.certificate import Certificate
-from qpsvm.operators import Operator
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 
@@ -60,35 +60,8 @@ CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
 SOLVE_SECONDS, PRODUCTS = 3e-11, 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class DualSystem:
-    """The dual of a variant as polishing needs it.
-
-    Attributes
-    ----------
-    Q : Operator, shape (n, n)
-        y_i y_j K_ij.
-    linear : ndarray, shape (n,)
-        c.
-    upper : ndarray, shape (n,)
-        U; may be infinite.
-    E : ndarray, shape (n, m)
-        Equality constraints in columns; m may be 0.
-    e : ndarray, shape (m,)
-    ridge : ndarray, shape (m,)
-        Diagonal of R: 0 for an equality, 1 for a penalised intercept.
-    """
-
-    Q: Operator
-    linear: FloatArray
-    upper: FloatArray
-    E: FloatArray
-    e: FloatArray
-    ridge: FloatArray
-
-
 def polish(
-    system: DualSystem,
+    svm: SVMDual,
     start: Certificate,
     certify: Callable[[FloatArray], Certificate],
     rounds: int = ROUNDS,
@@ -99,7 +72,7 @@ def polish(
 
     Parameters
     ----------
-    system : DualSystem
+    svm : SVMDual
     start : Certificate
         Of the solver's α.
     certify : callable, α (n,) to Certificate
@@ -118,10 +91,10 @@ def polish(
     best, n = start, len(start.alpha)
     some, lengths, most = _patience(n, start.gap)
     patience = Patience(clock or Clock(), each, most)
-    for tau in islice(_step_lengths(system, start), lengths):
+    for tau in islice(_step_lengths(svm, start), lengths):
         if patience.ended():
             break
-        best = _active_set_rounds(system, start, best, certify, tau, min(rounds, some), patience)
+        best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, some), patience)
         if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
             break
         if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
@@ -156,29 +129,29 @@ def _patience(n: int, gap: float) -> tuple[int, int | None, int]:
     return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
 
 
-def _step_lengths(system: DualSystem, start: Certificate) -> Iterator[FloatArray]:
+def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem.
 
     τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds: the first choice for many
     rows, of which a thousand may be close to the margin, and the last one for few.
     """
-    free = (start.alpha > 0) & (start.alpha < system.upper)
+    free = (start.alpha > 0) & (start.alpha < svm.upper)
     exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS
     if exact and many:
         yield np.zeros(len(free))
-    curvature = system.Q.diagonal()
+    curvature = svm.matrix.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
     yield 1.0 / curvature
-    if np.isfinite(system.upper).all():
-        yield system.upper
-        yield np.sqrt(system.upper / curvature)
+    if svm.bounded:
+        yield svm.upper
+        yield np.sqrt(svm.upper / curvature)
     yield 100.0 / curvature
     if exact and not many:
         yield np.zeros(len(free))
 
 
 def _active_set_rounds(
-    system: DualSystem,
+    svm: SVMDual,
     start: Certificate,
     best: Certificate,
     certify: Callable[[FloatArray], Certificate],
@@ -190,12 +163,12 @@ def _active_set_rounds(
     for _ in range(rounds):
         if patience.ended() or not np.isfinite(point.yf).all():
             break
-        predicted = point.alpha - tau * (point.yf - point.rho)
-        split = np.where(predicted <= 0, 0, np.where(predicted >= system.upper, 2, 1)).astype(np.int8)
+        predicted = point.alpha - tau * point.gradient
+        split = np.where(predicted <= 0, 0, np.where(predicted >= svm.upper, 2, 1)).astype(np.int8)
         key = split.tobytes()
         repeated = key in seen
         seen.add(key)
-        alpha = _solve_split(system, point.alpha, split, patience)
+        alpha = _solve_split(svm, point.alpha, split, patience)
         if alpha is None:
             break
         point = certify(alpha)
@@ -209,7 +182,7 @@ def _active_set_rounds(
 
 
 def _solve_split(
-    system: DualSystem, alpha: FloatArray, split: NDArray[np.int8], patience: Patience
+    svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience
 ) -> FloatArray | None:
     """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where too many are free or it has no solution.
 
@@ -217,27 +190,30 @@ def _solve_split(
     """
     if np.count_nonzero(split == 1) > patience.free_rows():
         return None
-    solved = _solve_free(system, alpha, split)
+    solved = _solve_free(svm, alpha, split)
     for _ in range(HOLDS):
         if solved is None or patience.ended():
             return None
-        below, above = solved < 0, solved > system.upper
+        below, above = solved < 0, solved > svm.upper
         if not (below.any() or above.any()):
             break
         split = np.where(below, 0, np.where(above, 2, split)).astype(np.int8)
-        solved = _solve_free(system, alpha, split)
+        solved = _solve_free(svm, alpha, split)
     return solved
 
 
-def _solve_free(system: DualSystem, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
+def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
     """The solution of (POL.1), wherever it lies."""
     free = np.flatnonzero(split == 1)
-    snapped = np.where(split == 2, system.upper, np.where(split == 1, alpha, 0.0))
+    snapped = np.where(split == 2, svm.upper, np.where(split == 1, alpha, 0.0))
     if not len(free):
         return snapped
-    residual = system.linear[free] - (system.Q @ snapped)[free]
-    missing = system.e - system.E.T @ snapped
-    step = _bordered_solve(system.Q.block(free, free), system.E[free], system.ridge, residual, missing)
+    residual = svm.level[free] - (svm.matrix @ snapped)[free]
+    parts = svm.parts
+    E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
+    ridge = np.array([part.ridge for part in parts])
+    missing = np.array([part.total - float(part.column @ snapped) for part in parts])
+    step = _bordered_solve(svm.matrix.block(free, free), E, ridge, residual, missing)
     if step is None or not np.isfinite(step).all():
         return None
     snapped[free] += step
@@ -311,7 +287,7 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 def _least_squares(
     A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
 ) -> FloatArray | None:
-    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails."""
+    """The minimum-norm least-squares solution of the bordered svm; None where LAPACK fails."""
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A
@@ -336,4 +312,4 @@ def bordered_rank(Q: FloatArray, E: FloatArray) -> bool:
     return bool(k == 0 or np.linalg.matrix_rank(bordered, hermitian=True) == k + m)
 
 
-__all__ = ["DualSystem", "bordered_rank", "polish"]
+__all__ = ["bordered_rank", "polish"]

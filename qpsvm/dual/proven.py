@@ -2,16 +2,16 @@
 
 The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
 
-    (PROOF.1)  P(w, b, ρ) − D(α′) = ½‖w − w(α′)‖² + Σ g_i(α′) + ½(b − yᵀα)² [penalised]     (CERT.2) with α′ for α
-    (PROOF.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g_i(α′) ≤ Σ g_i(α) + Σ_j S_j |t_k(j)|
+    (PROOF.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
+    (PROOF.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
 
-with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_i = ρ − y_i f_i is known up to a radius r_i
-(`accuracy`), and g_i is convex in t_i, so that its largest value over t_i ± r_i is at an end:
+with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k − s_k f_k is known up to a radius r_k
+(`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is at an end:
 
-    (PROOF.3)  g_i ≤ max(g_i(t_i − r_i), g_i(t_i + r_i)),  g_i(t) = (C_i − α_i) t₊ + α_i (−t)₊
-    (PROOF.4)  gap = (P − D from above) / (P, or D where ρ is free, from below)
+    (PROOF.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
+    (PROOF.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
-Rows with α_i = 0 and t_i < −r_i, or α_i = C_i and t_i > r_i, contribute exactly nothing: most rows, in general. Where
+Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general. Where
 the bound spoils a good point, three things help: (w, b) pushed outwards by as much as the radius, which costs little
 where the classes are all but separated; the rows that matter evaluated again in twice the precision; and w and b
 rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
@@ -27,10 +27,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.dual.accuracy import AFFORDABLE, Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
+from qpsvm.dual.losses import gap_term, loss
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.functions import Precomputed
 
 #: A few roundings, where it does not pay to count them.
@@ -43,15 +46,6 @@ NEXT_TO_NOTHING = 2.0**-500
 NEAR = 1e-7
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Equalities:
-    """Eᵀα = e: columns of E (n, m), e (m,); where ridge (m,) is positive, a penalised multiplier instead."""
-
-    E: FloatArray
-    e: FloatArray
-    ridge: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +69,14 @@ class Proof:
     Parameters
     ----------
     accuracy : Accuracy
-    y : ndarray, shape (n,)
-    equalities : Equalities
-    homogeneous : bool
-        ρ is a variable (ν-SVM), so that the objective has no constant loss to be measured against.
+    svm : SVMDual
+        Where every level is 0, as in a ν-SVM, the objective has no constant loss to be measured against.
     """
 
-    def __init__(self, accuracy: Accuracy, y: FloatArray, equalities: Equalities, homogeneous: bool) -> None:
+    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
         self.accuracy = accuracy
         self.space = accuracy.space
-        self.y, self.equalities, self.homogeneous = y, equalities, homogeneous
+        self.svm, self.homogeneous = svm, svm.homogeneous
         self._remembered: tuple[Certificate | None, float] = None, 0.0
 
     def prove(
@@ -115,9 +107,10 @@ class Proof:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self._slack(point, rows)[0]
-        difference = 0.5 * point.offset**2 + self._terms(point.alpha[rows], point.upper[rows], t, np.zeros_like(t))
-        if self.equalities.ridge.any():
-            difference += 0.5 * (point.level - total(point.alpha * self.y)[0]) ** 2
+        difference = 0.5 * point.offset**2 + self._terms(point, rows, t, np.zeros_like(t))
+        for group in self.svm.penalised:
+            slope = (total(point.alpha * group.column)[0] - group.total) / group.ridge
+            difference += 0.5 * group.ridge * (point.level - slope) ** 2
         size = self._sum(point).size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
@@ -149,13 +142,27 @@ class Proof:
         """t and r of (PROOF.3) at some rows: (r,) each."""
         if point.slack is not None and point.radius is not None:
             return point.slack[rows].copy(), point.radius[rows]
-        t: FloatArray = point.rho - point.yf[rows]
-        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(rows)
+        common = common_value(point.margin)
+        margin = point.margin[rows] if common is None else common
+        t: FloatArray = margin - point.yf[rows]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self._samples(rows))
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
         r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
-        r += each * (abs(point.level) + abs(point.rho))
+        r += each * (abs(point.level) + np.abs(margin))
         return t, r
+
+    def _samples(self, rows: IntArray) -> IntArray:
+        """The samples of some rows of the dual: (r,)."""
+        return rows if self.svm.rows is None else self.svm.rows[rows]
+
+    def _at_samples(self, values: FloatArray) -> FloatArray:
+        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""
+        if self.svm.rows is None:
+            return values
+        found = np.zeros(self.svm.n)
+        found[self.svm.rows] = values
+        return found
 
     def _kappa(self, point: Certificate) -> float:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
@@ -169,46 +176,56 @@ class Proof:
         """(PROOF.1) to (PROOF.4)."""
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
-        loss = 0.0
+        losses = 0.0
         for start in range(0, len(a), BLOCK):
             part = slice(start, start + BLOCK)
             t, r = self._slack(point, part)
             bounded = a[part] == upper[part]
-            settled = np.where(bounded, t > r, (a[part] == 0.0) & (t < -r))
+            edge = r + self.svm.curvature[part] * upper[part] if self.svm.curved and self.svm.bounded else r
+            settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             t -= r
-            if math.isfinite(point.upper[0]):
-                loss += float(upper[part] @ np.maximum(t, 0.0))
+            losses += self._losses(part, t)
         rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
         t, r = self._slack(point, rows)
-        terms = self._terms(a[rows], upper[rows], t, r)
+        terms = self._terms(point, rows, t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
         weight = self._weight_below(point)
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return _Sum(difference * FEW, half / FEW, rows)
-        size = 0.5 * weight * weight + loss * (1.0 - gamma(len(a) + 4))
+        size = 0.5 * weight * weight + losses * (1.0 - gamma(len(a) + 8))
         if size < NEXT_TO_NOTHING:  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
-        if self.equalities.ridge.any():
-            slope, error = total(point.alpha * self.y)
-            difference += 0.5 * (abs(point.level - slope) * FEW + error + point.level_radius) ** 2
-            size += 0.5 * max(abs(point.level) - point.level_radius, 0.0) ** 2
+        for group in self.svm.penalised:
+            slope, error = total(np.append(point.alpha * group.column, -group.total))
+            apart = (abs(point.level - slope / group.ridge) * FEW + error / group.ridge + point.level_radius) * FEW
+            difference += 0.5 * group.ridge * apart**2
+            size += 0.5 * group.ridge * max(abs(point.level) - point.level_radius, 0.0) ** 2
+        for group in self.svm.groups:
+            if group.total:
+                known = point.multipliers.get(group.multiplier, point.level)
+                size += group.total * known - abs(group.total * known) * 4.0 * UNIT
         return _Sum(difference * FEW, size / FEW, rows)
 
-    @staticmethod
-    def _terms(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> float:
-        """Σ of (PROOF.3) over some rows: all (r,)."""
-        if not len(a):
+    def _losses(self, rows: slice, t: FloatArray) -> float:
+        """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
+        svm = self.svm
+        if svm.all_hard:
             return 0.0
-        top, bottom = t + r, t - r
-        if not math.isfinite(upper[0]):  # of a hard margin: no row may be inside
-            return math.inf if (top > 0.0).any() else float(a @ np.maximum(-bottom, 0.0)) * (1.0 + gamma(len(a) + 8))
-        room = upper - a
-        high = room * np.maximum(top, 0.0) + a * np.maximum(-top, 0.0)
-        low = room * np.maximum(bottom, 0.0) + a * np.maximum(-bottom, 0.0)
-        return float(np.maximum(high, low).sum()) * (1.0 + gamma(len(a) + 8))
+        if svm.hard is None and not svm.curved:
+            return float(svm.upper[rows] @ np.maximum(t, 0.0))
+        values = loss(t, svm.upper[rows], svm.curvature[rows])
+        return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
+
+    def _terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
+        """Σ of (PROOF.3) over some rows (r,), for their t and radius: infinite where a hard row may fall short."""
+        if not len(rows):
+            return 0.0
+        a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
+        ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
+        return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
     @staticmethod
     def _taker(point: Certificate, column: FloatArray, room: float, rows: IntArray) -> int | None:
@@ -217,7 +234,7 @@ class Proof:
             sign, a = column[candidates], point.alpha[candidates]
             able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
             if able.any():
-                slack = np.where(able, np.abs(point.rho - point.yf[candidates]), np.inf)
+                slack = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
                 k = int(np.argmin(slack))
                 return k if isinstance(candidates, slice) else int(candidates[k])
         # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
@@ -237,9 +254,11 @@ class Proof:
             support = np.flatnonzero(point.coef)
             size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
-        rules = self.equalities
-        for column, level in zip(rules.E.T[rules.ridge == 0.0], rules.e[rules.ridge == 0.0], strict=True):
-            surplus, error = total(np.append(column * point.alpha, -level))
+        for part in self.svm.parts:
+            column = part.column
+            if part.ridge:
+                continue
+            surplus, error = total(np.append(column * point.alpha, -part.total))
             if surplus == 0.0 and error == 0.0:
                 continue
             bound, sizes, reaches = abs(surplus) + error, [], []
@@ -249,9 +268,10 @@ class Proof:
                 k = self._taker(point, column * direction, 2.0 * bound, rows)
                 if k is None:
                     return math.inf, math.inf
-                sizes.append(float(self.accuracy.sizes(np.array([k]))[0]))
+                sizes.append(float(self.accuracy.sizes(self._samples(np.array([k])))[0]))
                 t, r = self._slack(point, np.array([k]))
-                reaches.append(abs(float(t[0])) + float(r[0]))
+                bent = float(self.svm.curvature[k])
+                reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)
             distance += bound * max(sizes) * FEW
             moved += bound * max(reaches) * FEW
         return distance, moved
@@ -266,16 +286,16 @@ class Proof:
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
-        """The point whose decision values are (u + b)·factor, u (n,) those of w or coef, as numbers for the user."""
+        """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
         b *= factor
         total_factor = point.factor * factor
         if point.w is not None:
-            plane = self.space.plane(point.alpha * self.y, w, b, factor)
+            plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
             offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
-            plane = self.space.plane(point.alpha * self.y, None, b, total_factor)
+            plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
-        yf = self.y * (u * factor + plane.level)
+        yf = self.svm.sign * (u * factor + plane.level)
         low, high = point.b_interval
         return replace(
             point, coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
@@ -287,35 +307,45 @@ class Proof:
     def _pushed(self, point: Certificate) -> Certificate:
         """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
 
-        The point itself where that does not help.
+        The point itself where that does not help, or where a level is not one positive number for all rows.
         """
-        rows = point.contributing
-        if rows is None:
+        rows, level, hard = point.contributing, common_value(point.margin), self.svm.hard
+        if rows is None or level is None or not (self.svm.scalable or self.homogeneous):
+            return point
+        if self.svm.curved and hard is None:
             return point
         t, r = self._slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
-            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + abs(point.rho)) + point.level_radius
-        near = (t + r > 0.0) & (t + r < PUSHABLE * point.rho)
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + level) + point.level_radius
+        near = (t + r > 0.0) & (t + r < PUSHABLE * level)
+        if self.svm.curved and hard is not None:  # the others may fall short
+            near &= hard[rows]
         if not near.any():
             return point
         if self.homogeneous:
-            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
-            slack = None if point.slack is None else point.slack - (point.rho - rho)
-            radius = point.radius
-            if radius is not None and slack is not None:
-                radius = radius + 4.0 * UNIT * (rho + np.abs(slack))
-            pushed = replace(point, rho=rho, slack=slack, radius=radius)
+            pushed = self._lowered(point, (level - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT))
         else:
-            growth = float(((t + r) / (1.0 - t - r))[near].max()) * FEW
+            growth = float(((t + r) / (level - t - r))[near].max()) * FEW
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
-            u = self.y * point.yf - point.level
+            u = self.svm.sign * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
-                support = point.coef != 0.0 if point.w is None else point.alpha < 0.0
+                support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
                 rows = np.union1d(rows, np.flatnonzero(support & (point.radius < self._slack(pushed, slice(None))[1])))
                 pushed = self._evaluated(pushed, rows) or pushed
         pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
+
+    def _lowered(self, point: Certificate, rho: float) -> Certificate:
+        """The point with another margin level ρ."""
+        multipliers = {**point.multipliers, "rho": rho}
+        slack, radius = point.slack, point.radius
+        if slack is not None and radius is not None:
+            slack = slack - (point.rho - rho)
+            radius = radius + 4.0 * UNIT * (rho + np.abs(slack))
+        return replace(
+            point, margin=self.svm.margin(multipliers), multipliers=multipliers, slack=slack, radius=radius
+        )
 
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
@@ -326,7 +356,9 @@ class Proof:
         if better is not point:
             rows = self._bounded(better).contributing
             assert rows is not None
-        everything = np.union1d(rows, np.flatnonzero(point.coef)) if point.w is None else rows  # ‖w‖² needs the support
+        everything = rows
+        if point.w is None:  # ‖w‖² needs the support
+            everything = np.union1d(rows, np.flatnonzero(self.svm.at_rows(point.coef)))
         evaluated = self._evaluated(better, everything)
         if evaluated is None:
             evaluated = self._evaluated(better, rows)
@@ -339,8 +371,9 @@ class Proof:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if len(inside):
-            slack = self.y[inside] * self._slack(evaluated, inside)[0]  # in f
-            u = self.y * evaluated.yf - evaluated.level
+            missing = self._slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
+            slack = self.svm.sign[inside] * missing  # in f
+            u = self.svm.sign * evaluated.yf - evaluated.level
             shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
             again = self._evaluated(shifted, rows)
             if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
@@ -349,33 +382,34 @@ class Proof:
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
-        levels = self.y[rows] * point.rho
-        found = self.accuracy.sharp_values(rows, point.coef, point.w, point.b, levels)
+        levels = self.svm.sign[rows] * point.margin[rows]
+        found = self.accuracy.sharp_values(self._samples(rows), point.coef, point.w, point.b, levels)
         if found is None:
             return None
         slack, radius = self._slack(replace(point, slack=None), slice(None))
         yf = point.yf.copy()
-        slack[rows], radius[rows] = -self.y[rows] * found[0], found[1]
-        yf[rows] = point.rho - slack[rows]
+        slack[rows], radius[rows] = -self.svm.sign[rows] * found[0], found[1]
+        yf[rows] = point.margin[rows] - slack[rows]
         return replace(point, yf=yf, slack=slack, radius=radius)
 
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
         if point.w is None:
             return point
-        found = self.accuracy.sharp_weights(point.alpha * self.y)
+        beta = self.svm.beta(point.alpha)
+        found = self.accuracy.sharp_weights(beta)
         if found is None:
             return point
         own, radii = found
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
-            surplus, error = total(point.alpha * self.y)
+            surplus, error = total(beta)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
         known = replace(point, offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
-        u = self.space.rows @ own
+        u = self.svm.at_rows(self.space.rows @ own)
         half = 0.5 * float(own @ own)
         other = replace(known, offset=0.0, half_norm=half, slack=None, radius=None)
         other = self._bounded(self._placed(other, u, own, point.level, 1.0))
@@ -388,18 +422,18 @@ class Proof:
         """
         half_norm = point.half_norm
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
-            half_norm = 0.5 * (float(point.coef @ (self.y * point.yf)) - point.level * total(point.coef)[0])
+            f = self._at_samples(self.svm.sign * point.yf)
+            half_norm = 0.5 * (float(point.coef @ f) - point.level * total(point.coef)[0])
         if self.homogeneous:
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
                 return point
             lower = -0.5 * (norm + point.offset) ** 2
             return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
-        hard = math.isinf(point.upper[0])
-        slack = point.rho - point.yf if point.slack is None else point.slack
-        loss = 0.0 if hard else float(point.upper @ np.maximum(slack, 0.0))
-        penalty = 0.5 * point.level**2 if self.equalities.ridge.any() else 0.0
-        primal = half_norm + penalty + loss
+        slack = point.short if point.slack is None else point.slack
+        primal = half_norm + self._losses(slice(None), slack)
+        primal += sum(0.5 * group.ridge * point.level**2 for group in self.svm.penalised)
+        primal += sum(group.total * point.multipliers.get(group.multiplier, point.level) for group in self.svm.groups)
         dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
         return replace(point, primal=point.unit * primal, dual=point.unit * dual)
 
@@ -433,7 +467,9 @@ class Proof:
         Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
         (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
-        beta = point.alpha * self.y
+        if self.svm.intercept is None:
+            return None
+        beta = self.svm.beta(point.alpha)
         if self._one_sample(beta):
             found: tuple[float, float] | None = 0.0, 0.0
         else:
@@ -444,10 +480,11 @@ class Proof:
         gap = own2 / spread2 if spread2 > 0.0 else 0.0
         nothing = np.zeros_like(point.yf)
         return replace(
-            point, w=None if point.w is None else np.zeros_like(point.w), coef=nothing, b=0.0, b_interval=(0.0, 0.0),
-            rho=0.0, level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0,
-            slack=None, radius=None,
+            point, w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
+            b_interval=(0.0, 0.0),
+            multipliers=dict.fromkeys(point.multipliers, 0.0), margin=np.zeros_like(point.yf), level=0.0, primal=0.0,
+            dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0, slack=None, radius=None,
         )  # fmt: skip
 
 
-__all__ = ["Equalities", "Proof"]
+__all__ = ["Proof"]

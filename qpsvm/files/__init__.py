@@ -1,8 +1,9 @@
 """Read a CSV or LIBSVM file into samples and labels, and later another file in the same way.
 
-A LIBSVM line is `label index:value index:value ...`; a CSV file has a header line, and commas, semicolons or tabs
-between its cells. The content tells which it is, and whether it is packed by xz, gzip or bzip2. A CSV column of numbers
-is one feature; any other column is one 0/1 feature for each of its categories. Lines are counted from 1, as in editors.
+A LIBSVM line is `label index:value index:value ...`. A CSV file has a header line, and commas, semicolons or tabs
+between its cells. The content tells which of the two it is, and whether it is packed by xz, gzip or bzip2. A CSV column
+of numbers becomes one feature, and any other column one 0/1 feature for each of its categories. Lines are counted from
+1, as in editors.
 """
 
 from __future__ import annotations
@@ -35,26 +36,33 @@ def read_table(
     Parameters
     ----------
     path : path, or StandardInput()
-        The file, possibly compressed by xz, gzip or bzip2.
+        The file, which may be packed by xz, gzip or bzip2.
     target : str, optional
-        CSV: the column of labels, required. A LIBSVM file has its labels in front.
+        CSV: the column of labels, required. In a LIBSVM file the label begins the line.
     drop : sequence of str
         CSV: columns that are not used. A first column without a name ("") that counts rows is never used.
     drop_missing : bool
         Drop the rows with a missing value in a column that is used, instead of refusing the file.
     standardise : bool
-        Give every feature mean 0 and standard deviation 1 (a constant one: only mean 0).
+        Give every feature mean 0 and standard deviation 1. A constant feature gets mean 0 only.
+
+    Returns
+    -------
+    Table
+        X (n, d), y (n,), and how the file was read.
 
     Raises
     ------
     MissingFileError
         No such file.
     FileFormatError
-        Not text, damaged, a row of another length, a malformed line, no rows.
+        The file cannot be read, is damaged or is not text in UTF-8; a line is malformed or a row has another length;
+        there are no rows.
     DataError
-        A missing or infinite value, no column left, a column that identifies rows, decimal commas.
+        A value is missing or infinite; no column is left; a column identifies rows, or has decimal commas.
     ParameterError
-        No target for CSV, target or drop for LIBSVM, or a sparse matrix too large to be standardised.
+        There is no target for a CSV file, or a target or drop for a LIBSVM file; or a sparse matrix is too large to be
+        standardised.
     UnknownOptionError
         `target` or `drop` names no column.
     TooLargeError
@@ -93,15 +101,28 @@ def _read_table(
 
 
 def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False) -> Table:
-    """Read a further file as `read_table` read the one that `encoding` is from.
+    """Read another file as `read_table` read the one that `encoding` is from.
 
-    CSV columns are found by name, in any order; others are ignored. `y` is None if the target column is absent or
-    holds no value at all, as in a file that waits for its predictions.
+    CSV columns are found by name, in any order, and others are ignored.
+
+    Parameters
+    ----------
+    path : path, or StandardInput()
+    encoding : Encoding
+        Of the first file.
+    drop_missing : bool
+        As in `read_table`.
+
+    Returns
+    -------
+    Table
+        Its `y` is None where the target column is absent or holds no value at all, as in a file that waits for its
+        predictions.
 
     Raises
     ------
     MissingFileError, FileFormatError, DataError, ParameterError
-        As in `read_table`; also for a file of the other format, a column that is absent, a category or a feature
+        As in `read_table`. Also where the file has the other format, lacks a column, or has a category or a feature
         index that the first file did not have.
     TooLargeError
         It does not fit into memory.

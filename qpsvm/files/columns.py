@@ -1,7 +1,7 @@
-"""CSV: the columns that are used, read in blocks of rows: as numbers where all cells are, otherwise as categories.
+"""CSV: the columns that are used, read in blocks of rows. A column where all cells are numbers is numbers, else text.
 
-A column of n numbers takes 8n bytes, one of text 4n bytes and its different texts once. A column that begins with
-numbers and goes on with text is read again, as text, in a second pass.
+A column of n numbers takes 8n bytes. One of text takes 4n bytes, and each different text once. A column that begins
+with numbers and goes on with text is read again as text, in a second pass.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Cells:
     Attributes
     ----------
     values : ndarray of shape (n,)
-        Numbers, NaN where missing; or codes into `texts`.
+        Numbers, with NaN for a missing one; or places in `texts`.
     texts : list of str, or None
-        The different texts, as they come in the file; None for numbers.
+        The different texts, in the order of their first appearance; None for numbers.
     missing : ndarray of bool, shape (n,), or None
-        Which are missing; None where none is.
+        Which cells are missing; None where none is.
     """
 
     values: FloatArray | NDArray[np.int32]
@@ -41,11 +41,11 @@ class Cells:
     missing: Mask | None
 
     def kept(self, rows: IntArray) -> Cells:
-        """The cells of some rows, none of them missing."""
+        """The cells of some rows (m,), none of which may be missing."""
         return Cells(self.values[rows], self.texts, None)
 
     def used(self) -> list[str]:
-        """The texts that occur in these rows, sorted."""
+        """The texts that occur in these cells, sorted; for a column of text."""
         assert self.texts is not None
         return sorted(self.texts[code] for code in np.flatnonzero(np.bincount(self.values, minlength=1)))
 
@@ -54,7 +54,7 @@ class Cells:
         return self.missing is not None and bool(self.missing.all())
 
     def numbers(self) -> FloatArray | None:
-        """The cells as numbers (n,), or None where one is no number. NaN and infinity are numbers."""
+        """The cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
         if self.texts is None:
             return np.asarray(self.values, dtype=np.float64)
         if numbers(self.used()) is None:
@@ -62,7 +62,7 @@ class Cells:
         return self.looked_up({text: float(text) for text in self.used()}, np.nan)
 
     def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
-        """What each text means, (n,); `other` where it means nothing."""
+        """The number that each text means, (n,); `other` where it means none."""
         assert self.texts is not None
         table = np.array([meaning.get(text, other) for text in self.texts], dtype=np.float64)
         return table[self.values]
@@ -70,18 +70,38 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns that are used, by name; `rows` (n,) are their places among all rows of the file, from 0."""
+    """The columns that are used.
+
+    Attributes
+    ----------
+    sheet : Sheet
+    cells : dict of str to Cells
+        By the column's name.
+    rows : ndarray, shape (n,)
+        The places of the n rows kept among all rows of the file, from 0.
+    """
 
     sheet: Sheet
     cells: dict[str, Cells]
     rows: IntArray
 
     def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where a cell of row i stands in the file, for a message, and its text."""
+        """Where the cell of row i stands in the file, in words, and its text."""
         return self.sheet.place(int(self.rows[i]), name)
 
     def without_missing(self, names: Sequence[str], drop_missing: bool) -> tuple[Columns, int]:
-        """Drop the rows with a missing value in one of the columns, or refuse them."""
+        """Drop the rows with a missing value in one of the columns named, or refuse them.
+
+        Returns
+        -------
+        Columns, int
+            Those of the rows kept, and how many rows were dropped.
+
+        Raises
+        ------
+        DataError
+            A value is missing and `drop_missing` is not set, or every row has a missing value.
+        """
         holes = {name: self.cells[name].missing for name in names}
         counts = Counter({name: int(mask.sum()) for name, mask in holes.items() if mask is not None})
         if not counts.total():
@@ -104,7 +124,7 @@ class Columns:
 
 
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
-    """Read the columns named; those `as_text` as categories, whatever they look like.
+    """Read the columns named. Those in `as_text` are read as text, whatever they look like.
 
     Raises
     ------
@@ -121,7 +141,7 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
 
 
 def _grow(sheet: Sheet, columns: dict[str, _Growing]) -> int:
-    """Read the file into the columns; the number of its rows."""
+    """Read the file into the columns, and return the number of its rows."""
     n = 0
     for records in sheet.blocks():
         by_column = list(zip(*records, strict=True))
@@ -132,7 +152,7 @@ def _grow(sheet: Sheet, columns: dict[str, _Growing]) -> int:
 
 
 class _Codes(dict[str, int]):
-    """The code of each text, given in the order of appearance."""
+    """The code of each text: 0, 1, … in the order of their first appearance."""
 
     def __missing__(self, text: str) -> int:
         code = self[text] = len(self)
@@ -140,7 +160,7 @@ class _Codes(dict[str, int]):
 
 
 class _Growing:
-    """A column while it is read. Memory that has not been written to costs nothing."""
+    """A column while it is read. It has room for all rows from the start: memory not written to costs nothing."""
 
     def __init__(self, most_rows: int, is_text: bool) -> None:
         self.most_rows, self.mixed = most_rows, False
@@ -149,7 +169,7 @@ class _Growing:
         self.holes: list[IntArray] = []
 
     def add(self, start: int, cells: Sequence[str]) -> None:
-        """Add the cells of the rows from `start` on."""
+        """Add the cells of a block of rows, the first of which is row `start`."""
         if self.mixed:
             return
         if self.codes is None:
@@ -159,7 +179,7 @@ class _Growing:
             if found is not None:
                 self.values[start : start + len(cells)] = found
                 return
-            if start:  # numbers up to here
+            if start:  # text, after numbers up to here
                 self.mixed, self.values = True, np.empty(0, np.float64)
                 return
             self.codes, self.values = _Codes(), np.empty(self.most_rows, np.int32)
@@ -167,7 +187,7 @@ class _Growing:
         self.values[start : start + len(cells)] = np.fromiter(codes, np.int32, len(cells))
 
     def _with_holes(self, start: int, cells: Sequence[str]) -> FloatArray | None:
-        """The numbers among missing cells (n,), NaN for these; None where one is a text."""
+        """The cells of a block as numbers (m,), with NaN for missing ones; None where one is text."""
         missing = np.fromiter(map(MISSING.__contains__, cells), np.bool_, len(cells))
         there = numbers([cell for cell in cells if cell not in MISSING])
         if there is None:

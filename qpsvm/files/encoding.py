@@ -1,4 +1,4 @@
-"""How a file's columns became features, and the table that they made."""
+"""How a file's columns became features, and the table that came of it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError, ParameterError
 from qpsvm.files.source import FilePath
 
-#: Largest n·d that is made dense where it need not be: 5e7 numbers are 400 MB.
+#: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
 #: Entries of X that a computation over columns copies at a time (8 MB).
 BLOCK_VALUES = 1_000_000
 
+
 @dataclass(frozen=True)
 class Column:
-    """One CSV column that is used: a number if `categories` is None, otherwise a 0/1 feature for each category."""
+    """One CSV column that is used: numbers if `categories` is None, otherwise a 0/1 feature for each category."""
 
     name: str
     categories: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features it becomes: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
+        """The names of its features: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
         return (self.name,) if self.categories is None else tuple(f"{self.name}={c}" for c in self.categories)
 
 
@@ -49,9 +50,9 @@ class Encoding:
     mean, scale : ndarray of shape (d,), or None
         What standardising subtracts and then divides by.
     text_labels : bool
-        CSV: the labels are text, even where another file's all look like numbers.
+        CSV: the labels are text. Those of another file are then read as text too, even if all look like numbers.
     first_index : int
-        LIBSVM: the index of the first feature, 1, or 0 if the file has an index 0 (scikit-learn writes such files).
+        LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-learn writes it.
     """
 
     format: str
@@ -65,13 +66,13 @@ class Encoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the d features; for LIBSVM `x` and the file's index."""
+        """The names of the d features. Those of a LIBSVM file are x1, x2, … by its indices."""
         if self.format == "csv":
             return tuple(name for column in self.columns for name in column.names)
         return tuple(f"x{j + self.first_index}" for j in range(self.n_features))
 
     def to_json(self) -> str:
-        """Write as JSON text, which `from_json` reads back without loss."""
+        """The encoding as JSON text, which `from_json` reads back without loss."""
         return json.dumps(asdict(self), default=lambda array: array.tolist())
 
     @classmethod
@@ -105,9 +106,10 @@ class Table:
     Attributes
     ----------
     X : ndarray or csr_array of float64, shape (n, d)
-        Samples: CSR from LIBSVM (and from a CSV file whose 0/1 features would be too large), dense if standardised.
+        Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a dense array.
+        Dense if standardised.
     y : ndarray of shape (n,), or None
-        Labels: integers if all are whole numbers, other numbers, or text. None if the file has none.
+        Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
     encoding : Encoding
         How it was read.
     dropped : int
@@ -129,7 +131,13 @@ class Table:
 
 
 def as_dense(X: Matrix, path: FilePath) -> FloatArray:
-    """X (n, d) as an array, for standardising; refused where it would not fit."""
+    """X (n, d) as an array, for standardising.
+
+    Raises
+    ------
+    ParameterError
+        It is sparse, and too large to be made dense.
+    """
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
         raise ParameterError(
@@ -141,7 +149,10 @@ def as_dense(X: Matrix, path: FilePath) -> FloatArray:
 
 
 def moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation (d,), by columns divided by their largest entry, whose squares stay in range."""
+    """Mean and standard deviation of each column of X (n, d): (d,), (d,). The deviation of a constant one is called 1.
+
+    Columns are divided by their largest entry first, so that squares stay in range.
+    """
     n, d = X.shape
     step = max(1, BLOCK_VALUES // n)
     parts = [_moments(X[:, j : j + step]) for j in range(0, d, step)]
@@ -157,7 +168,17 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def standardised(table: Table, path: FilePath) -> Table:
-    """The table with its encoding's mean and scale applied, to a dense X in place; itself where there are none."""
+    """The table with its encoding's mean and scale applied, or itself where there are none.
+
+    A dense X is changed in place.
+
+    Raises
+    ------
+    DataError
+        A feature overflows.
+    ParameterError
+        X is sparse, and too large to be made dense.
+    """
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table

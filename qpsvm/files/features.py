@@ -1,4 +1,4 @@
-"""CSV: what becomes of the columns: numbers, 0/1 features and labels, and the index that counts rows."""
+"""CSV: what columns become, which is numbers, 0/1 features or labels; and a first column that only counts the rows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from qpsvm.files.encoding import DENSE_LIMIT, Column, Encoding
 from qpsvm.files.raw import numbers, whole
 from qpsvm.files.sheet import UNNAMED, listing
 
-#: A text column with more categories than this, and than half of the rows, identifies rows and describes nothing.
+#: A text column identifies rows and describes nothing where it has more categories than this, and than half the rows.
 MANY_CATEGORIES = 20
 
 
 def check_index(columns: Columns) -> str:
-    """Take the first column, which has no name, for an index if it counts the rows; the note that says so.
+    """Take the first column, which has no name, for an index if it counts the rows. The note returned says so.
 
     Raises
     ------
     FileFormatError
-        It holds something else.
+        It does not count the rows.
     """
     values = columns.cells[UNNAMED].numbers()
     for first in (0, 1):
@@ -46,7 +46,13 @@ def check_index(columns: Columns) -> str:
 
 
 def column_of(columns: Columns, name: str) -> Column:
-    """Decide what a column holds: numbers, or text with few enough categories."""
+    """Decide what a column holds: numbers, or text with few enough categories.
+
+    Raises
+    ------
+    DataError
+        Numbers with commas, or a text for nearly every row.
+    """
     cells = columns.cells[name]
     if cells.numbers() is not None:
         return Column(name)
@@ -67,6 +73,11 @@ def encode(columns: Columns, encoding: Encoding) -> Matrix:
     """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large.
 
     Each column is given up once it stands in X.
+
+    Raises
+    ------
+    DataError
+        A cell is not a finite number where numbers are needed, or has a category that the encoding does not know.
     """
     n, d = len(columns.rows), encoding.n_features
     found = {
@@ -88,7 +99,7 @@ def encode(columns: Columns, encoding: Encoding) -> Matrix:
 
 
 def _block(column: Column, values: NDArray[Any]) -> Any:
-    """The features of one column, sparse: (n, 1), or (n, number of categories)."""
+    """The features of one column, CSR: (n, 1), or (n, number of categories)."""
     n = len(values)
     if column.categories is None:
         return sp.csr_array(values[:, None])
@@ -96,7 +107,7 @@ def _block(column: Column, values: NDArray[Any]) -> Any:
 
 
 def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:
-    """The place of each cell's category, (n,)."""
+    """The place of each cell's category among the column's, (n,)."""
     assert column.categories is not None
     place = {category: float(k) for k, category in enumerate(column.categories)}
     codes = columns.cells[column.name].looked_up(place, -1.0).astype(np.int32)
@@ -108,7 +119,13 @@ def _codes(columns: Columns, column: Column) -> NDArray[np.int32]:
 
 
 def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
-    """The labels, (n,): text, or numbers."""
+    """The labels, (n,): text, or numbers.
+
+    Raises
+    ------
+    DataError
+        A label is not a finite number where numbers are needed.
+    """
     target = str(encoding.target)
     if not encoding.text_labels:
         return whole(_finite_numbers(columns, target))
@@ -119,6 +136,7 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
 
 
 def _finite_numbers(columns: Columns, name: str) -> FloatArray:
+    """The cells of a column as finite numbers, (n,)."""
     cells = columns.cells[name]
     values = cells.numbers()
     if values is not None and np.isfinite(values).all():

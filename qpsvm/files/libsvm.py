@@ -1,4 +1,4 @@
-"""The LIBSVM format: a label, then index:value pairs, on each line."""
+"""The LIBSVM format: on each line a label, then index:value pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ from qpsvm.files.source import FilePath
 def read_libsvm(
     path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
 ) -> tuple[Matrix, NDArray[Any], int, int]:
-    """Return X (n, d), y (n,), the first index and the number of dropped rows."""
+    """Read a LIBSVM text.
+
+    Returns
+    -------
+    X, y, first, dropped : csr_array (n, d), ndarray (n,), int, int
+        Samples, labels, the index of the first feature, and how many rows were dropped.
+
+    Raises
+    ------
+    FileFormatError
+        A line cannot be read.
+    DataError
+        There is no feature at all, or one that the encoding does not know; or a value is missing or infinite.
+    """
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -50,7 +63,7 @@ def read_libsvm(
         line = _libsvm_line(content, bad[0])
         raise DataError(f"{path}, line {line}: NaN or infinite value, the first of {bad.size} such rows of {n}{advice}")
     if first:
-        indices -= first  # in place: they are ours
+        indices -= first  # in place, because they are ours
     X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
     if not bad.size:
         return X, whole(y), first, 0
@@ -59,19 +72,19 @@ def read_libsvm(
 
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
-    """The rows that the stored entries of a CSR matrix, by their places, belong to."""
+    """The rows of a CSR matrix in which its stored entries are, by the entries' places (k,): (k,)."""
     rows: IntArray = np.searchsorted(raw.indptr, entries, side="right") - 1
     return rows
 
 
 def _libsvm_line(content: bytes, row: int) -> int:
-    """The line on which a row (from 0) stands."""
+    """The line, from 1, on which a row, from 0, stands."""
     lines = (k for k, line in enumerate(io.BytesIO(content), 1) if line.split(b"#")[0].strip())
     return next(k for i, k in enumerate(lines) if i == row)
 
 
 def _libsvm_fault(content: bytes) -> str | None:
-    """Find the first line that cannot be read, which scikit-learn does not tell."""
+    """The first line that cannot be read, and why, in words. scikit-learn does not tell."""
     for k, line in enumerate(io.BytesIO(content), 1):
         label, *pairs = line.decode().split("#")[0].split() or ["0"]
         if numbers([label]) is None:

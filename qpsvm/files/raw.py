@@ -1,4 +1,4 @@
-"""What a text holds: its format, and numbers where all its cells are."""
+"""What a text holds: its format, and whether its cells are numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 
-#: Cells that stand for "no value", after surrounding blanks are stripped: what R, pandas, SQL, Excel and UCI write.
+#: Cells that mean "no value", without the blanks around them: what R, pandas, SQL, Excel and UCI write.
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"])
 
 _LIBSVM_LINE = re.compile(rb"(\S+\s+)?(qid|[+-]?\d+):[^,;\s]*(\s|$)")
@@ -20,7 +20,10 @@ _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
 
 
 def format_of(content: bytes) -> str | None:
-    """Tell the format by the first line that can: not a comment, and not a label alone (a LIBSVM row of zeros)."""
+    """The format, "libsvm" or "csv", by the first line that tells; None where none does.
+
+    Comments do not tell, and neither does a number alone, which may be the label of a LIBSVM row of zeros.
+    """
     for line in io.BytesIO(content):
         text = line.strip()
         if text and not text.startswith(b"#") and not _BARE_NUMBER.match(text):
@@ -29,7 +32,7 @@ def format_of(content: bytes) -> str | None:
 
 
 def numbers(cells: Sequence[str]) -> FloatArray | None:
-    """Read all as numbers (n,), or none. `1_000`, which Python takes for a number, is text."""
+    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python."""
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
@@ -38,6 +41,6 @@ def numbers(cells: Sequence[str]) -> FloatArray | None:
 
 
 def whole(values: FloatArray) -> NDArray[Any]:
-    """Turn labels (n,) into integers if all are."""
+    """Labels (n,) as integers if all are whole numbers."""
     exact = np.abs(values) < 2.0**53
     return values.astype(np.int64) if (exact & (values == np.floor(values))).all() else values

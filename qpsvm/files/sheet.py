@@ -1,7 +1,7 @@
-"""CSV: a text as records under a header, and what is wrong with it where it is none.
+"""CSV: a text as records under a header, and what is wrong where it is not.
 
-The text is never held as cells all at once: `blocks` reads it in blocks of rows. Where something is wrong, the file is
-read once more, one record after the other, to find the line.
+The text is never held as cells all at once: `blocks` reads some rows at a time. Where something is wrong, the text is
+read again, one record after the other, to find the line.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from qpsvm.errors import DataError, FileFormatError, ParameterError, UnknownOpti
 from qpsvm.files.raw import numbers
 from qpsvm.files.source import FilePath
 
-#: Cells that are held as Python text at a time: some 10 MB.
+#: Cells that are held as Python text at a time: about 10 MB.
 BLOCK_CELLS = 100_000
-#: Names that a message lists.
+#: Names that a message lists at most.
 LISTED = 30
 #: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
 UNNAMED = ""
@@ -28,7 +28,7 @@ UNNAMED = ""
 
 @dataclass(frozen=True)
 class Sheet:
-    """The text of a CSV file, its delimiter, and the place of each column."""
+    """The text of a CSV file, its delimiter, and the place of each column by name, from 0."""
 
     path: FilePath
     content: bytes
@@ -37,7 +37,7 @@ class Sheet:
 
     @property
     def hint(self) -> str:
-        """A question to add to a message where the header looks like data."""
+        """A question for the end of a message, where the header looks like data; else ""."""
         return "" if numbers(list(self.header)) is None else "; is the line of column names missing?"
 
     @property
@@ -47,16 +47,16 @@ class Sheet:
 
     @property
     def most_rows(self) -> int:
-        """A number of rows that the file cannot exceed: a row has a line, and a byte for each delimiter."""
+        """The file has at most this many rows, because a row takes a line, and a byte for each delimiter."""
         return min(self.content.count(b"\n"), len(self.content) // len(self.header)) + 1
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        """The rows below the header, not stripped, some at a time.
+        """The rows below the header, some at a time. Blanks around the cells are kept.
 
         Raises
         ------
         FileFormatError
-            A row of another length, a quote that is not closed.
+            A row has another length than the header, or a quote is not closed.
         """
         width = len(self.header)
         reader = _reader(self.content, self.delimiter)
@@ -73,7 +73,7 @@ class Sheet:
             raise self._fault() from None
 
     def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where a cell of row i stands in the file, for a message, and its text."""
+        """Where the cell of row i stands in the file, in words, and its text."""
         line, record = next(islice(_records(self.content, self.delimiter), i + 1, None))
         return f"{self.path}, line {line}, column {name!r}", record[self.header[name]].strip()
 
@@ -89,7 +89,7 @@ class Sheet:
                     )
         except BadRecord as error:
             return error.named(self.path)
-        raise AssertionError("asked for the fault of a file without any")
+        raise AssertionError("this file has no fault")
 
 
 class BadRecord(Exception):
@@ -114,7 +114,7 @@ def _blank(record: Sequence[str]) -> bool:
 
 
 def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each record that is not blank, the header too, with the line on which it begins, from 1."""
+    """Each record that is not blank, beginning with the header, and the line on which it begins, from 1."""
     reader, line = _reader(content, delimiter), 1
     try:
         for record in reader:
@@ -131,7 +131,7 @@ def parse(path: FilePath, content: bytes) -> Sheet:
     Raises
     ------
     FileFormatError
-        No header that names each column once, no rows below it.
+        The header does not name each column once, or there are no rows below it.
     """
     head = re.match(rb'\n*((?:"[^"]*"|[^"\n]+)*)', content)
     marks = re.sub(rb'"[^"]*"', b"", head[1] if head else b"").decode()
@@ -150,7 +150,7 @@ def parse(path: FilePath, content: bytes) -> Sheet:
 def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     header: dict[str, int] = {}
     for j, name in enumerate(names):
-        row_names = j == 0 and len(names) > 1  # whether these may be left without a name is seen from the rows
+        row_names = j == 0 and len(names) > 1  # may have no name, if the column counts the rows: these will tell
         if name in header or not (name or row_names):
             fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
             hint = "give it its own name" if numbers(names) is None else "is the line of column names missing?"
@@ -160,7 +160,17 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
 
 
 def feature_columns(sheet: Sheet, target: str | None, drop: Sequence[str]) -> list[str]:
-    """The names of the columns that become features, in the order of the file; refuses unknown names."""
+    """The names of the columns that become features, in the order of the file.
+
+    Raises
+    ------
+    ParameterError
+        No target, or one that is dropped.
+    UnknownOptionError
+        The file has no such column.
+    DataError
+        No column is left.
+    """
     if target is None:
         advice = f"name the column of labels by --target COLUMN (target=); columns: {listing(sheet.names)}"
         raise ParameterError(f"{sheet.path}: {advice}")
@@ -178,5 +188,5 @@ def feature_columns(sheet: Sheet, target: str | None, drop: Sequence[str]) -> li
 
 
 def listing(names: Sequence[str]) -> str:
-    """The first names, for a message."""
+    """The first names, and dots for the rest."""
     return ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")

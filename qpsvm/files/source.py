@@ -1,4 +1,4 @@
-"""From a path, or standard input, to the bytes of a text."""
+"""From a path, or standard input, to the bytes of a text in UTF-8."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class StandardInput:
-    """What is piped into the process, in the place of a path."""
+    """Stands for a path where the data is piped into the process."""
 
     def __str__(self) -> str:
         return "standard input"
 
     def read_bytes(self) -> bytes:
-        """All of it, to its end; an OSError where there is none."""
+        """All of standard input, to its end.
+
+        Raises
+        ------
+        OSError
+            It is closed.
+        """
         if sys.stdin is None:
             raise OSError("it is closed")
         return sys.stdin.buffer.read()
@@ -34,12 +40,12 @@ FilePath = str | PathLike[str] | StandardInput
 
 @contextmanager
 def within_memory(path: FilePath) -> Iterator[None]:
-    """Say it in our own words where the block runs out of memory.
+    """Say in our own words that the block ran out of memory.
 
     Raises
     ------
     TooLargeError
-        In the place of a `MemoryError`.
+        In place of a `MemoryError`.
     """
     try:
         yield
@@ -53,7 +59,15 @@ def within_memory(path: FilePath) -> Iterator[None]:
 
 
 def read_bytes(path: FilePath) -> bytes:
-    """Return the content, unpacked, as UTF-8 without a byte order mark and with line ends \\n."""
+    """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
+
+    Raises
+    ------
+    MissingFileError
+        No such file.
+    FileFormatError
+        It cannot be read, is damaged or empty, or is not text in UTF-8.
+    """
     try:
         content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -78,12 +92,12 @@ def read_bytes(path: FilePath) -> bytes:
 
 
 def _not_utf_8(content: bytes) -> int | None:
-    """Where the first byte stands that is not UTF-8: decoded in parts, which take little memory."""
+    """The place of the first byte that is not UTF-8, if any. Decoding in parts takes little memory."""
     start = 0
     while start < len(content):
         end = start + DECODED_BYTES
         while end < len(content) and content[end] & 0xC0 == 0x80 and end > start + DECODED_BYTES - 4:
-            end -= 1  # not within a character
+            end -= 1  # a part does not end within a character
         try:
             content[start:end].decode()
         except UnicodeDecodeError as error:

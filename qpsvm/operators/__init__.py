@@ -5,7 +5,21 @@ What is never done here is to make an n × n matrix that nobody asked for.
 """
 
 from qpsvm.operators.base import Operator, check_memory, largest_asymmetry, rowwise, two_sided
+from qpsvm.operators.composed import Gathered, Shifted, gathered, shifted
 from qpsvm.operators.explicit import Dense, Diagonal
 from qpsvm.operators.low_rank import LowRank
 
-__all__ = ["Dense", "Diagonal", "LowRank", "Operator", "check_memory", "largest_asymmetry", "rowwise", "two_sided"]
+__all__ = [
+    "Dense",
+    "Diagonal",
+    "Gathered",
+    "LowRank",
+    "Operator",
+    "Shifted",
+    "check_memory",
+    "gathered",
+    "largest_asymmetry",
+    "rowwise",
+    "shifted",
+    "two_sided",
+]

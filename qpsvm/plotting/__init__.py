@@ -1,8 +1,8 @@
 """Pictures of problems and their results, on Matplotlib (extra `plot`).
 
-Every function takes `ax=` and returns it, never shows or saves, and changes no global setting. Kinds of samples differ
-in fill as well as colour, classes in shape, lines in style: the pictures read in grey and without colour vision.
-Legends stand below the axes, for which `layout="constrained"` makes room in figures of your own.
+Every function takes `ax=` and returns it. It never shows or saves, and changes no global setting. The pictures can be
+read in grey and without colour vision: kinds of samples differ in fill, classes in shape, lines in style. Legends stand
+below the axes. In a figure of your own, `layout="constrained"` makes room for them.
 
     >>> ax = qpsvm.plotting.boundary(problem, result)    # doctest: +SKIP
     >>> ax.figure.savefig("boundary.png")                # doctest: +SKIP

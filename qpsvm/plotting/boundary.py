@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Points of the curve f(x) where there is one feature.
 CURVE_POINTS = 400
-#: How dark the side of a class is painted.
+#: Opacity of the colour on the side of a class.
 SHADE = 0.07
 
 
@@ -54,16 +54,16 @@ def boundary(
     result : SVMResult
         Of that problem.
     features : (int, int), optional
-        The columns of X to show. Needed where there are more than two; the others are held at their medians, so that
-        the lines are those of one slice while all samples are projected on it.
+        The columns of X to show, needed where there are more than two. The others are held at their medians: the lines
+        are those of this one slice, and all samples are projected on it.
     names : sequence of str, optional
         Names of all d features.
     resolution : int, default=200
         Points of the grid in each direction, at least 2.
     legend : bool, default=True
-        Below the axes.
+        Whether a legend stands below the axes.
     ax : Axes, optional
-        A new figure's where absent.
+        By default those of a new figure.
 
     Returns
     -------
@@ -76,8 +76,12 @@ def boundary(
         Matplotlib is not installed.
     ParameterError
         More than two features and no choice among them, or a resolution below 2.
+    ParameterTypeError
+        An argument of another type, such as text for the resolution.
     UnsupportedError
         The kernel is precomputed.
+    DataError
+        The result is not of this problem, or there are not as many names as features.
     """
     check_pair(problem, result)
     as_flag(legend, "legend")
@@ -117,7 +121,7 @@ def _plane(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any
 
 
 def _levels(rho: float) -> FloatArray:
-    """−ρ, 0, ρ; only 0 where the margin is closed."""
+    """−ρ, 0 and ρ, (3,); only 0, (1,), where ρ = 0."""
     return np.unique([-rho, 0.0, rho])
 
 

@@ -27,26 +27,30 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     ----------
     problem : Problem
     result : SVMResult
-        Of that problem. How far a sample is from the path is how far it is from its optimality condition.
+        Of that problem. A sample is as far from the path as it is from its optimality condition.
     legend : bool, default=True
+        Whether a legend stands below the axes.
     ax : Axes, optional
+        By default those of a new figure.
 
     Returns
     -------
     Axes
-        For a hard margin, which has no C, over α_i/max α. Rows of weight 0 are left out.
+        A hard margin has no C, so its horizontal axis is α_i/max α. Rows of weight 0 are left out.
 
     Raises
     ------
     DataError
         The result is not of this problem.
+    ParameterTypeError
+        An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
     """
     check_pair(problem, result)
     as_flag(legend, "legend")
     ax = new_axes(ax)
-    rows = problem.rows[result.upper[problem.rows] > 0]  # of a result with other weights: rows that take part in both
+    rows = problem.rows[result.upper[problem.rows] > 0]  # under other weights, other rows may take part
     if not len(rows):
         raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
     alpha, upper, yf = result.alpha[rows], result.upper[rows], result.yf[rows]

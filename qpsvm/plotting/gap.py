@@ -16,7 +16,7 @@ from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Smaller gaps are rounding and are drawn at this value: a logarithmic axis has no 0.
+#: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
 SMALLEST = float(np.finfo(float).eps)
 #: Markers along a curve.
 MARKERS = 12
@@ -34,12 +34,14 @@ def gap(
     Parameters
     ----------
     history : array_like, shape (k, 2), or mapping of name to such
-        Rows (iteration, gap). Infinite gaps, from before a feasible point is known, are left out; those below 2e-16
-        are drawn there.
+        Rows (iteration, gap). Infinite gaps are left out: no feasible point was known yet. Gaps below 2e-16 are drawn
+        at 2e-16.
     tol : float, optional
-        Draws the tolerance that was asked for.
+        The tolerance that was asked for, drawn as a line.
     legend : bool, default=True
+        Whether a legend stands below the axes, where there is more than one line.
     ax : Axes, optional
+        By default those of a new figure.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def gap(
     Raises
     ------
     DataError
-        Another shape or type, no run at all, an iteration that is not finite, a gap that is NaN or negative.
+        A history has another shape or type, or there is none; an iteration is not finite; a gap is NaN or negative.
     ParameterError
         A tolerance that is not positive and finite.
     MissingExtraError
@@ -88,6 +90,7 @@ def gap(
 
 
 def _rows(run: ArrayLike, name: str) -> FloatArray:
+    """A history as rows (iteration, gap), checked: (k, 2)."""
     pairs = as_real_vector(run, f"history {name!r}")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise DataError(f"{name}: a history has rows (iteration, gap), shape (k, 2); got shape {pairs.shape}")

@@ -33,11 +33,11 @@ from qpsvm.result import SVMResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: A boundary that passes the middle of the segment closer than this share of its length is its bisector.
+#: A boundary is the segment's bisector where it passes the middle closer than this share of the segment's length.
 BISECTS = 1e-6
-#: Size of the mark of the point where hulls meet, in points²; it is open, for a sample may lie there.
+#: Size of the mark where hulls meet, in points². The mark is open, because a sample may lie there.
 STAR = 300
-#: Closest points nearer than this share of the samples' range are one.
+#: Closest points are one point where they are nearer than this share of the samples' range.
 ONE_POINT = 1e-7
 
 
@@ -56,16 +56,18 @@ def hulls(
     problem : Problem
         With two features, a linear kernel and a free intercept.
     result : SVMResult or NotSeparableError
-        Of that problem, or what `solve` raised because the hulls meet: then the point where they do is drawn.
+        Of that problem. Where the hulls meet, `solve` raises the error, and their common point is drawn.
     names : (str, str), optional
         Names of the features.
     legend : bool, default=True
+        Whether a legend stands below the axes.
     ax : Axes, optional
+        By default those of a new figure.
 
     Returns
     -------
     Axes
-        With equal units in both directions, so that what is perpendicular looks it.
+        With equal units in both directions, so that right angles look right.
 
     Raises
     ------
@@ -80,9 +82,9 @@ def hulls(
 
     Notes
     -----
-    No sample may have more than the share μ_i = C_i/Σ₊α in the point of its class, (HULL.1): 1 for a hard margin,
-    2/(νn) for a ν-SVM, and for a C-SVM the same with the ν that belongs to its C. (HULL.3) and (HULL.4) tie the two
-    points to the boundary.
+    In the point of its class, a sample has at most the share μ_i = C_i/Σ₊α, (HULL.1). This is 1 for a hard margin and
+    2/(νn) for a ν-SVM; a C-SVM has that of the ν which belongs to its C. (HULL.3) and (HULL.4) tie the two points to
+    the boundary.
     """
     error = result if isinstance(result, NotSeparableError) else getattr(result, "error", None)
     meeting = error if isinstance(error, NotSeparableError) else None
@@ -106,7 +108,7 @@ def hulls(
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """a_i and μ_i of (HULL.3) over the samples that take part (n,), and the two points (2,)."""
+    """a_i and μ_i of (HULL.3) over the m samples that take part, (m,), and the two points, (2,)."""
 
     weights: FloatArray
     caps: FloatArray
@@ -133,8 +135,8 @@ def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
         )
     if problem.intercept != "free":
         raise UnsupportedError(
-            f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ and the dual is no "
-            'distance between hulls; use intercept="free"'
+            f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ, so the dual is "
+            'not the distance between hulls; use intercept="free"'
         )
 
 
@@ -149,7 +151,7 @@ def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
 
 
 def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
-    """The common point, after a look whether it is one of this problem's hulls."""
+    """The shares of the common point, which must be one of this problem's hulls."""
     advice = "give the error that solve(problem) raised"
     if len(error.u) != problem.n:
         raise DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
@@ -161,8 +163,8 @@ def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
     short = max(abs(float(side.sum()) - 1.0) for side in own)
     if short > ONE_POINT or apart > ONE_POINT * float(np.hypot(*X.T).max()):
         raise DataError(
-            f"the error is of another problem: its weights u and v give no point of both classes' hulls, but two, "
-            f"{apart:.3g} apart: {advice}"
+            "the error is of another problem: its weights u and v give two points of the classes' hulls, "
+            f"{apart:.3g} apart, and no common one: {advice}"
         )
     a = u + v
     return _with_points(problem, a, np.ones(len(a)))
@@ -174,7 +176,7 @@ def _with_points(problem: Problem, a: FloatArray, caps: FloatArray) -> Shares:
 
 
 def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
-    """Samples, hulls and, where it is another one, reduced hulls of both classes."""
+    """The samples and hulls of both classes, and the reduced hulls where these are others."""
     handles = []
     for side, (shape, color, label) in enumerate(zip(SHAPES, AREAS, problem.classes, strict=True)):
         members = (problem.labels > 0) == bool(side)
@@ -208,7 +210,7 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
 
 
 def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
-    """The closest points with the segment between them, or the one point where the hulls meet."""
+    """The closest points and the segment between them, or the one point where the hulls meet."""
     apart = float(np.hypot(*(shares.plus - shares.minus)))
     if apart <= ONE_POINT * float(np.ptp(view.points, axis=0).max()):
         x, y = shares.plus
@@ -236,7 +238,7 @@ def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
 
 
 def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
-    """f = 0, f = ±ρ, and the bisector of the segment where that is another line."""
+    """f = 0, f = ±ρ, and the segment's bisector where it is not f = 0."""
     w, gap = result.w, shares.plus - shares.minus
     reach = float(np.hypot(*np.ptp(view.points, axis=0)))
     apart = float(np.hypot(*gap))

@@ -38,7 +38,9 @@ def multipliers(
     sort : bool, default=True
         The largest α first; otherwise in the order of the rows. Rows of weight 0 are left out.
     legend : bool, default=True
+        Whether a legend stands below the axes.
     ax : Axes, optional
+        By default those of a new figure.
 
     Returns
     -------
@@ -46,6 +48,10 @@ def multipliers(
 
     Raises
     ------
+    DataError
+        The result is not of this problem.
+    ParameterTypeError
+        An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
     """

@@ -1,4 +1,4 @@
-"""What changes with C (or λ, or ν): one solve each, every one begun at the solution before it."""
+"""What changes with C (or λ, or ν): one solve for each value, begun at the solution before it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
     Parameters
     ----------
     problem : CSVM, PrimalHinge or NuSVM
-        Its own C is not used; where C differs between samples, the values are the means and the ratios stay.
+        Its own C is not used. Where C differs between samples, each value is the mean of C, and the ratios stay.
     values : array_like, shape (k,)
         Solved in this order.
     **options
-        For `qpsvm.solve`.
+        For `qpsvm.solve`. A `start` among them begins every solve.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
     ParameterError
         A value that is not positive and finite, or no vector of them.
     KeyboardInterrupt
-        Ctrl-C ends the path, also where `solve` would return the best point so far.
+        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
     """
     _, make = _family(problem)
     results: list[SVMResult] = []
@@ -70,7 +70,7 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
         start = {"start": results[-1]} if results and "start" not in options else {}
         results.append(solve(make(float(value)), **{**start, **options}))
         if results[-1].status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # meant for the path, not for one of its points
+            raise KeyboardInterrupt  # it was meant for the path, not for one of its points
     return results
 
 
@@ -93,32 +93,36 @@ def path(
     values : array_like, shape (k,)
         Of C, λ or ν.
     show : "margin", "norm", "objective", "vectors" or "coefficients"
-        The width 2ρ/‖w‖; ‖w‖; the certified primal value; the numbers of support vectors, of those on the margin and
-        of those at the bound; or the entries of w, for a linear kernel.
+        The width 2ρ/‖w‖ of the margin; ‖w‖; the certified primal value; how many samples are support vectors, on the
+        margin and at the bound; or the entries of w, for a linear kernel.
     results : sequence of SVMResult, optional
-        What `solve_path(problem, values)` returned, so that several pictures need one path.
+        What `solve_path(problem, values)` returned. With it, several pictures need one path only.
     names : sequence of str, optional
-        Names of the features, for "coefficients".
+        Names of the d features, for "coefficients".
     legend : bool, default=True
+        Whether a legend stands below the axes, where there are several curves.
     ax : Axes, optional
+        By default those of a new figure.
     **options
         For `qpsvm.solve`.
 
     Returns
     -------
     Axes
-        C and λ on a logarithmic axis, and so are positive margins, norms and objectives.
+        C and λ are on a logarithmic axis, and so are margins, norms and objectives where all are positive.
 
     Raises
     ------
     UnsupportedError
         A hard margin, which has nothing to vary.
+    UnknownOptionError
+        No such quantity to show; names the nearest.
     NoWeightVectorError
         Coefficients of a kernel that is not linear.
     ParameterError
         A value that is not positive and finite, or no vector of them.
     DataError
-        Results that are not of this problem, or not one for each value; names that are not one for each feature.
+        The results are not of this problem, or not one for each value; or names are not one for each feature.
     MissingExtraError
         Matplotlib is not installed.
     """
@@ -173,7 +177,7 @@ AXES = {
 
 
 def norm(problem: Problem, result: SVMResult) -> float:
-    """‖w‖, in feature space by ‖w‖² = Σ α_i y_i (f(x_i) − b)."""
+    """‖w‖. In feature space it follows from ‖w‖² = Σ α_i y_i (f(x_i) − b)."""
     if result.model.w is not None:
         return float(np.linalg.norm(result.model.w))
     square = float(result.alpha @ (result.yf - result.b * problem.y))
@@ -183,7 +187,7 @@ def norm(problem: Problem, result: SVMResult) -> float:
 def _quantities(
     problem: Problem, results: Sequence[SVMResult], show: Shown, labels: list[str] | None
 ) -> dict[str, FloatArray]:
-    """The curves by name, (k,) each."""
+    """The curves by name, (k,) each, for k results."""
     norms = np.array([norm(problem, result) for result in results])
     if show == "norm":
         return {"norm": norms}
@@ -205,7 +209,7 @@ def _quantities(
 
 
 def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
-    """The letter of what varies, and the problem for a value of it."""
+    """The letter of what varies, and a function from a value of it to the problem."""
     if not isinstance(problem, CSVM | PrimalHinge | NuSVM):
         raise UnsupportedError(
             f"a path varies the C of a CSVM, the lam of a PrimalHinge or the nu of a NuSVM; {type(problem).__name__} "
@@ -223,6 +227,7 @@ def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
 
 
 def _values(values: ArrayLike) -> FloatArray:
+    """The values of a path, checked: (k,)."""
     at = as_real_vector(values, "values")
     if at.ndim != 1:
         raise ParameterError(f"values must be a vector, one number for each point of the path, got shape {at.shape}")

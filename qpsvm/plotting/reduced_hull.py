@@ -1,8 +1,8 @@
-"""Reduced convex hulls in the plane: a vertex is found from a direction, an edge from two vertices.
+"""Reduced convex hulls in the plane: a vertex is found from a direction, and an edge from two vertices.
 
     (HULL.1)  reduced hull:  {Σ a_i x_i : Σ a_i = 1, 0 ≤ a_i ≤ μ_i}, the convex hull where no μ_i is below 1
-    (HULL.2)  furthest point in a direction: fill a_i up to μ_i, beginning with the x_i that reach furthest, until the
-              sum is 1
+    (HULL.2)  furthest point in a direction: fill a_i up to μ_i, in the order of how far the x_i reach, until the sum
+              is 1
     (HULL.3)  w = A (p − m) with p = Σ₊ a_i x_i, m = Σ₋ a_i x_i, a_i = α_i/A and A = Σ₊ α_i = Σ₋ α_i: p and m are the
               closest points of the reduced hulls with μ_i = C_i/A, and ‖w‖ = A ‖p − m‖
     (HULL.4)  for a hard margin ‖p − m‖ = 2/‖w‖, the margin, and f = 0 bisects the segment; otherwise
@@ -19,7 +19,7 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 
-#: How far beyond an edge a point must reach, as a share of the samples' range, to be a vertex and not rounding.
+#: A point is a vertex, and not rounding, where it reaches beyond an edge by this share of the samples' range.
 NOTICED = 1e-9
 
 
@@ -33,13 +33,18 @@ def furthest(points: FloatArray, caps: FloatArray, direction: FloatArray) -> Flo
 
 
 def reduced_hull(points: FloatArray, caps: FloatArray) -> FloatArray:
-    """The vertices of (HULL.1), counterclockwise: (v, 2).
+    """The vertices of (HULL.1), counterclockwise.
 
     Parameters
     ----------
     points : ndarray, shape (n, 2)
     caps : ndarray, shape (n,)
         μ_i, with Σμ_i ≥ 1 up to rounding.
+
+    Returns
+    -------
+    ndarray, shape (v, 2)
+        At least one vertex, no two alike.
     """
     tolerance = NOTICED * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs

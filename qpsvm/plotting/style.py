@@ -1,4 +1,4 @@
-"""What the pictures share: axes, colours, markers, and a legend that stands beside the data.
+"""What the pictures share: axes, colours, markers, and a legend that covers no data.
 
 Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
-#: Kinds of samples in the order of `result.kind`: name and fill. In grey print: white, dark, light.
+#: Kinds of samples in the order of `result.kind`: name and fill. In grey print the fills are white, dark and light.
 KINDS = (("peripheral", "white"), ("on the margin", BLUE), ("at the bound", ORANGE))
 #: Shapes of the two classes, in sort order, and their colours where an area stands for a class.
 SHAPES, AREAS = ("^", "o"), (VERMILION, BLUE)
@@ -44,7 +44,7 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
     MissingExtraError
         Matplotlib is not installed.
     ParameterTypeError
-        What was given is no axes.
+        Something else was given.
     """
     try:
         from matplotlib import pyplot
@@ -62,24 +62,24 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
 
 
 def plain(text: object) -> str:
-    """Somebody else's text as a label that shows it as it is: no formula between dollars, nothing hidden by an _."""
+    """A label that shows somebody else's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
     escaped = str(text).replace("$", "\\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def set_title(ax: Axes, *lines: str) -> None:
-    """The lines that are not empty above the axes, without formulas, long numbers cut to four digits."""
+    """Write the lines that are not empty above the axes, with long numbers cut to four digits."""
     text = plain("\n".join(line for line in lines if line))
     ax.set_title(LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", text), fontsize="medium")
 
 
 def say_what(ax: Axes, problem: Problem, result: SVMResult, note: str = "") -> None:
-    """What was solved, above the axes; and where that is so, that it is not solved."""
+    """Write above the axes what was solved, or that it was not."""
     set_title(ax, problem.title, note, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}")
 
 
 def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -> None:
-    """The legend under the axes, where it covers nothing."""
+    """Draw the legend below the axes, where it covers nothing."""
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if handles:
         ax.legend(
@@ -93,13 +93,18 @@ def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
-    """Samples by kind (fill) and class (shape), and what the legend says about them.
+    """Draw samples by kind (fill) and class (shape).
 
     Parameters
     ----------
-    points : ndarray, shape (len(rows), 2)
-    rows : ndarray
+    points : ndarray, shape (m, 2)
+    rows : ndarray, shape (m,)
         The samples drawn, as rows of the problem.
+
+    Returns
+    -------
+    list
+        Their handles for the legend.
     """
     kind, positive = result.kind[rows], problem.y[rows] > 0
     for k, (_, fill) in enumerate(KINDS):

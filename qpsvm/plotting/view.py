@@ -17,7 +17,7 @@ from qpsvm.result import SVMResult
 
 #: Free space around the samples, as a share of their range.
 ROOM = 0.12
-#: Entries of X evaluated at a time.
+#: Entries of X for which f is evaluated at a time: 32 MB.
 BLOCK_ENTRIES = 4_000_000
 
 
@@ -30,9 +30,9 @@ class View:
     columns : tuple of int
         The features shown, one or two.
     base : ndarray, shape (d,)
-        Where the others are held: their medians.
+        The medians of all features, at which those not shown are held.
     points : ndarray, shape (m, len(columns))
-        The samples that take part, projected.
+        The m samples that take part, projected.
     names : list of str
         Of the features shown.
     note : str
@@ -46,13 +46,13 @@ class View:
     note: str
 
     def ticks(self, axis: int, count: int) -> FloatArray:
-        """Evenly spaced values of a feature over the range of the samples and some room: (count,)."""
+        """Evenly spaced values of a feature, over the range of the samples and some room around it: (count,)."""
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
         room = ROOM * (high - low) or ROOM * abs(high) or 1.0
         return np.linspace(low - room, high + room, count)
 
     def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
-        """f at points (m, len(columns)) of the view: (m,)."""
+        """f at k points of the view, `at` (k, len(columns)): (k,)."""
         step = max(1, BLOCK_ENTRIES // len(self.base))
         return np.concatenate([self._values(result, at[i : i + step]) for i in range(0, len(at), step)])
 
@@ -68,9 +68,11 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
     Raises
     ------
     UnsupportedError
-        The kernel is precomputed, so that there are no features.
+        The kernel is precomputed, so there are no features.
     ParameterError
-        More than two features and no choice among them, a choice that does not exist, or names that are no sequence.
+        More than two features and no choice among them, or a choice that does not exist.
+    ParameterTypeError
+        The names are not a sequence.
     DataError
         Another number of names than features.
     """
@@ -90,14 +92,14 @@ def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[st
 
 
 def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
-    """The names of d features as labels, None where there are none.
+    """The names of d features as labels, or None where none are given.
 
     Raises
     ------
     ParameterTypeError
         Not a sequence, or one text.
     DataError
-        Another number of them.
+        There are not d of them.
     """
     if names is None:
         return None

@@ -6,39 +6,38 @@ a solver left above 0, those with the largest α are kept, equally many of each 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.costs import FEATURE_SECONDS, VALUE_SECONDS
+from qpsvm.dual.repair import feasible
+from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.kernels.space import FeatureSpace
 
-if TYPE_CHECKING:
-    from qpsvm.problems.base import Problem
 
-
-def affordable_alpha(problem: Problem, alpha: FloatArray, seconds: float) -> FloatArray:
+def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, seconds: float) -> FloatArray:
     """An α (n,) near this one that is certified in so many seconds, where the variant has such a one.
 
     Parameters
     ----------
-    problem : Problem
-    alpha : ndarray, shape (n,)
+    space : FeatureSpace
+    svm : SVMDual
+    alpha : ndarray, shape (m,)
         Over the rows that take part; finite.
     seconds : float
         Infinite: α itself.
     """
-    if seconds == float("inf") or problem.space.is_linear:
+    if seconds == float("inf") or space.is_linear:
         return alpha
-    n, d = problem.space.X.shape
+    n, d = space.X.shape
     most = int(seconds / (n * (VALUE_SECONDS + FEATURE_SECONDS * d)))
-    whole = problem._feasible(alpha)
-    if not whole.any() and not np.isfinite(problem.upper[0]):  # nothing bounds the direction from one class to another
-        return _largest(np.ones(n), problem.labels, 2)
+    whole = feasible(svm, alpha)
+    if not whole.any() and svm.all_hard:  # nothing bounds the direction from one class to another
+        return _largest(np.ones(svm.m), svm.sign, 2)
     if np.count_nonzero(whole) <= most:
         return alpha
-    part = _largest(whole, problem.labels, most)
-    return part if np.count_nonzero(problem._feasible(part)) < np.count_nonzero(whole) else alpha
+    part = _largest(whole, svm.sign, most)
+    return part if np.count_nonzero(feasible(svm, part)) < np.count_nonzero(whole) else alpha
 
 
 def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:

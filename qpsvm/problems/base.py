@@ -1,8 +1,8 @@
-"""What every variant has in common: its samples, its two QPs, and the way from a solver's answer to a certified result.
+"""What every machine has in common: its samples, its two QPs, and the way from a solver's answer to a certified result.
 
-A variant is one file that says four things: its QP in each form, how that QP is scaled for a solver, how α is read from
-a solution, and how any α is certified. Everything else is here. This is the one layer in which the letters of the QP
-(x, y, z) and of the SVM (α, w, b) meet.
+A machine is one file that says three things: what it is called, its dual (`SVMDual`), and its primal. Scaling for a
+solver, reading α from a solution, certificate, polish and result follow from the dual. This is the one layer in which
+the letters of the QP (x, y, z) and of the SVM (α, w, b) meet.
 """
 
 from __future__ import annotations
@@ -10,27 +10,29 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_matrix, as_real_vector
-from qpsvm.arrays.columns import feature_names
-from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.checks import as_finite_vector, as_real_vector
+from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
-from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, DualSystem, polish
-from qpsvm.dual.proven import Equalities, Proof
-from qpsvm.errors import DataError, ParameterTypeError, QPSVMError, UnknownOptionError, nearest
+from qpsvm.dual.certify import certify
+from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
+from qpsvm.dual.proven import Proof
+from qpsvm.dual.repair import feasible
+from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import Operator
 from qpsvm.problems.affordable import affordable_alpha
+from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.qp.program import QP
@@ -39,9 +41,8 @@ from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 from qpsvm.result import SVMResult
-from qpsvm.samples import as_labels, as_weights
+from qpsvm.samples import Samples
 
-Form = Literal["dual", "primal"]
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
 LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
@@ -56,85 +57,111 @@ class Problem(ABC):
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-        Samples; for `Precomputed()` the (n, n) kernel matrix among them. The column names of a data frame are kept as
-        `feature_names`, and frames given to the result are matched by them.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
-    kernel : Kernel, str or callable
-    sample_weight : array_like, shape (n,), or None
+    samples : Samples
         Rows of weight 0 take no part; their α is 0.
+    kernel : Kernel, str or callable
+        For `Precomputed()` the samples are the (n, n) kernel matrix among them.
     intercept : "free", "penalised" or None
     psd : "raise", "clip" or "shift"
         What to do where the Gram matrix is indefinite.
     """
 
-    #: The coefficient of α in the dual's objective: the margin level, or 0 where that is a variable.
-    _level = 1.0
+    #: The machines by the names of their classes.
+    machines: ClassVar[dict[str, type[Problem]]] = {}
+    #: The tag of the dual in the derivation, and what stands for a factor of the objective.
+    dual_tag: ClassVar[str] = "DUAL.1"
+    unit_letter: ClassVar[str] = "unit"
 
-    def __init__(
-        self,
-        X: Any,
-        y: ArrayLike,
-        kernel: Any,
-        sample_weight: ArrayLike | None,
-        intercept: Intercept,
-        psd: PSDRule,
-    ) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Problem.machines[cls.__name__] = cls
+
+    def __init__(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
-        self.X: Matrix = as_matrix(X)
-        self.feature_names = feature_names(X)
+        self.samples = samples
+        self.X: Matrix = samples.X
         n, d = self.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
-        self.y, self.classes = as_labels(y, n)
-        self.sample_weight = as_weights(sample_weight, self.y)
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
 
     def __repr__(self) -> str:
-        storage = "sparse" if sp.issparse(self.X) else "dense"
-        n, d = self.X.shape
-        counts = (f"{shown(label)} ({int(count)})" for label, count in zip(
-            self.classes.tolist(), (np.count_nonzero(self.y < 0), np.count_nonzero(self.y > 0)), strict=True
-        ))  # fmt: skip
-        return f"<{type(self).__name__}: {self.title}; X {n} × {d}, {storage}; classes {' and '.join(counts)}>"
+        return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
 
     @property
     def n(self) -> int:
         """Number of samples, those of weight 0 included."""
-        return len(self.y)
+        return self.samples.n
 
-    @cached_property
+    @property
+    def sample_weight(self) -> FloatArray:
+        """s: (n,)."""
+        return self.samples.weight
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of a data frame."""
+        return self.samples.feature_names
+
+    @property
     def rows(self) -> IntArray:
-        """The rows that take part: those of positive weight."""
-        return np.flatnonzero(self.sample_weight > 0)
+        """The samples that take part: those of positive weight."""
+        return self.samples.rows
 
-    @cached_property
+    @property
     def takes_all(self) -> bool:
-        """Whether every row takes part, so that nothing has to be picked."""
-        return common_value(self.sample_weight) is not None or bool((self.sample_weight > 0).all())
+        """Whether every sample takes part."""
+        return self.samples.takes_all
+
+    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """The entries of a vector (n,) over the caller's samples that take part; the vector itself where all do."""
+        return self.samples.taking_part(vector)
+
+    @property
+    def y(self) -> FloatArray:
+        """−1/+1 of each sample of a two-class machine: (n,)."""
+        return self.samples.target
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The two labels of a two-class machine, in sort order.
+
+        Raises
+        ------
+        UnsupportedError
+            A machine without classes.
+        """
+        if self.samples.classes is None:
+            raise UnsupportedError(f"{type(self).__name__} has no classes: its target is a number")
+        return self.samples.classes
 
     @property
     def labels(self) -> FloatArray:
-        """−1/+1 of the rows that take part."""
-        return self.taking_part(self.y)
-
-    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """The entries of a vector (n,) over the caller's rows that take part; the vector itself where all do."""
-        return vector if self.takes_all else vector[self.rows]
+        """−1/+1 of the samples that take part."""
+        return self.taking_part(self.samples.target)
 
     @cached_property
     def space(self) -> FeatureSpace:
-        """The rows that take part, in feature space."""
+        """The samples that take part, in feature space."""
         X = self.X
         if not self.takes_all:
             X = X[self.rows]
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
         return FeatureSpace(self.kernel, X, self.intercept, self.psd)
+
+    @cached_property
+    def svm(self) -> SVMDual:
+        """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
+        return self._dual(self.space.centred, self.space.computed_intercept)
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper bounds of α for the rows that take part; infinite where nothing bounds it."""
+        return self.svm.upper
 
     def qp(self, form: Form = "dual") -> QP:
         """The textbook QP of this problem.
@@ -156,16 +183,16 @@ class Problem(ABC):
             The Gram matrix is indefinite and psd="raise".
         """
         if check_form(form) == "dual":
-            return self._dual(self._textbook_gram().congruence(self.labels))
+            return self._dual_qp(self.space.gram if self.space.is_linear else self.space.centred)
         return self._primal(self.space.textbook_coordinates)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
         """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled."""
         if check_form(form) == "dual":
-            original = self._dual(self._solver_gram().congruence(self.labels))
+            original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
-        variables, rows, objective = self._scaling(form)
+        variables, rows, objective = scaling(self.svm, self.space.scale, form)
         return ScaledQP(original.scaled(variables, rows, objective), original, variables, rows, objective)
 
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
@@ -216,11 +243,11 @@ class Problem(ABC):
             Another shape or other features, or values that are not finite.
         """
         if isinstance(start, SVMResult):
-            guess = neighbouring_alpha(self, start)
+            guess = neighbouring_alpha(self.samples, self.kernel, self.svm, start, self.in_own_units)
         else:
             guess = self.taking_part(as_finite_vector(start, "start", self.n))
         with np.errstate(all="ignore"):  # what overflows is clipped
-            return self._feasible(guess)
+            return feasible(self.svm, guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """α (n,) of a problem with margin level 1 in the units of this variant's α."""
@@ -271,11 +298,11 @@ class Problem(ABC):
         ParameterTypeError, DataError
             No solution, or one of another QP.
         """
-        form = read_form(solution, form, len(self.labels))
-        alpha, w = self._read(solution, form)
-        alpha = affordable_alpha(self, alpha, certifying)
+        form = read_form(solution, form, self.svm.m)
+        alpha, w = self.read(solution, form)
+        alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
         measured = Clock()
-        certificate = self._certify(alpha, w, 0.0 if len(self.labels) <= MANY_ROWS else min(GOOD, tol))
+        certificate = self._certify(alpha, w, 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol))
         each, solver_gap = measured.seconds, certificate.gap
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
@@ -284,7 +311,8 @@ class Problem(ABC):
         certificate = self._proven(certificate, tol, in_time)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(
-            self, certificate, status=status, message=message, error=error, backend=backend or solution.solver.name,
+            self.samples, self.space, certificate, title=self.title, status=status, message=message, error=error,
+            backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver, solver_gap=solver_gap,
         )
@@ -297,12 +325,12 @@ class Problem(ABC):
         Who asks for less than the default gets it without further work: far from the exact split, polishing would cost
         more than a solver that is asked for more.
         """
-        n, alpha = len(self.labels), certificate.alpha
+        n, alpha = self.svm.m, certificate.alpha
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
             return certificate
-        return polish(self._dual_system(), certificate, self._certify, clock=clock, each=each)
+        return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
@@ -317,7 +345,7 @@ class Problem(ABC):
     @cached_property
     def _proof(self) -> Proof:
         """What bounds the gap of this problem's points."""
-        return Proof(Accuracy(self.space), self.labels, self._equalities(), homogeneous=self._level == 0.0)
+        return Proof(Accuracy(self.space), self.svm)
 
     @cached_property
     def _by_differences(self) -> Problem | None:
@@ -326,22 +354,24 @@ class Problem(ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        twin.__dict__.pop("_proof", None)
+        for derived in ("_proof", "svm"):
+            twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
 
-    def _read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
+    def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
         """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""
         if solution.x is None:
-            return np.zeros(len(self.labels)), None
+            return np.zeros(self.svm.m), None
         parts = solution.qp.split(solution.x)
         w: FloatArray | None = None
         if form == "dual":
             alpha = parts["alpha"]
             if self.space.is_linear and solution.v is not None:
-                w = self._from_lift(solution.v)
+                w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
+                w = w[:-1] if self.intercept == "penalised" else w
         else:
-            alpha = self._alpha_from_margin(solution.qp.multiplier("margin", solution.z, solution.y))
+            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit
             w = parts["w"] if self.space.is_linear else None
         finite = np.isfinite(alpha)
         if w is not None and not np.isfinite(w).all():
@@ -374,98 +404,38 @@ class Problem(ABC):
             )
         return ""
 
-    @property
-    def _entry(self) -> str:
-        """The entries of Q, for people."""
+    def _dual_qp(self, gram: Operator) -> QP:
+        """The dual over a Gram matrix, a penalised intercept being a feature of ones behind φ."""
+        penalised = self.intercept == "penalised"
+        svm = self._dual(self.space.with_penalised_intercept(), None) if penalised else self._dual(gram, self.intercept)
+        return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
+
+    def _dual_formula(self, svm: SVMDual) -> str:
+        """The objective of the dual, for people."""
+        linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
+        objective = f"½ αᵀQα{' + ½ Σ δ_i α_i²' if svm.curved else ''}{linear}"
+        if svm.unit != 1.0:
+            objective = f"{self.unit_letter} ({objective})"
         centred = not self.space.is_linear and self.space.centred is not self.space.gram
-        return f"Q_ij = y_i y_j {'(HKH)_ij,  H = I − 11ᵀ/n' if centred else 'K(x_i, x_j)'}"
+        entry = "(HKH)_ij,  H = I − 11ᵀ/n" if centred else "K(x_i, x_j)"
+        if self.intercept == "penalised":
+            entry = "(K(x_i, x_j) + 1)"
+        sign = "" if common_value(svm.sign) == 1.0 else "y_i y_j " if self.samples.classes is not None else "s_i s_j "
+        return f"{objective},  Q_ij = {sign}{entry}"
 
-    def _textbook_gram(self) -> Operator:
-        """K of the textbook's dual; for a kernel that is positive semidefinite only on yᵀα = 0, the centred one."""
-        return self.space.gram if self.space.is_linear else self.space.centred
-
-    def _solver_gram(self) -> Operator:
-        """K of the dual that a solver is handed."""
-        return self.space.centred
+    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+        """`certify` over the rows that take part; no better primal point is looked for once the gap is `enough`."""
+        return certify(self.space, self.svm, alpha, w, enough)
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """The variant with its parameters, for people."""
-
-    @property
-    @abstractmethod
-    def upper(self) -> FloatArray:
-        """Upper bounds of α for the rows that take part; infinite for the hard margin."""
+        """The machine with its parameters, for people."""
 
     @abstractmethod
-    def _dual(self, Q: Operator) -> QP:
-        """The dual over α, for Q_ij = y_i y_j K_ij."""
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
 
     @abstractmethod
     def _primal(self, Z: Matrix) -> QP:
-        """The primal over w, b, …, for the rows Z (n, r) in explicit coordinates."""
-
-    @abstractmethod
-    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        """Factors of variables, rows and objective, as `QP.scaled` takes them."""
-
-    @abstractmethod
-    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        """α from the multipliers of the primal's rows "margin"."""
-
-    @abstractmethod
-    def _from_lift(self, v: FloatArray) -> FloatArray:
-        """w from v = Zᵀx of the lifted dual."""
-
-    @abstractmethod
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        """`certify` over the rows that take part; no better primal point is looked for once the gap is `enough`."""
-
-    @abstractmethod
-    def _feasible(self, alpha: FloatArray) -> FloatArray:
-        """The nearest cheap α of the dual, over the rows that take part."""
-
-    @abstractmethod
-    def _equalities(self) -> Equalities:
-        """The equalities of the dual, and its penalised intercept."""
-
-    def _dual_system(self) -> DualSystem:
-        """The dual as `polish` needs it."""
-        y, rules = self.labels, self._equalities()
-        Q = self.space.centred.congruence(y)
-        return DualSystem(Q, repeated(self._level, len(y)), self.upper, rules.E, rules.e, rules.ridge)
-
-
-def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
-    """The form of which a solution is, read off the variables' names where it is not said.
-
-    Raises
-    ------
-    ParameterTypeError
-        Not a solution.
-    DataError
-        Of a QP without α (n,), or without n margin rows.
-    """
-    if not isinstance(solution, QPSolution):
-        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
-    qp = solution.qp
-    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
-    group = qp.constraints.get("margin")
-    rows = qp.variables.get("alpha") if form == "dual" else None if group is None else group.rows
-    if rows is None or rows.stop - rows.start != n:
-        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
-    return form
-
-
-def check_form(form: str) -> Form:
-    """Check the name of a form.
-
-    Raises
-    ------
-    UnknownOptionError
-        With the nearest known name.
-    """
-    if not isinstance(form, str) or form not in get_args(Form):
-        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(shown(form), get_args(Form))}")
-    return form  # type: ignore[return-value]
+        """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""

@@ -29,8 +29,9 @@ Implementation
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,20 +40,17 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties
 from qpsvm.arrays.constant import common_value, repeated, times
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.dual.certificate import Certificate
-from qpsvm.dual.proven import Equalities
+from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import ParameterError
 from qpsvm.kernels.functions import Linear
-from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.base import Form, Problem
-from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.base import Problem
+from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.reading import check_result
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
-
-if TYPE_CHECKING:
-    from qpsvm.problems.nu_svm import NuSVM
+from qpsvm.samples import original_labels, two_classes
 
 
 class CSVM(Problem):
@@ -81,6 +79,8 @@ class CSVM(Problem):
     Cortes & Vapnik, *Support-vector networks*, Machine Learning 20 (1995).
     """
 
+    dual_tag = "CSVM.10"
+
     def __init__(
         self,
         X: Any,
@@ -90,15 +90,10 @@ class CSVM(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
     ) -> None:
-        super().__init__(X, y, kernel, sample_weight, "free", psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
         self.C = as_penalties(C, self.n)
         if float(np.log(self.C).max() + np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
             raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
-
-    @cached_property
-    def upper(self) -> FloatArray:
-        """C_i = C · s_i of the rows that take part."""
-        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
 
     @cached_property
     def title(self) -> str:
@@ -108,21 +103,23 @@ class CSVM(Problem):
         C = f"{low:g}" if low == high else f"{low:g} … {high:g}"
         return f"C-SVM, C = {C}, kernel {self.kernel}"
 
-    def _dual(self, Q: Operator) -> QP:
-        n = len(self.labels)
-        A, b, balance = balance_group(self.labels)
-        return QP(  # (CSVM.10)
-            P=Q, q=repeated(-1.0, n), A=A, b=b, lb=repeated(0.0, n), ub=self.upper,
-            variables={"alpha": slice(0, n)}, constraints=balance,
-            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (CSVM.10)",
-        )
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y = self.labels
+        return SVMDual(  # (CSVM.10)
+            gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
+            groups=intercept_group(y, kept),
+        )  # fmt: skip
+
+    def _prices(self) -> FloatArray:
+        """C_i = C · s_i of the samples that take part."""
+        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
         return QP(  # (CSVM.2)
             P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
-            q=np.concatenate([np.zeros(r + 1), self.upper]),
+            q=np.concatenate([np.zeros(r + 1), self._prices()]),
             G=margin_rows(Z, y, [-y[:, None], -sp.eye_array(n)]), h=-np.ones(n),
             lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
             variables={"w": slice(0, r), "b": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
@@ -130,28 +127,7 @@ class CSVM(Problem):
             formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
         )
 
-    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        s = alpha_scale(self.space, self.upper)
-        if form == "dual":
-            return {"alpha": s}, {"balance": 1.0 / s}, 1.0 / s
-        return {"w": float(np.sqrt(s))}, {}, 1.0 / s
-
-    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers  # (CSVM.3): α is the multiplier of the margin rows
-
-    def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v  # (CSVM.4): v = Zᵀα with z_i = y_i x_i
-
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough)
-
-    def _feasible(self, alpha: FloatArray) -> FloatArray:
-        return feasible(self.space, self.labels, self.upper, alpha)
-
-    def _equalities(self) -> Equalities:
-        return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))
-
-    def equivalent_nu_svm(self, result: SVMResult) -> NuSVM:
+    def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
 
         Parameters
@@ -171,11 +147,12 @@ class CSVM(Problem):
         ParameterTypeError, DataError
             Not a result, or over other rows.
         """
-        from qpsvm.problems.nu_svm import NuSVM
-
-        check_result(self, result)
+        check_result(self.samples, result)
         penalties = self.C * self.sample_weight
         nu = float(result.alpha.sum() / penalties.sum())
         if not nu > 0:
             raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
-        return NuSVM(self.X, self.classes[(self.y > 0).astype(int)], nu, self.kernel, penalties, self.psd)
+        machine: Any = Problem.machines["NuSVM"]  # which this file is below
+        twin: Problem = machine(self.X, original_labels(self.samples), nu, self.kernel, penalties, self.psd)
+        twin.samples = replace(twin.samples, feature_names=self.feature_names)
+        return twin

@@ -26,31 +26,29 @@ f(x) = ⟨w, φ(x)⟩ + b.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import LARGEST_VALUE
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.dual.certificate import Certificate, balanced, objective_terms, relative_gap
+from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.polish import TEACHING_ROWS
-from qpsvm.dual.proven import Equalities
+from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import DataError, NotSeparableError, QPSVMError
 from qpsvm.kernels.functions import Linear, Precomputed
-from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.base import Form, Problem
-from qpsvm.problems.hinge import PrimalPoint, balance_group, margin_group, margin_rows, primal_points
+from qpsvm.problems.base import Problem
+from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.resources.clock import Clock
+from qpsvm.samples import two_classes
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
 FEW_ROWS, FEW_ENTRIES = 1000, 10_000
@@ -85,30 +83,26 @@ class HardMargin(Problem):
     Boser, Guyon & Vapnik, *A training algorithm for optimal margin classifiers*, COLT (1992).
     """
 
+    dual_tag = "HARD.9"
+
     def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
-        super().__init__(X, y, kernel, None, "free", psd)
+        super().__init__(two_classes(X, y), kernel, "free", psd)
         largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
         self._hulls: HullDistance | None = None
-
-    @cached_property
-    def upper(self) -> FloatArray:
-        """Infinite: nothing bounds α above."""
-        return repeated(np.inf, self.n)
 
     @property
     def title(self) -> str:
         """The variant with its parameters."""
         return f"hard margin, kernel {self.kernel}"
 
-    def _dual(self, Q: Operator) -> QP:
-        A, b, balance = balance_group(self.labels)
-        return QP(  # (HARD.9)
-            P=Q, q=repeated(-1.0, self.n), A=A, b=b, lb=repeated(0.0, self.n),
-            variables={"alpha": slice(0, self.n)}, constraints=balance,
-            formula=f"½ αᵀQα − 1ᵀα,  {self._entry}", title=f"{self.title}: dual (HARD.9)",
-        )
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y = self.labels
+        return SVMDual(  # (HARD.9); its certificate is (HARD.14)
+            gram=gram, sign=y, level=repeated(1.0, self.n), upper=repeated(np.inf, self.n),
+            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept),
+        )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
@@ -120,75 +114,6 @@ class HardMargin(Problem):
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
             formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.2)",
         )
-
-    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        kappa = self.space.scale
-        if form == "dual":
-            return {"alpha": 1 / kappa}, {"balance": kappa}, kappa
-        return {"w": 1 / float(np.sqrt(kappa))}, {}, kappa
-
-    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers  # (HARD.3)
-
-    def _from_lift(self, v: FloatArray) -> FloatArray:
-        return v  # (HARD.4)
-
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        del enough  # w(α) and w share nothing that could be saved
-        a = self._feasible(alpha)
-        if not a.any():
-            a = np.where(self.labels > 0, 1 / (self.labels > 0).sum(), 1 / (self.labels < 0).sum())
-        a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
-        half_norm, points = primal_points(self.space, a * self.labels, w)
-        norm2, total = 2 * half_norm, float(a.sum())
-        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (HARD.14)
-        *explicit, own = points
-        candidates = [self._at(a * stretch, stretch, own, point) for point in (own, *explicit)]
-        return min(candidates, key=lambda certificate: certificate.gap)
-
-    def _at(self, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint) -> Certificate:
-        """(HARD.14) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
-        y, u = self.labels, point.u
-        low, high = float(u[y > 0].min()), float(u[y < 0].max())
-        delta, b = (low - high) / 2, -(low + high) / 2
-        dual = float(a.sum()) - stretch * stretch * own.half_norm
-        if not delta > 0:
-            factor = stretch if point is own else 1.0
-            plane = self.space.plane(a * y, point.w, b * factor, 1.0 if point.w is None else factor)
-            yf = y * (u * factor + plane.level)
-            return Certificate(
-                a, yf, 1.0, plane.b, (-np.inf, np.inf), plane.w, plane.coef, self.upper, 1.0, np.inf, dual, np.inf
-            )
-        primal = point.half_norm / delta / delta  # δ² would underflow where the margin need not
-        if point is own:
-            way = math.sqrt(own.half_norm) * (1 / delta - stretch)
-            distance = way * way
-        else:
-            distance = self._half_distance(point, own, delta, stretch)
-        factor = 1 / delta
-        plane = self.space.plane(a * y, point.w, b / delta, factor / stretch if point.w is None else factor)
-        yf = y * (u * factor + plane.level)
-        terms = objective_terms(a, self.upper, yf, 1.0, primal)  # y f ≥ 1 by the choice of δ, but for rounding
-        gap = relative_gap(distance + float(terms.sum()), primal, dual)
-        return Certificate(
-            a, yf, 1.0, plane.b, (plane.b, plane.b), plane.w, plane.coef, self.upper, 1.0, primal, dual, gap,
-            level=plane.level, level_radius=plane.level_radius, factor=factor / stretch, half_norm=primal,
-            offset=float(np.sqrt(2 * distance)),
-        )
-
-    @staticmethod
-    def _half_distance(point: PrimalPoint, own: PrimalPoint, delta: float, stretch: float) -> float:
-        """½‖w/δ − t w(α)‖² for an explicit w."""
-        assert point.w is not None
-        assert own.w is not None
-        difference = point.w / delta - stretch * own.w
-        return 0.5 * float(difference @ difference)
-
-    def _feasible(self, alpha: FloatArray) -> FloatArray:
-        return balanced(alpha, self.labels, self.upper)
-
-    def _equalities(self) -> Equalities:
-        return Equalities(self.labels[:, None], np.zeros(1), np.zeros(1))
 
     def hulls(
         self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from qpsvm.arrays.columns import order_of
 from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError
-from qpsvm.kernels.functions import Precomputed
+from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.result import SVMResult
-
-if TYPE_CHECKING:
-    from qpsvm.problems.base import Problem
+from qpsvm.samples import Samples
 
 #: Rows this close to the margin of the other result start between 0 and C.
 BAND = 0.1
 
 
-def neighbouring_alpha(problem: Problem, result: SVMResult) -> FloatArray:
+def neighbouring_alpha(
+    samples: Samples, kernel: Kernel, svm: SVMDual, result: SVMResult, in_own_units: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
     """An α over the rows that take part, (m,), not yet feasible.
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
@@ -31,24 +32,24 @@ def neighbouring_alpha(problem: Problem, result: SVMResult) -> FloatArray:
         Other rows, and other features too.
     """
     level = result.rho if result.rho > 0 else 1.0
-    bounded = np.isfinite(problem.upper)
-    if len(result.alpha) == problem.n:
-        alpha = problem.in_own_units(problem.taking_part(result.alpha) / level)
-        at_bound = (problem.taking_part(result.kind) == 2) & bounded
-        kept: FloatArray = np.where(at_bound, problem.upper, alpha)
+    bounded = np.isfinite(svm.upper)
+    if len(result.alpha) == samples.n:
+        alpha = in_own_units(samples.taking_part(result.alpha) / level)
+        at_bound = (samples.taking_part(result.kind) == 2) & bounded
+        kept: FloatArray = np.where(at_bound, svm.upper, alpha)
         return kept
-    if result.model.n_features != problem.X.shape[1] or isinstance(problem.kernel, Precomputed):
+    if result.model.n_features != samples.X.shape[1] or isinstance(kernel, Precomputed):
         raise DataError(
             f"start is a result over {len(result.alpha)} rows of {result.model.n_features} features, this problem has "
-            f"{problem.n} rows of {problem.X.shape[1]}; give the same rows, or the same features"
+            f"{samples.n} rows of {samples.X.shape[1]}; give the same rows, or the same features"
         )
-    yf = problem.taking_part(problem.y * result.decision_function(_samples(problem, result))) / level
+    yf = samples.taking_part(samples.target * result.decision_function(_features(samples, result))) / level
     share: FloatArray = np.clip(0.5 + (1.0 - yf) / BAND, 0.0, 1.0)
-    return np.where(bounded, problem.upper, 0.0) * share
+    return np.where(bounded, svm.upper, 0.0) * share
 
 
-def _samples(problem: Problem, result: SVMResult) -> Matrix:
+def _features(samples: Samples, result: SVMResult) -> Matrix:
     """X with its columns in the order of the other result, where both have names."""
-    given, known = problem.feature_names, result.model.feature_names
+    given, known = samples.feature_names, result.model.feature_names
     order = None if given is None or known is None else order_of(given, known, "this problem, unlike that of start,")
-    return problem.X if order is None else problem.X[:, order]
+    return samples.X if order is None else samples.X[:, order]

@@ -34,6 +34,7 @@ Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Peg
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -45,16 +46,16 @@ from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.constant import repeated, times
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
-from qpsvm.dual.certificate import Certificate
-from qpsvm.dual.proven import Equalities
+from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.base import Form, Problem
+from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
-from qpsvm.problems.hinge import alpha_scale, balance_group, feasible, hinge_certificate, margin_group, margin_rows
+from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.qp.program import QP
+from qpsvm.samples import original_labels, shares_of, two_classes
 
 
 class PrimalHinge(Problem):
@@ -80,6 +81,8 @@ class PrimalHinge(Problem):
         See `Problem`.
     """
 
+    dual_tag, unit_letter = "PHINGE.10", "λ"
+
     def __init__(
         self,
         X: Any,
@@ -93,40 +96,26 @@ class PrimalHinge(Problem):
         if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
             known = ("free", "penalised", "None")
             raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
-        super().__init__(X, y, kernel, sample_weight, intercept, psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, intercept, psd)
         self.lam = as_positive(lam, "lam")
 
     @cached_property
     def shares(self) -> FloatArray:
         """s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return times(1.0 / float(s.sum()), s)
-
-    @cached_property
-    def upper(self) -> FloatArray:
-        """C_i = s_i/(λ Σs) of the rows that take part."""
-        return times(1.0 / self.lam, self.shares)
-
-    def _textbook_gram(self) -> Operator:
-        return self.space.with_penalised_intercept() if self.intercept == "penalised" else super()._textbook_gram()
-
-    def _solver_gram(self) -> Operator:
-        return self._textbook_gram() if self.intercept == "penalised" else self.space.centred
+        return shares_of(s)
 
     @property
     def title(self) -> str:
         """The variant with its parameters."""
         return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
 
-    def _dual(self, Q: Operator) -> QP:
-        n = len(self.labels)
-        balance = balance_group(self.labels) if self.intercept == "free" else (None, None, {})
-        kernel = "(K(x_i, x_j) + 1)" if self.intercept == "penalised" else "K(x_i, x_j)"  # (PHINGE.17)
-        return QP(  # (PHINGE.10)
-            P=Q.congruence(repeated(np.sqrt(self.lam), n)), q=repeated(-self.lam, n), A=balance[0], b=balance[1],
-            lb=repeated(0.0, n), ub=self.upper, variables={"alpha": slice(0, n)}, constraints=balance[2],
-            formula=f"λ (½ αᵀQα − 1ᵀα),  Q_ij = y_i y_j {kernel}", title=f"{self.title}: dual (PHINGE.10)",
-        )
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        y, n = self.labels, len(self.labels)
+        return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
+            gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
+            curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
+        )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
@@ -145,32 +134,6 @@ class PrimalHinge(Problem):
             title=f"{self.title}: primal (PHINGE.2)",
         )
 
-    def _scaling(self, form: Form) -> tuple[dict[str, float], dict[str, float], float]:
-        s = alpha_scale(self.space, self.upper)
-        t = 1.0 / (s * self.lam)
-        if form == "dual":
-            return {"alpha": s}, {"balance": 1.0 / s}, t
-        return {"w": float(np.sqrt(s))}, {}, t
-
-    def _alpha_from_margin(self, multipliers: FloatArray) -> FloatArray:
-        return multipliers / self.lam  # (PHINGE.16)
-
-    def _from_lift(self, v: FloatArray) -> FloatArray:
-        w = v / float(np.sqrt(self.lam))  # the factor of P is √λ diag(y) Z
-        return w[:-1] if self.intercept == "penalised" else w
-
-    def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        return hinge_certificate(self.space, self.labels, self.upper, alpha, w, enough, self.lam)
-
-    def _feasible(self, alpha: FloatArray) -> FloatArray:
-        return feasible(self.space, self.labels, self.upper, alpha)
-
-    def _equalities(self) -> Equalities:
-        y, kept = self.labels, self.space.computed_intercept
-        E = np.zeros((len(y), 0)) if kept is None else y[:, None]
-        ridge = np.ones(1) if kept == "penalised" else np.zeros(E.shape[1])
-        return Equalities(E, np.zeros(E.shape[1]), ridge)
-
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
 
@@ -182,7 +145,6 @@ class PrimalHinge(Problem):
         if self.intercept != "free":
             raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))
-        labels = self.classes[(self.y > 0).astype(int)]
-        machine = CSVM(self.X, labels, C, self.kernel, self.sample_weight, self.psd)
-        machine.feature_names = self.feature_names
+        machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
+        machine.samples = replace(machine.samples, feature_names=self.feature_names)
         return machine

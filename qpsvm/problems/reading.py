@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,10 @@ from qpsvm.arrays.words import shown
 from qpsvm.dual.certificate import Certificate
 from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels.functions import Precomputed
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
 from qpsvm.result import SVMResult
-
-if TYPE_CHECKING:
-    from qpsvm.problems.base import Problem
+from qpsvm.samples import Samples
 
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
@@ -23,69 +22,65 @@ CLEAR, NOTHING = 1e-6, 1e-9
 SMALL = 1e-3
 
 
-def svm_result(problem: Problem, certificate: Certificate, **record: Any) -> SVMResult:
+def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, **record: Any) -> SVMResult:
     """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0."""
-    model = _model(problem, certificate)
-    yf = _spread(problem, certificate.yf)
-    if not problem.takes_all:
-        absent = np.flatnonzero(problem.sample_weight == 0)
-        yf[absent] = problem.y[absent] * model.decision_function(problem.X[absent])
+    model, spread, svm = _model(samples, space, certificate), samples.spread, certificate.svm
+    yf, margin = spread(certificate.yf), spread(certificate.margin)
+    if not samples.takes_all:
+        absent = np.flatnonzero(samples.weight == 0)
+        yf[absent] = samples.target[absent] * model.decision_function(samples.X[absent])
+        margin[absent] = certificate.rho
     return SVMResult(
-        alpha=_spread(problem, certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
+        alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
         rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
-        rounding=certificate.rounding,
-        kind=_spread(problem, kinds(problem, certificate)), yf=yf, upper=_spread(problem, problem.upper),
-        unit=certificate.unit, model=model, title=problem.title, **record,
+        rounding=certificate.rounding, kind=spread(kinds(space, certificate)), yf=yf, margin=margin,
+        upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit, model=model, **record,
     )  # fmt: skip
 
 
-def kinds(problem: Problem, certificate: Certificate) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 bound: by comparing α with the slack y f − ρ, not by a cut like 1e-5.
+def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
+    """0 zero, 1 free, 2 bound: by comparing α with the gradient y f − ρ, not by a cut like 1e-5.
 
     α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and α
     nothing beside C; and as C the other way round. What is more than `SMALL` of C away from a bound is not at it,
-    however far from the margin the row of an inaccurate point may be.
+    however far from the margin the row of an inaccurate point may be. A free row whose loss is curved falls short of
+    its margin by δα, and pays for it: that is a 2 as well.
     """
-    support, bounded = certificate.alpha > 0, certificate.alpha >= problem.upper
+    svm = certificate.svm
+    support, bounded = certificate.alpha > 0, certificate.alpha >= svm.upper
     kind: NDArray[np.int8] = 2 * (support & bounded).view(np.int8)
     inside = (support & ~bounded).nonzero()[0]
     if not len(inside):
         return kind
-    alpha, upper = certificate.alpha[inside], problem.upper[inside]
-    curvature = np.maximum(problem.space.curvature(inside), 1e-12 * problem.space.scale)
-    slack = certificate.yf[inside] - certificate.rho
-    nothing = np.where((np.abs(slack) > CLEAR * certificate.rho) & (upper < np.inf), NOTHING * upper, 0.0)
+    alpha, upper, bend = certificate.alpha[inside], svm.upper[inside], svm.curvature[inside]
+    samples = inside if svm.rows is None else svm.rows[inside]
+    curvature = np.maximum(space.curvature(samples), 1e-12 * space.scale) + bend
+    slack = certificate.yf[inside] - certificate.margin[inside] + bend * alpha
+    clear = CLEAR * np.abs(certificate.margin[inside])
+    nothing = np.where((np.abs(slack) > clear) & (upper < np.inf), NOTHING * upper, 0.0)
     slack *= np.maximum(1.0 / curvature, nothing)
     price = np.minimum(upper, float(certificate.alpha.max()))  # C, or of a hard margin, the largest α
     zero, full = np.minimum(slack, SMALL * price), np.minimum(-slack, SMALL * price)
-    kind[inside] = np.where(alpha <= zero, 0, np.where(upper - alpha <= full, 2, 1))
+    free = np.where(bend > 0.0, 2, 1)
+    kind[inside] = np.where(alpha <= zero, 0, np.where(upper - alpha <= full, 2, free))
     return kind
 
 
-def _model(problem: Problem, certificate: Certificate) -> Model:
-    d = problem.X.shape[1]
+def _model(samples: Samples, space: FeatureSpace, certificate: Certificate) -> Model:
+    d = samples.X.shape[1]
     common: dict[str, Any] = {
-        "kernel": problem.kernel, "classes": problem.classes, "b": certificate.b, "n_features": d,
-        "feature_names": problem.feature_names,
+        "kernel": space.kernel, "classes": samples.classes, "b": certificate.b, "n_features": d,
+        "feature_names": samples.feature_names,
     }  # fmt: skip
     if certificate.w is not None:
         return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
     kept = np.flatnonzero(certificate.coef)
-    vectors = problem.rows[kept] if isinstance(problem.kernel, Precomputed) else problem.space.X[kept]
+    vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
     return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
 
 
-def _spread(problem: Problem, values: NDArray[Any]) -> NDArray[Any]:
-    """A vector over the rows that take part on the caller's rows, (n,): 0 where a row takes no part."""
-    if problem.takes_all:
-        return values
-    vector = np.zeros(problem.n, dtype=values.dtype)
-    vector[problem.rows] = values
-    return vector
-
-
-def check_result(problem: Problem, result: SVMResult) -> None:
-    """That a result is over the rows of a problem.
+def check_result(samples: Samples, result: SVMResult) -> None:
+    """That a result is over the samples of a problem.
 
     Raises
     ------
@@ -94,5 +89,5 @@ def check_result(problem: Problem, result: SVMResult) -> None:
     """
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
-    if len(result.alpha) != problem.n:
-        raise DataError(f"the result is over {len(result.alpha)} rows, the problem has {problem.n}")
+    if len(result.alpha) != samples.n:
+        raise DataError(f"the result is over {len(result.alpha)} rows, the problem has {samples.n}")

@@ -80,7 +80,7 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
 
     Examples
     --------
-    >>> dual = qpsvm.qp.dualise(problem.qp("primal"), reduced=True)    # doctest: +SKIP
+    >>> dual = qpsvm.dualise(problem.qp("primal"), reduced=True)    # doctest: +SKIP
     >>> abs(dual.P.dense() - problem.qp("dual").P.dense()).max()    # doctest: +SKIP
     """
     if not isinstance(qp, QP):

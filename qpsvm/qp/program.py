@@ -21,6 +21,7 @@ from qpsvm.arrays.checks import as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated, times
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
+from qpsvm.dual.statement import Statement
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.operators.coefficients import as_vector, is_ready
@@ -80,6 +81,8 @@ class QP:
         The objective as a person writes it.
     title : str
         What this QP is.
+    statement : Statement, optional
+        The SVM whose dual it is, where a problem made it.
 
     Raises
     ------
@@ -108,6 +111,7 @@ class QP:
     constraints: Mapping[str, Rows] = field(default_factory=dict)
     formula: str = "½ xᵀPx + qᵀx"
     title: str = "QP"
+    statement: Statement | None = None
 
     def __post_init__(self) -> None:
         P, q = as_operator(self.P), as_vector(self.q, "q")
@@ -274,6 +278,7 @@ class QP:
             lb=None if self.lb is None else times(inverse, self.lb),
             ub=None if self.ub is None else times(inverse, self.ub),
             title=f"{self.title}, scaled",
+            statement=None if self.statement is None else self.statement.scaled(variables, rows, objective),
         )
 
     def _derived(self, **changed: Any) -> QP:

@@ -10,7 +10,7 @@ from qpsvm.resources.interrupts import noted
 
 
 class Clock:
-    """Runs from when it is made.
+    """A clock that runs from when it is made.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class Clock:
     Raises
     ------
     ParameterError
-        A negative or NaN limit.
+        The limit is negative or NaN.
     """
 
     def __init__(self, limit: float | None = None) -> None:
@@ -31,7 +31,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.perf_counter() - self._began
 
     @property
@@ -40,7 +40,7 @@ class Clock:
         return float("inf") if self.limit is None else self.limit - self.seconds
 
     def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
-        """Why to stop now, if there is a reason: looked at between steps, of which the next takes `coming` seconds."""
+        """Why to stop now, or None. Asked between two steps, the next of which takes `coming` seconds."""
         if noted():
             return "interrupted"
         return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None

@@ -1,10 +1,10 @@
 """The interrupt key (Ctrl-C), noted instead of raised while one of our own solvers runs.
 
-A solver that is torn out of the middle of a step leaves no point. One that looks at `noted()` between steps ends with
-its best one, which is certified like any other. Pressed a second time, the key raises `KeyboardInterrupt` as usual.
+A solver that is torn out of the middle of a step leaves no point. One that asks `noted()` between steps ends with its
+best point, which is certified like any other. Pressed a second time, the key raises `KeyboardInterrupt` as usual.
 
-The key belongs to the main thread, as in Python: solves in other threads neither hold it nor see it. Where the main
-thread only waits for them, a press raises there at once, and they go on.
+As in Python, the key belongs to the main thread: solves in other threads neither hold it nor see it. Where the main
+thread only waits for them, the key raises `KeyboardInterrupt` there at once, and the solves go on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class _Key:
-    """Who holds the key, and whether it has been pressed: by the main thread, or by nobody."""
+    """Whether the main thread holds the key, and whether the key has been pressed since."""
 
     held = False
     pressed = False
@@ -27,9 +27,10 @@ def noted() -> bool:
 
 
 class held:
-    """Note the key while the block runs; nothing changes outside the main thread, or where somebody else handles it.
+    """Note the key while the block runs, instead of raising an error.
 
-    A block within a block changes nothing either: the outer one holds the key.
+    Nothing changes in other threads than the main one, where somebody else handles the key, or in a block within a
+    block: there the outer one holds the key.
     """
 
     def __enter__(self) -> None:
@@ -49,14 +50,14 @@ class held:
 
 
 def _let_go() -> None:
-    """Give the key back, in an order that leaves nothing undone wherever a press falls."""
+    """Give the key back. The order leaves nothing undone, whenever the key is pressed in between."""
     _Key.held = False
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _note(number: int, frame: Any) -> None:
-    if _Key.pressed or not _Key.held:  # pressed again, or between the lines of entering and leaving
-        _let_go()  # first: what follows may leave any block in the middle
+    if _Key.pressed or not _Key.held:  # pressed again, or while the block was entered or left
+        _let_go()  # first, because the next line may leave any block in the middle
         signal.default_int_handler(number, frame)
     _Key.pressed = True
 

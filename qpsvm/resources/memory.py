@@ -1,7 +1,7 @@
-"""How much memory can still be had: the machine's, the container's, and the address space that the process may use.
+"""How much memory can still be had: the machine's, the container's, and the address space of the process.
 
-Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared with what
-there is before they start.
+Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared, before
+they start, with what there is.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ try:  # it exists on Unix only
 except ImportError:  # pragma: no cover
     resource = None  # type: ignore[assignment]
 
-#: Where Linux says what is available, what this process has mapped, and what its container may use and uses.
+#: Where Linux says how much memory is available, and how much this process has mapped.
 MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+#: Where it says how much the container may use, and how much it uses.
 CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-#: Assumed where a system says nothing, in bytes.
+#: Bytes that a machine is assumed to have where its system does not say.
 UNKNOWN = 16 * 2**30
 
 
@@ -63,7 +64,7 @@ def _container() -> float:
 
 
 def _text(path: Path) -> str:
-    """What a file of the system says; nothing where it is absent."""
+    """What a file of the system says, or "" where there is none."""
     try:
         return path.read_text(encoding="ascii")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A sign of life: a line every two seconds while something works that prints nothing itself."""
+"""A sign of life: a line every two seconds from work that prints nothing itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ EVERY = 2.0
 
 
 class Pulse:
-    """Prints what is being done, and for how long, every two seconds while the block runs.
+    """Prints every two seconds, while the block runs, what is being done and for how long.
 
     Parameters
     ----------
     on : bool
-        Nothing is printed, and no thread started, otherwise.
+        Without it nothing is printed and no thread is started.
     doing : str
-        In words; may be set to something else as the work goes on.
+        What is being done, in words. It may be set to something else as the work goes on.
     """
 
     def __init__(self, on: bool, doing: str) -> None:

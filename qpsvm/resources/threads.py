@@ -1,12 +1,14 @@
 """One thread for BLAS while a solve runs.
 
-Our solvers multiply strips and small blocks, thousands of times. Over those, BLAS's threads cost more than they bring:
-NumPy and SciPy each bring a pool of their own, and the threads of one spin while the other works.
+Our solvers multiply strips and small blocks, thousands of times. For these, BLAS's threads cost more than they bring:
+NumPy and SciPy have a pool each, and the threads of one spin while the other works.
 
-The number of threads belongs to the process. So the first solve in, of all threads, remembers it and sets it to one,
-and the last one out restores it. Solves in several threads run side by side as before, on one core each. Newer
-versions of threadpoolctl let one thread at a time change the number: while solves run, the first one's does, and the
-last one out takes over. Where the user has set it in another thread, for a block that is still running, it stays.
+The number of threads belongs to the process. So the first solve to begin, of all threads, remembers the number and sets
+it to one, and the last one to end restores it. Solves in several threads run side by side as before, on one core each.
+
+Newer versions of threadpoolctl let only one thread at a time change the number. While solves run, this is the thread of
+the first one, and that of the last one takes over at the end. Where the user has set the number in another thread, for
+a block that is still running, it stays as the user set it.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from typing import Any
 
 @dataclass
 class _Pools:
-    """What is known of the process: guarded by `_lock`.
+    """What is known of the process. `_lock` guards it.
 
     Attributes
     ----------
     found : tuple
-        The pools of the BLAS libraries that were loaded when so many `modules` were.
+        The pools of the BLAS libraries that were loaded when they were last looked for.
     modules : int
+        How many modules were loaded then.
     inside : set of int
-        The blocks that are being run.
+        The blocks that are running, by `id`.
     before : list of (pool, int)
-        The numbers to restore, the last one first.
+        The numbers of threads to restore, from the last to the first.
     """
 
     found: tuple[Any, ...] = ()
@@ -39,16 +42,16 @@ class _Pools:
 
 
 _pools = _Pools()
-#: Reentrant, as a block that was lost may be collected while another one is entered.
+#: Reentrant, because a lost block may be collected while another one is entered.
 _lock = threading.RLock()
 
 
 class one_thread:
     """Limit BLAS to one thread while the block runs, in all threads of the process.
 
-    Blocks may be nested, and overlap between threads. What a library is loaded within a block is limited from the next
-    one on, which may be a nested one. A block that an exception tears before its first or after its last line, as the
-    interrupt key may, counts until it is collected.
+    Blocks may be nested, and blocks of several threads may overlap. A library that is loaded within a block is limited
+    from the next block on, which may be a nested one. The interrupt key may end a block before its first or after its
+    last line; such a block counts as running until it is collected.
     """
 
     def __enter__(self) -> None:
@@ -61,7 +64,7 @@ class one_thread:
                     if threads is not None and threads > 1:
                         _pools.before.append((pool, threads))
                         pool.set_num_threads(1)
-                        if pool.get_num_threads() != 1:  # another thread has the say
+                        if pool.get_num_threads() != 1:  # only another thread may change it now
                             _pools.before.pop()
             entered = True
         finally:
@@ -76,7 +79,7 @@ class one_thread:
             self._leave()
 
     def _leave(self) -> None:
-        """Harmless if done twice, or in the middle of itself."""
+        """Restore the numbers if this was the last block. It may be called twice, or while it is running."""
         with _lock:
             _pools.inside.discard(id(self))
             while _pools.before and not _pools.inside:
@@ -86,7 +89,7 @@ class one_thread:
 
 
 def _restore(pool: Any, threads: int) -> None:
-    """Set a number, though another thread may have set the one before, and leave the next one to anybody."""
+    """Set the number of threads, even if another thread set it last, and let any thread set it next."""
     let_go = getattr(pool, "clear_controlling_thread", None)
     if let_go is not None:
         let_go(force=True)
@@ -96,11 +99,11 @@ def _restore(pool: Any, threads: int) -> None:
 
 
 def _loaded() -> tuple[Any, ...]:
-    """The pools of the BLAS libraries, looked for again, in some milliseconds, when modules have been imported."""
+    """The pools of the BLAS libraries. They are looked for again, which takes milliseconds, after further imports."""
     if len(sys.modules) != _pools.modules:
         try:
             import threadpoolctl
-        except ImportError:  # it comes with scikit-learn: without either, NumPy is all there is
+        except ImportError:  # it comes with scikit-learn; without it the threads stay as they are
             return ()
         controller = threadpoolctl.ThreadpoolController()
         _pools.found = tuple(pool for pool in controller.lib_controllers if pool.user_api == "blas")

@@ -1,8 +1,8 @@
 """Named arrays in an .npz file, read as if an enemy had written it: nothing is unpacked before its size is known.
 
-An .npz file is a zip archive of .npy files: magic, version, length, a line of text with type, order and shape, and then
-the numbers. NumPy's own reader evaluates that line and trusts its shape; this one accepts only what NumPy writes, and
-asks the directory of the archive, the line and the length of the data to agree.
+An .npz file is a zip archive of .npy files. Each of these has magic, version and length, a line of text with type,
+order and shape, and then the numbers. NumPy's own reader evaluates that line and trusts its shape. This one accepts
+only what NumPy writes, and only where the directory of the archive, the line and the length of the data agree.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from qpsvm.errors import FileFormatError
 
-#: An array may be this many times as large as its packed form, or this small. Deflate packs zeros 1000 times, tables of
-#: one-hot columns up to 90 times. Text is held tighter: it may be JSON, which takes several times as much again.
+#: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
+#: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
 RATIO, SMALL = 100, 32_000_000
+#: The same for text, which is held tighter: it may be JSON, which takes several times as much memory again.
 TEXT_RATIO, SMALL_TEXT = 60, 4_000_000
 #: Bytes unpacked at a time.
 CHUNK = 1 << 20
-#: Entries along one axis: what can be addressed as numbers of eight bytes.
+#: Entries along one axis at most: as many numbers of eight bytes as can be addressed.
 LONGEST_AXIS = np.iinfo(np.intp).max // 8
 #: Magic and version 1.0 of an .npy file, and the length of the line that follows.
 START = struct.Struct("<8sH")
@@ -39,13 +40,13 @@ LINE = re.compile(
     rb"\{'descr': '([<>|][biufSUMm]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     rb"'shape': \(((?:\d{1,19}(?:, ?\d{1,19}|,))?)\), \} *\n"
 )
-#: What Python's zipfile raises on damaged files, beside its own error.
+#: What Python's zipfile raises on damaged files, its own error and others.
 DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError)
 
 
 @dataclass(frozen=True)
 class Member:
-    """What an array says of itself: its type and shape, the order of its entries, and where they begin."""
+    """What an array in the archive says of itself: its type and shape, the order of its entries, where they begin."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -64,12 +65,13 @@ class Archive:
     Attributes
     ----------
     members : dict of str to Member
-        Each small, or not many times as large as its packed form.
+        By name. Each is small, or not many times as large as its packed form.
 
     Raises
     ------
     FileFormatError
-        Not an archive of arrays, damaged, packed by another method, or unpacking to implausibly much.
+        The file is not an archive of arrays, is damaged or packed by another method, or would unpack to implausibly
+        much.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -85,7 +87,7 @@ class Archive:
         """Read the line that describes an array, and compare it with the directory."""
         name = repr(info.filename[:40])
         if not info.filename.endswith(".npy") or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise FileFormatError(f"its part {name} is not an array, or packed in another way")
+            raise FileFormatError(f"its part {name} is not an array, or is packed in another way")
         with _no_foreign_errors(), self._zip.open(info) as member:
             start = member.read(START.size)
             magic, length = START.unpack(start)
@@ -114,7 +116,7 @@ class Archive:
         Raises
         ------
         FileFormatError
-            Damaged.
+            Its part of the file is damaged.
         """
         member = self.members[name]
         raw = np.empty(member.info.file_size, np.uint8)
@@ -131,6 +133,7 @@ class Archive:
 
 @contextmanager
 def _no_foreign_errors() -> Iterator[None]:
+    """Turn what the zipfile module raises on damaged files into an error of ours."""
     try:
         yield
     except DAMAGE as error:
@@ -138,13 +141,13 @@ def _no_foreign_errors() -> Iterator[None]:
 
 
 def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
-    """Whether a member does not unpack to much more than it is packed: whether it can be read without fear."""
+    """Whether a member can be read without fear: it is small, or does not unpack to much more than it is packed."""
     ratio, small = (TEXT_RATIO, SMALL_TEXT) if dtype.kind == "U" else (RATIO, SMALL)
     return info.file_size <= max(small, ratio * info.compress_size)
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays so that `Archive` and NumPy read them; packed, unless they pack so well that they look like a trap.
+    """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap.
 
     Parameters
     ----------

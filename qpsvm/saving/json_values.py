@@ -1,4 +1,4 @@
-"""What JSON gives back as it was given, and what it does not: said before a file is touched."""
+"""Values that JSON gives back as they were. Others are refused before a file is touched."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ import numpy as np
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterTypeError
 
-#: How deep values may be nested, and how long a whole number may be, in bits: what Python's reader of JSON takes.
-DEEPEST, LONGEST_NUMBER = 100, 10_000
+#: How deep values may be nested, so that Python's reader of JSON takes them.
+DEEPEST = 100
+#: How many bits a whole number may have, for the same reason.
+LONGEST_NUMBER = 10_000
 
 
 def as_json(value: Any, where: str, depth: int = 0) -> Any:
-    """A value as JSON gives it back: NumPy's scalars become Python's, tuples lists; nothing else is changed.
+    """A value as JSON gives it back: NumPy's scalars become Python's, and tuples become lists. Nothing else changes.
+
+    Parameters
+    ----------
+    value : dict
+        With keys of text.
+    where : str
+        What to call it in messages.
+    depth : int
+        How deep in the outermost value this one is nested.
 
     Raises
     ------
     ParameterTypeError
-        Something in it that JSON does not hold; its place is named.
+        Something in it cannot be held by JSON; its place is named.
     """
     if depth == 0 and not isinstance(value, dict):
         raise ParameterTypeError(f"{where} must be a dict, got {type(value).__name__}")
@@ -43,7 +54,7 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
 
 
 def as_python(value: Any) -> Any:
-    """A NumPy scalar as Python's; a long double, which has no counterpart, as a float."""
+    """A NumPy scalar as Python's. A long double has no counterpart there and becomes a float."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     return float(value) if isinstance(value, np.floating) else value

@@ -1,8 +1,8 @@
-"""The file of a model: what is in it, and that nothing goes in that does not come out again.
+"""The file of a model: what is in it, and that whatever goes in comes out again.
 
-A file holds a header (JSON text: format, kernel, its parameters, number and names of the features, metadata) and the
-arrays of the decision function. What is read has passed the same checks as what is written, so that a model that loads
-predicts, whatever happened to its file.
+A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel, its parameters,
+number and names of the features, metadata. What is read passes the same checks as what is written. So a model that
+loads also predicts, whatever happened to its file.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ SAVED_KERNELS: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "precomputed": Precomputed,
 }
+#: The version of the format, in the header.
 FILE_FORMAT = 1
-#: Arrays of every file, and the ways to hold what f is made of: w, or the rows kept, dense or CSR.
+#: Arrays of every file.
 COMMON = {"header", "classes", "b", "coef"}
+#: The others hold what f is made of, in one of three ways: as w, or as the rows kept, dense or CSR.
 WAYS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
-#: Types of an array's entries, by NumPy's letters: labels, real numbers, indices.
+#: Types that the entries of an array may have, by NumPy's letters: labels, real numbers, indices.
 LABELS, REAL, INDEX = "biufSUMm", "f", "iu"
-#: The last one of Unicode.
+#: The last character of Unicode.
 LARGEST_CHARACTER = 0x10FFFF
 
 
@@ -66,12 +68,22 @@ class _Described(Protocol):
 
 
 def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
-    """Write the attributes of a model.
+    """Write the attributes of a model. Where this fails, the file that was there is as it was.
+
+    Parameters
+    ----------
+    path : str or path-like
+    model : dict
+        The attributes of `Model`, by name.
 
     Raises
     ------
-    UnsupportedError, ParameterTypeError, DataError
-        Something in the model cannot be held by a file; the file that was there is as it was.
+    UnsupportedError
+        The kernel is a Python callable, or labels are neither numbers nor text.
+    ParameterTypeError
+        JSON cannot hold the metadata, or `path` is not a path.
+    DataError
+        The arrays do not fit together.
     FileAccessError
         See `replacing`.
     """
@@ -107,18 +119,11 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the attributes of a model.
+    """Read the attributes of a model, by name. The errors are those of `qpsvm.load`.
 
     Raises
     ------
-    MissingFileError
-        No such file.
-    FileAccessError
-        A folder, device or pipe, or no permission.
-    FileFormatError
-        Not a model of this library, or damaged.
-    TooLargeError
-        It does not fit into memory.
+    MissingFileError, FileAccessError, FileFormatError, TooLargeError
     """
     where = text_of(path)
     try:
@@ -142,7 +147,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """Labels as an array without objects: text of Python's becomes text of NumPy's."""
+    """The labels (2,) as an array without objects: Python's text becomes NumPy's."""
     if classes.dtype.kind in LABELS:
         return classes
     if not all(isinstance(label, str) for label in classes):
@@ -154,7 +159,7 @@ def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _header(archive: Archive) -> dict[str, Any]:
-    """The header, if it is one of ours; what it says is checked with the arrays."""
+    """The header, if it is one of ours. What it says is checked together with the arrays."""
     member = archive.members.get("header")
     if member is None or member.dtype.kind != "U" or member.shape != ():
         raise DataError("it has no header")
@@ -171,7 +176,7 @@ def _header(archive: Archive) -> dict[str, Any]:
 
 
 def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -> None:
-    """Whether type and shape of each array fit the header and the others."""
+    """Refuse an array whose type or shape does not fit the header and the other arrays."""
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {shown(d)}")
@@ -202,7 +207,7 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
 
 
 def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The attributes of a model, checked: what predicts without an error, but of the samples."""
+    """The attributes of a model, checked: it will predict, unless something is wrong with the samples."""
     _check_shapes(header, arrays)
     d, names, metadata = header["n_features"], header.get("feature_names"), header.get("metadata")
     if names is not None and not _names_fit(names, d):
@@ -247,7 +252,7 @@ def _kernel(header: Mapping[str, Any]) -> Kernel:
 
 
 def _check_labels(classes: NDArray[Any]) -> None:
-    """Two different labels, of a type that Python can show; in sort order, unless somebody renamed them."""
+    """Refuse labels that are not two different ones, or that Python cannot show. Any order is allowed."""
     kind = classes.dtype.kind
     if kind == "U" and np.ascontiguousarray(classes).view(np.uint32).max() > LARGEST_CHARACTER:
         raise DataError("its labels are not text")
@@ -259,7 +264,7 @@ def _check_labels(classes: NDArray[Any]) -> None:
 
 
 def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:
-    """The rows kept (m, d), or for a precomputed kernel their numbers (m,)."""
+    """The rows kept, (m, d), or for a precomputed kernel their numbers, (m,)."""
     if isinstance(kernel, Precomputed):
         numbers = arrays["vectors"].astype(np.intp, copy=False)
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < d):
@@ -277,7 +282,7 @@ def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matr
 
 
 def _csr(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """The rows kept as CSR; SciPy's compiled loops trust what is checked here."""
+    """The rows kept as CSR, (m, d). SciPy's compiled loops trust what is checked here."""
     data = arrays["data"].astype(np.float64, copy=False)
     indices, indptr, rows = (arrays[name].astype(np.int64, copy=False) for name in ("indices", "indptr", "rows"))
     ends = int(indptr[0]) == 0 and int(indptr[-1]) == len(data) and int(rows) == len(indptr) - 1

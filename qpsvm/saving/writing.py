@@ -1,4 +1,4 @@
-"""A file is replaced, never half written: the new content is complete beside the old one before it takes its name."""
+"""A file is replaced and never half written: the new one is complete beside the old one before it takes its name."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import BinaryIO
 
 from qpsvm.errors import FileAccessError, ParameterTypeError, QPSVMError
 
-#: How a file ends that is not complete. One is left behind only where the process, or the machine, was killed.
+#: The end of an unfinished file's name. One is left behind only where the process or the machine was killed.
 UNFINISHED = ".unfinished"
-#: Characters of the file's own name in that of the unfinished one: with the rest at most 255 bytes in UTF-8.
+#: Characters of the file's own name in that of the unfinished one. Together they have at most 255 bytes in UTF-8.
 NAME_KEPT = 40
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to; at the end of the `with` block it is on the disk, and takes the place of `path`.
+    """A file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
 
-    Whatever ends the block early, a full disk or Ctrl-C, leaves `path` as it was and nothing beside it. A symbolic
-    link keeps pointing where it points: what it points to is replaced, with its permissions and, where the system
-    allows it, its owner. A new file has the permissions that `open` would give it.
+    Where the block ends early, by a full disk or Ctrl-C, `path` is as it was and nothing is left beside it. The new
+    file has the permissions of the old one and, where the system allows it, its owner; without an old one it has the
+    permissions that `open` would give it. Of a symbolic link, the file that it points to is replaced.
 
     Parameters
     ----------
@@ -40,9 +40,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     FileAccessError
-        No such folder, no permission, no room, a folder, or a device or pipe, which cannot be replaced.
+        There is no such folder, no permission or no room; or `path` is a folder, or a device or pipe, which cannot be
+        replaced.
     ParameterTypeError
-        `path` is no path.
+        `path` is not a path.
     """
     given = text_of(path)
     try:
@@ -67,15 +68,42 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileAccessError(f"cannot write {given}: {error.strerror or error}") from error
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text in UTF-8: whole, or not at all.
+
+    A device or a pipe has no content to be lost and cannot be replaced, so it is written to as it stands.
+
+    Parameters
+    ----------
+    path : str or path-like
+    text : str
+        Its line ends are kept.
+
+    Raises
+    ------
+    FileAccessError, ParameterTypeError
+        As `replacing`; a device or a pipe is refused only where it cannot be written to.
+    """
+    content, target = text.encode("utf-8"), Path(text_of(path))
+    try:
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            target.write_bytes(content)
+            return
+    except OSError as error:
+        raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
+    with replacing(path) as file:
+        file.write(content)
+
+
 def text_of(path: str | os.PathLike[str]) -> str:
     """The path as text.
 
     Raises
     ------
     ParameterTypeError
-        Neither text nor path-like, or path-like of bytes.
+        It is neither text nor path-like, or it is path-like of bytes.
     FileAccessError
-        Text that the system cannot take for a path.
+        It is text that the system cannot take for a path.
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):
@@ -90,7 +118,13 @@ def text_of(path: str | os.PathLike[str]) -> str:
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """Of the file to be replaced, None where there is none; refuses what `open` would refuse, and what is no file."""
+    """What the system says of the file to be replaced, or None where there is none.
+
+    Raises
+    ------
+    OSError
+        `open` would refuse it, or it is not a file.
+    """
     try:
         old = target.stat()
     except FileNotFoundError:
@@ -107,7 +141,7 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _take_over(old: os.stat_result, beside: Path) -> None:
-    """Owner and group as far as the system lets us, then the permissions, which a change of owner may reset."""
+    """Set owner and group as far as the system lets us. Then set the permissions, which a new owner may have reset."""
     if hasattr(os, "chown"):
         for owner in (old.st_uid, -1):
             with suppress(OSError):
@@ -117,7 +151,7 @@ def _take_over(old: os.stat_result, beside: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a power cut too, on systems whose folders can be opened."""
+    """Let the new name survive a power cut too, where the system lets a folder be opened."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

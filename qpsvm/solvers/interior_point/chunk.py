@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-
-#: The products that a corrector aims at, in shares of σμ (Gondzio 1996).
-LOWEST_PRODUCT, HIGHEST_PRODUCT = 0.1, 10.0
+from qpsvm.solvers.interior_point.settings import SETTINGS
 
 
 @dataclass(eq=False)
@@ -106,10 +104,10 @@ class Chunk:
         push += self.force
         ahead = np.multiply(aimed, dx[self.part], out=total[self.part])
         push *= np.add(self.room, ahead, out=self._ratio)  # the products
-        wanted = np.maximum(push, LOWEST_PRODUCT * goal, out=self._ratio)
-        np.minimum(wanted, HIGHEST_PRODUCT * goal, out=wanted)
+        wanted = np.maximum(push, SETTINGS.lowest_product * goal, out=self._ratio)
+        np.minimum(wanted, SETTINGS.highest_product * goal, out=wanted)
         np.subtract(wanted, push, out=push)
-        np.maximum(push, -HIGHEST_PRODUCT * goal, out=push)
+        np.maximum(push, -SETTINGS.highest_product * goal, out=push)
         push *= self._inverse
         np.add(push[0], push[1], out=total[self.part])
 

@@ -10,47 +10,18 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.interior_point.chunk import Chunk, Vectors
 from qpsvm.solvers.interior_point.problem import Reduced
-from qpsvm.solvers.interior_point.systems import NumericalTrouble
-
-#: Exponent of (IPM.8), and the least σ. No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes 30;
-#: on sixteen duals of smaller sets, raw and standardised, to 1e-7, 6 takes 327 in all and 4 takes 306.
-CENTRING_POWER = 6
-LEAST_CENTRING = 1e-8
-#: Share of the longest step that is taken, where that is short, and where it is nearly or more than a whole one.
-SHORT_STEP = 0.9
-LONG_STEP = 0.999
-NEARLY_WHOLE = 0.9
-#: Correctors (Gondzio) at most, and the step from which none is needed: where a factorisation costs much more than a
-#: solution, and where not. A corrector costs .1 of an iteration with 100 columns and .4 with ten; on 75 problems the
-#: second rule takes 15 % more iterations and 70 % less correctors, so it costs 15 % less there and 7 % more here.
-CORRECTORS_COSTLY, LONG_ENOUGH_COSTLY = 2, 0.9
-CORRECTORS_CHEAP, LONG_ENOUGH_CHEAP = 1, 0.5
-#: The step that a corrector aims for.
-AIMED_GROWTH, AIMED_STEP = 1.5, 0.3
-#: A corrector is kept where the step grows by this share of what was aimed for.
-WORTHWHILE = 0.1
-#: Variables of a chunk of the elementwise work: its two dozen temporaries stay in a core's second-level cache.
-CHUNK_ROWS = 4096
-#: Objectives below these shares of their natural size count as this in relative gaps: of force times Σ|x|, where only
-#: rounding is left, and of force times room, which may be 1e35 times as large as an x that C does not hold.
-LEAST_OBJECTIVE, LEAST_OF_ALL = 1e-12, 1e-40
-#: Below this share of force times room Σ|x| is looked at.
-SMALL_OBJECTIVE = 1e-9
-#: From this relative gap on the best point is kept aside.
-KEEP_BELOW = 1e-4
+from qpsvm.solvers.interior_point.settings import SETTINGS
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point kept aside: x (n',), force (2, n'), u (k + p,) and its measures."""
+    """A point kept aside: x (n',), force (2, n'), u (k + p,) and its objective."""
 
     x: FloatArray
     force: FloatArray
     u: FloatArray
     objective: float
-    gap: float
-    primal_residual: float
-    dual_residual: float
 
 
 class Iterate:
@@ -63,17 +34,17 @@ class Iterate:
         self._u = np.zeros(problem.lifted + len(problem.b))
         self._vectors = Vectors(x, self._newton.force(x, self._u), np.empty(n), np.empty(n), np.empty(n))
         self._chunks = [
-            Chunk(slice(i, min(n, i + CHUNK_ROWS)), self._vectors, room, force, problem.q, problem.d,
+            Chunk(slice(i, min(n, i + SETTINGS.chunk_rows)), self._vectors, room, force, problem.q, problem.d,
                   problem.scales.theta)
-            for i in range(0, n, CHUNK_ROWS)
+            for i in range(0, n, SETTINGS.chunk_rows)
         ]  # fmt: skip
         self._pairs = max(1, 2 * n)
-        self._correctors, self._long_enough = (
-            (CORRECTORS_COSTLY, LONG_ENOUGH_COSTLY) if self._newton.costly else (CORRECTORS_CHEAP, LONG_ENOUGH_CHEAP)
-        )
-        self._least_objective = LEAST_OF_ALL * problem.scales.force * problem.scales.room
+        costly = self._newton.costly
+        self._correctors = SETTINGS.correctors_costly if costly else SETTINGS.correctors_cheap
+        self._long_enough = SETTINGS.long_enough_costly if costly else SETTINGS.long_enough_cheap
+        self._least_objective = SETTINGS.least_of_all * problem.scales.force * problem.scales.room
         self.step = 0.0
-        self.objective = self.absolute_gap = self.gap = self.primal_residual = self.dual_residual = np.inf
+        self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
         self._best: Point | None = None
         self._best_merit = np.inf
 
@@ -104,21 +75,18 @@ class Iterate:
         self.objective = problem.objective(vectors.x, self._u, vectors.m)
         self.absolute_gap = gap
         size = max(abs(self.objective), abs(self.objective - gap), self._least_objective)
-        if size < SMALL_OBJECTIVE * problem.scales.force * problem.scales.room:
-            size = max(size, LEAST_OBJECTIVE * problem.scales.force * float(np.abs(vectors.x).sum()))
+        if size < SETTINGS.small_objective * problem.scales.force * problem.scales.room:
+            size = max(size, SETTINGS.least_objective * problem.scales.force * float(np.abs(vectors.x).sum()))
         self.gap = gap / size
         merit = self.gap
-        if merit <= max(tol, KEEP_BELOW):
-            self._measure_residuals()
-            merit = max(merit, self.primal_residual, self.dual_residual)
+        if merit <= max(tol, SETTINGS.keep_below):
+            primal, dual = self.residuals()
+            self._newton.careful = self._newton.careful or primal > self._primal_residual
+            self._primal_residual = primal
+            merit = max(merit, primal, dual)
             if merit < self._best_merit:
                 self._keep(merit)
         return merit
-
-    def _measure_residuals(self) -> None:
-        before = self.primal_residual
-        self.primal_residual, self.dual_residual = self.residuals()
-        self._newton.careful = self._newton.careful or self.primal_residual > before
 
     def residuals(self) -> tuple[float, float]:
         """Relative residuals of (IPM.5), in the largest norm: of the rows, and of stationarity."""
@@ -130,21 +98,18 @@ class Iterate:
     def _keep(self, merit: float) -> None:
         self._best_merit = merit
         forces = [chunk.force for chunk in self._chunks]
-        self._best = Point(
-            self._vectors.x.copy(), np.concatenate(forces, axis=1) if forces else np.zeros((2, 0)), self._u.copy(),
-            self.objective, self.gap, self.primal_residual, self.dual_residual,
-        )  # fmt: skip
+        force = np.concatenate(forces, axis=1) if forces else np.zeros((2, 0))
+        self._best = Point(self._vectors.x.copy(), force, self._u.copy(), self.objective)
 
     @property
     def is_near(self) -> bool:
-        """Whether the gap has come below KEEP_BELOW."""
+        """Whether the gap has come so low that the best point is kept."""
         return self._best is not None
 
     @property
     def best(self) -> Point:
         """The best point so far: the last one, where none was good enough to be kept."""
         if self._best is None:
-            self._measure_residuals()
             self._keep(np.inf)
         assert self._best is not None
         return self._best
@@ -161,13 +126,13 @@ class Iterate:
         for _ in range(self._correctors):
             if step > self._long_enough:
                 break
-            aimed = min(1.0, max(AIMED_GROWTH * step, step + AIMED_STEP))
+            aimed = min(1.0, max(SETTINGS.aimed_growth * step, step + SETTINGS.aimed_step))
             total = self._vectors.target
             for chunk in self._chunks:
                 chunk.push(dx, goal, aimed, total)
             change, du_change, dm_change = self._newton.solve(total, residual=False)
             better = _step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
-            if not better >= step + WORTHWHILE * (aimed - step):
+            if not better >= step + SETTINGS.worthwhile * (aimed - step):
                 break
             for chunk in self._chunks:
                 chunk.accept()
@@ -188,12 +153,12 @@ class Iterate:
             longest, product = max(longest, chunk_longest), product + chunk_product
         tau = 1.0 / longest
         share = (1.0 - tau) - tau * tau * product / self._products  # (IPM.8)
-        return min(1.0, max(LEAST_CENTRING, max(share, 0.0) ** CENTRING_POWER))
+        return min(1.0, max(SETTINGS.least_centring, max(share, 0.0) ** SETTINGS.centring_power))
 
 
 def _step_length(lowest: float) -> float:
     """The step for the lowest relative change: a whole one where that is safe, else a share of the longest."""
-    if lowest > -LONG_STEP:
+    if lowest > -SETTINGS.long_step:
         return 1.0
     longest = -1.0 / lowest
-    return longest * (LONG_STEP if longest > NEARLY_WHOLE else SHORT_STEP)
+    return longest * (SETTINGS.long_step if longest > SETTINGS.nearly_whole else SETTINGS.short_step)

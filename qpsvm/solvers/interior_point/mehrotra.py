@@ -8,7 +8,7 @@ A bound pushes x back with a force: s ≥ 0 from a lower one, −t ≤ 0 from an
 c = (x − lb, x − ub) and the force f = (s, −t), both bounds obey the same formulas, both rooms move by the same dx, and
 cf ≥ 0. The multiplier of the box is z_box = −(f₀ + f₁). On the central path
 
-    (IPM.5)  m + d∘x + q = f₀ + f₁,  Bᵀx − Ru = g,  c∘f = μ                       m = Bu, see `interior_point_systems`
+    (IPM.5)  m + d∘x + q = f₀ + f₁,  Bᵀx − Ru = g,  c∘f = μ                       m = Bu, see `systems`
 
 A Newton step to the products σμ, with the second-order term of a predicted step dx', df' (Mehrotra 1992), has
 
@@ -31,18 +31,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix, dense_rows
 from qpsvm.errors import ParameterError
 from qpsvm.operators import Operator
 from qpsvm.solvers.interior_point.iterate import Iterate
 from qpsvm.solvers.interior_point.problem import reduce_problem
-from qpsvm.solvers.interior_point.systems import NumericalTrouble
-from qpsvm.solvers.shared.stopping import Clock, StopReason
-
-#: Iterations without progress, by a factor, after which only rounding is left; and as long as the point is still far.
-STALLED, STALLED_FAR, PROGRESS = 6, 20, 0.9
+from qpsvm.solvers.interior_point.settings import SETTINGS
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +54,8 @@ class InteriorPoint:
         Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a factor.
     objective : float
         ½xᵀPx + qᵀx.
-    gap : float
-        Relative gap (IPM.9), over the larger of the two objectives.
-    primal_residual, dual_residual : float
-        Relative residuals of (IPM.5): of the equality rows and of v, and of stationarity.
     iterations : int
     reason : StopReason
-    seconds : float
     """
 
     x: FloatArray
@@ -71,12 +63,8 @@ class InteriorPoint:
     v: FloatArray | None
     z_box: FloatArray
     objective: float
-    gap: float
-    primal_residual: float
-    dual_residual: float
     iterations: int
     reason: StopReason
-    seconds: float
 
 
 def mehrotra(
@@ -125,19 +113,16 @@ def mehrotra(
     ParameterError
         `max_iter` below 1, or lb > ub.
     """
-    if max_iter < 1:
-        raise ParameterError(f"max_iter must be at least 1, got {max_iter}")
-    clock = Clock(time_limit)
+    budget = Budget(max_iter, time_limit, verbose)
     n = len(q)
-    rows = np.zeros((0, n)) if A is None else np.asarray(A.toarray() if sp.issparse(A) else A, dtype=np.float64)
-    right = np.zeros(0) if b is None else b
+    rows, right = dense_rows(A, b, n)
     low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
     if (low > high).any():
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         problem = reduce_problem(P, q, rows, right, low, high)
         iterate = Iterate(problem)
-        reason, iterations = _run(iterate, tol, max_iter, clock, verbose)
+        reason = _run(iterate, tol, budget)
         best = iterate.best
         x, z_box = low.copy(), np.zeros(n)
         moving = slice(None) if problem.moving is None else problem.moving
@@ -145,47 +130,40 @@ def mehrotra(
         if problem.moving is not None:
             held = np.flatnonzero(low == high)
             z_box[held] = -(P @ x + q + y @ rows)[held]
-    return InteriorPoint(
-        x, y, v, z_box, best.objective, best.gap, best.primal_residual, best.dual_residual, iterations, reason,
-        clock.seconds,
-    )  # fmt: skip
+    return InteriorPoint(x, y, v, z_box, best.objective, budget.steps, reason)
 
 
-def _run(iterate: Iterate, tol: float, max_iter: int, clock: Clock, verbose: bool) -> tuple[StopReason, int]:
-    """Iterate to a stop: the reason, and the iterations made."""
+def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
+    """Iterate to a stop: the reason. The steps are the budget's iterations."""
     merits, gaps, since = np.inf, np.inf, 0
-    for iteration in range(max_iter + 1):
-        began = clock.seconds
+    while True:
+        began = budget.clock.seconds
         try:
             iterate.weigh()
             merit = iterate.measure(tol) if iterate.looks_finished(tol) else np.inf
             if merit > tol:
                 iterate.factor()
                 merit = iterate.measure(tol)
+            if budget.verbose:
+                _report(iterate, budget)
+            if merit <= tol:
+                return "converged"
+            better = merit < SETTINGS.progress * merits or iterate.absolute_gap < SETTINGS.progress * gaps
+            since = 0 if better else since + 1
+            merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
+            if since >= (SETTINGS.stalled if iterate.is_near else SETTINGS.stalled_far):
+                return "numerical_error"
+            if stop := budget.spent(budget.clock.seconds - began):  # the next one takes as long
+                return stop
+            iterate.advance()
+            budget.steps += 1
         except NumericalTrouble:
-            return "numerical_error", iteration
-        if verbose:
-            _report(iterate, iteration, clock.seconds)
-        if merit <= tol:
-            return "converged", iteration
-        since = 0 if merit < PROGRESS * merits or iterate.absolute_gap < PROGRESS * gaps else since + 1
-        merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
-        if since >= (STALLED if iterate.is_near else STALLED_FAR):
-            return "numerical_error", iteration
-        if stop := clock.stopped(clock.seconds - began):  # the next one takes as long
-            return stop, iteration
-        if iteration < max_iter:
-            try:
-                iterate.advance()
-            except NumericalTrouble:
-                return "numerical_error", iteration
-    return "iteration_limit", max_iter
+            return "numerical_error"
 
 
-def _report(iterate: Iterate, iteration: int, seconds: float) -> None:
+def _report(iterate: Iterate, budget: Budget) -> None:
     primal, dual = iterate.residuals()
-    print(
-        f"interior_point {iteration:3d}  objective {iterate.objective: .9e}  gap {iterate.gap:8.1e}  "
-        f"primal {primal:8.1e}  dual {dual:8.1e}  step {iterate.step:5.3f}  {seconds:8.3f} s",
-        flush=True,
+    budget.report(
+        "interior_point", budget.steps, objective=f"{iterate.objective: .9e}", gap=iterate.gap, primal=primal,
+        dual=dual, step=iterate.step,
     )

@@ -17,22 +17,13 @@ from scipy.linalg import qr
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.operators import Operator
 from qpsvm.solvers.interior_point.columns import as_columns, small_dense
+from qpsvm.solvers.interior_point.settings import SETTINGS
 from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton
 
 #: Where an infinite bound is put. Its square, and the square of its inverse, are still normal numbers.
 HUGE = 1e140
-#: μ of the start, in units of force times room. 3 is better on small sets (290 iterations for 327) and worse on ijcnn1
-#: (30 for 24); below 0.3 the first iterations make no progress.
-START = 1.0
 #: Forces below this are those of bounds at HUGE, and are reported as 0.
 NO_FORCE = 1e-100
-#: Columns of Z a row from which Z = LQᵀ, about 3n²k multiplications, costs less than what a smaller Newton matrix saves
-#: in a dozen iterations. P itself, (n, n), would cost less again, but loses the digits of badly scaled columns.
-WIDE = 1.25
-#: Rows from which that time matters; below it the digits do.
-WIDE_ROWS = 256
-#: θ of a free variable without curvature, as a share of the mean diagonal of P (a proximal term: it vanishes with dx).
-PROXIMAL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +135,7 @@ class Reduced:
         With one bound, s = (q + √(q² + 4κ²))/2 for κ the scale of forces, which is positive and tends to q.
         """
         scales, lb, ub = self.scales, self.lb, self.ub
-        mu = START * scales.force * scales.room
+        mu = SETTINGS.start_product * scales.force * scales.room
         width = ub - lb
         both = width < HUGE
         bounded = bool(both.all())
@@ -262,7 +253,7 @@ class _Parts:
         free = np.isinf(self.lb) & np.isinf(self.ub)
         if d is not None:
             free &= d <= 0
-        return Scales(force, room, force / np.sqrt(curvature), PROXIMAL * curvature if free.any() else 0.0)
+        return Scales(force, room, force / np.sqrt(curvature), SETTINGS.proximal * curvature if free.any() else 0.0)
 
     def reduced(
         self, newton: Newton, d: FloatArray | None, center: FloatArray, scales: Scales, constant: float,
@@ -283,7 +274,7 @@ def _with_factor(
         center = parts.weights @ (A @ Z)
     offset = offset + b @ center  # v = Zᵀx + offset, for the centred Z
     wide = None
-    if not sp.issparse(Z) and len(Z) >= WIDE_ROWS and Z.shape[1] > WIDE * len(Z):
+    if not sp.issparse(Z) and len(Z) >= SETTINGS.wide_rows and Z.shape[1] > SETTINGS.wide * len(Z):
         Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
         Z, inside = np.ascontiguousarray(R.T), Q.T @ offset
         wide = Wide(Q, offset - Q @ inside, center)

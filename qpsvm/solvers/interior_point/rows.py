@@ -1,11 +1,12 @@
 """`interior_point` for a QP in primal form: few columns, many rows, each softened by a slack of its own or hard.
 
-    (IPM.11)  minimise ½wᵀdiag(e)w + cᵀw + λᵀt  subject to  Fw − t ≤ h,  t ≥ 0          λ_i = ∞ for a hard row
+    (IPM.11)  minimise ½wᵀdiag(e)w + cᵀw + Σ cost(t)  subject to  Fw − t ≤ h,  t ≥ 0,  where the slack of row i costs
+              λ_i t_i, or t_i²/(2δ_i) with λ_i = ∞; a hard row has none: λ_i = ∞, δ_i = 0
 
 The primal of a linear SVM has this form, with or without an intercept (an entry of e that is 0), and so has the SVM
 class of the OSQP paper. Its dual is a box QP with a factor:
 
-    (IPM.12)  minimise ½αᵀZZᵀα + (h + F(c/e))ᵀα  subject to  F₀ᵀα = −c₀,  0 ≤ α ≤ λ,   Z = F diag(e)^(−½)
+    (IPM.12)  minimise ½αᵀ(ZZᵀ + diag δ)α + (h + F(c/e))ᵀα  subject to  F₀ᵀα = −c₀,  0 ≤ α ≤ λ,  Z = F diag(e)^(−½)
 
 over the columns with e > 0, and F₀, c₀ those of the columns with e = 0. From its v = Zᵀα and y, and exactly,
 
@@ -44,24 +45,16 @@ class RowsSolution:
     z : ndarray, shape (m,)
         Multipliers of the rows, ≥ 0: α of (IPM.12).
     objective : float
-    gap : float
-        Relative gap of x and z: both are feasible, but for `dual_residual`.
-    dual_residual : float
-        Relative residual of the equality rows of (IPM.12).
     iterations : int
     reason : StopReason
-    seconds : float
     """
 
     x: FloatArray
     z: FloatArray
     z_box: FloatArray
     objective: float
-    gap: float
-    dual_residual: float
     iterations: int
     reason: StopReason
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +64,8 @@ class SoftRows:
     Attributes
     ----------
     F : ndarray or csr_array, shape (m, k)
-    h, penalty : ndarray, shape (m,)
-        Right-hand sides, and λ in units of the row.
+    h, penalty, bend : ndarray, shape (m,)
+        Right-hand sides, λ and δ in units of the row.
     e, c : ndarray, shape (k,)
     columns : ndarray of int, shape (k,)
         Where w stands in x.
@@ -85,6 +78,7 @@ class SoftRows:
     F: Matrix
     h: FloatArray
     penalty: FloatArray
+    bend: FloatArray
     e: FloatArray
     c: FloatArray
     columns: IntArray
@@ -110,8 +104,9 @@ class SoftRows:
         straight[curved] = self.c[curved] / e[curved]
         q = self.h + self.F @ straight if straight.any() else self.h
         A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
+        P = LowRank(_scaled_columns(self.F, curved, root), self.bend if self.bend.any() else None)
         found = mehrotra(
-            LowRank(_scaled_columns(self.F, curved, root)), q, A, b, np.zeros(len(q)), self.penalty,
+            P, q, A, b, np.zeros(len(q)), self.penalty,
             tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
         assert found.v is not None
@@ -123,11 +118,11 @@ class SoftRows:
         x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
         x[self.columns], x[self.slack] = w, -t / self.entry
         z = found.x
-        z_box[self.slack] = self.entry * (self.penalty - z)[self.softened]
-        primal = float(0.5 * (e * w) @ w + self.c @ w + self.penalty[self.softened] @ t)
-        return RowsSolution(
-            x, z, z_box, primal, found.gap, found.primal_residual, found.iterations, found.reason, found.seconds
-        )
+        bend, linear = self.bend[self.softened], self.penalty[self.softened]
+        price = np.divide(t, bend, out=linear.copy(), where=bend > 0)  # of the last unit of slack
+        z_box[self.slack] = self.entry * (price - z[self.softened])
+        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(bend > 0, 0.5, 1.0) * price @ t)
+        return RowsSolution(x, z, z_box, primal, found.iterations, found.reason)
 
 
 def soft_rows(
@@ -135,7 +130,8 @@ def soft_rows(
 ) -> SoftRows | None:
     """Recognise (IPM.11) in minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub.
 
-    A slack is a column with d = 0, q ≥ 0, 0 ≤ x < ∞ and a single, negative entry in G; all other columns must be free.
+    A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G; all other
+    columns must be free.
 
     Parameters
     ----------
@@ -151,7 +147,8 @@ def soft_rows(
     free = (lb == -np.inf) & (ub == np.inf)
     columns, slack = np.flatnonzero(free), np.flatnonzero(~free)
     starts = G.indptr[slack]
-    like_slack = (d[slack] == 0) & (q[slack] >= 0) & (lb[slack] == 0) & (ub[slack] == np.inf)
+    priced = ((d[slack] == 0) & (q[slack] >= 0)) | ((d[slack] > 0) & (q[slack] == 0))
+    like_slack = priced & (lb[slack] == 0) & (ub[slack] == np.inf)
     like_slack &= G.indptr[slack + 1] - starts == 1
     if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MOST_FLAT_COLUMNS:
         return None
@@ -160,9 +157,11 @@ def soft_rows(
     taken[softened] = True
     if (entry >= 0).any() or np.count_nonzero(taken) < len(softened):
         return None
-    penalty = np.full(len(h), np.inf)
-    penalty[softened] = q[slack] / -entry
-    return SoftRows(_columns(G, columns), h, penalty, d[columns], q[columns], columns, softened, slack, entry)
+    penalty, bend = np.full(len(h), np.inf), np.zeros(len(h))
+    straight = d[slack] == 0
+    penalty[softened] = np.where(straight, q[slack] / -entry, np.inf)
+    bend[softened] = np.divide(entry * entry, d[slack], out=np.zeros(len(slack)), where=~straight)
+    return SoftRows(_columns(G, columns), h, penalty, bend, d[columns], q[columns], columns, softened, slack, entry)
 
 
 def _columns(G: Matrix, columns: IntArray) -> Matrix:

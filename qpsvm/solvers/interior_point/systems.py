@@ -22,84 +22,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.interior_point.columns import Columns
-
-#: First regularisation of a scaled matrix (unit diagonal) that does not factor, its growth, and where it is hopeless.
-FIRST_RIDGE = 1e-15
-RIDGE_GROWTH = 100.0
-LARGEST_RIDGE = 1e-2
-#: Trace of the rows that may be left out of ZᵀDZ: R + BᵀDB ⪰ I on v, so that a step errs by half in the worst
-#: direction, and by SPARE/k on average. Near the end this leaves little more than the rows between their bounds.
-SPARE = 0.25
-#: Columns from which a factorisation costs five times as much as a corrector: 27 + k/4 ns a row for the corrector,
-#: 42 + k/2 + k²/33 ns for the iteration.
-COSTLY_WIDTH = 50
-#: Cholesky pivots (roots, of a unit diagonal) above this lose so few digits that refinement is left out.
-WELL_CONDITIONED = 1e-3
-
-
-class NumericalTrouble(ArithmeticError):
-    """A Newton system that no regularisation could factor, or whose solution is not finite."""
-
-
-class Cholesky:
-    """M = RᵀR of a symmetric positive (semi)definite M (k, k), or S⁻¹(RᵀR)S⁻¹ with S = diag(M)^(−½).
-
-    A matrix that does not factor is scaled to a unit diagonal, so that the answer does not depend on the units of the
-    columns, and given the smallest ridge of a ladder with which it does. Where a ridge or a small pivot costs digits,
-    one step of iterative refinement recovers them.
-
-    Raises
-    ------
-    NumericalTrouble
-        M is not finite, or far from positive semidefinite.
-    """
-
-    def __init__(self, M: FloatArray) -> None:
-        # A symmetric C-ordered matrix, transposed, is the Fortran order that LAPACK wants, without a copy.
-        self._factor, info = dpotrf(M.T, lower=1, clean=0, overwrite_a=0)
-        self._matrix = M
-        self._scale: FloatArray | None = None
-        self._refine = False
-        if len(M) and info == 0:  # relative pivots, and rounding, are those of the scaled matrix
-            pivots = self._factor.diagonal()
-            self._refine = bool(np.minimum.reduce(pivots * pivots / M.diagonal()) < WELL_CONDITIONED**2)
-        elif len(M):
-            self._regularise(M)
-
-    def _regularise(self, M: FloatArray) -> None:
-        """Factors of the matrix scaled to a unit diagonal, with the ridge that it takes."""
-        diagonal = M.diagonal()
-        scale = self._scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        scaled = M * scale
-        scaled *= scale[:, None]
-        ridge = 0.0
-        while True:
-            target = scaled + ridge * np.eye(len(M)) if ridge else scaled
-            factor, info = dpotrf(target.T, lower=1, clean=0, overwrite_a=0)
-            if info == 0:
-                break
-            ridge = max(FIRST_RIDGE, RIDGE_GROWTH * ridge)
-            if info < 0 or ridge > LARGEST_RIDGE or not np.isfinite(scaled).all():
-                raise NumericalTrouble("the Newton matrix has no Cholesky factor")
-        self._matrix, self._factor, self._refine = scaled, factor, True
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """M⁻¹ right, for (k,) or (k, r)."""
-        if not right.size:
-            return right
-        scale = self._scale if right.ndim == 1 or self._scale is None else self._scale[:, None]
-        if scale is not None:
-            right = scale * right
-        x: FloatArray = dpotrs(self._factor, right, lower=1)[0]
-        if self._refine:
-            x += dpotrs(self._factor, right - self._matrix @ x, lower=1)[0]
-        if scale is not None:
-            x *= scale
-        return x
+from qpsvm.solvers.interior_point.settings import SETTINGS
+from qpsvm.solvers.shared.cholesky import Cholesky
 
 
 class Newton(Protocol):
@@ -140,12 +67,12 @@ class FactoredNewton:
         self._B, self._g = B, g
         self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
         self.residual = np.zeros(len(g))
-        self.careful, self.costly = False, len(g) > COSTLY_WIDTH
+        self.careful, self.costly = False, len(g) > SETTINGS.costly_width
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
         self._D = 1.0 / theta
-        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SPARE)
+        M, Bx, first = self._B.normal(self._D, x, rho, 0.0 if self.careful else SETTINGS.spare)
         M.ravel()[:: len(M) + 1] += self._lift
         Bx -= self._lift * u
         Bx -= self._g

@@ -32,35 +32,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.budget import Budget
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified, relative
+from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import newton_system
+from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
-from qpsvm.solvers.shared.stopping import StopReason
-
-#: An outer step is exact enough where the dual residual's part of the gap is below this share of the rest (ALM.6).
-INNER_SHARE = 0.3
-#: Growth of σ an outer step; more after one of a single Newton step, which says that the free rows hardly change:
-#: σ is then far below the curvature 1/‖x‖² (a small C).
-GROWTH, FAST_GROWTH = 3.0, 30.0
-#: Newton steps after which σ was too large: it shrinks, and grows more slowly for a while.
-INNER_STEPS = 30
-SHRINK = 0.1
-SLOWEST_GROWTH, RECOVERY = 1.5, 1.2
-#: Times σ may shrink.
-SHRINKS = 8
-#: Outer steps without a better gap after which only rounding is left; more while α is still on its way to a large C.
-STALLED, STALLED_FAR = 8, 30
-#: What counts as better, and as far.
-PROGRESS, FAR = 0.9, 1e-2
-#: Outer steps between which Z_JᵀZ_J and Zᵀα are made anew, to shed the rounding of their updates.
-REFRESH = 3
-#: Where no row violates the margin by more than this, W is stretched until none does: what C then multiplies is
-#: rounding, and a large C makes a gap of it. And how much further than to a margin of 1.
-NEARLY_SEPARATED, SEPARATION = 1e-6, 1e-13
-#: Aim of the estimate (ALM.5) as a share of the goal: the certificate adds the cost of an exact balance.
-AIM = 0.9
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 
 class AugmentedLagrangian:
@@ -80,7 +59,7 @@ class AugmentedLagrangian:
         self._problem, self._budget, self._stage = problem, budget, stage
         self._newton = newton_system(problem.rows, problem.ridge)
         self._W = start.W.copy()
-        self._sigma, self._growth, self._outer, self._shrinks = start.sigma, GROWTH, 0, 0
+        self._sigma, self._growth, self._outer, self._shrinks = start.sigma, SETTINGS.growth, 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         self._slack = 1.0 - problem.rows.margins(self._W) if start.slack is None else start.slack.copy()
         self._alpha = self._pull = self._q = np.empty(0)
@@ -93,20 +72,22 @@ class AugmentedLagrangian:
 
         Without `patient` it gives up where σ would have to shrink: (ALM.1) on a band may have no solution.
         """
-        best, stalled, aim = None, 0, AIM * goal
+        best, stalled, aim = None, 0, SETTINGS.aim * goal
         while True:
             solved = self._inner(aim)
             point = self._point()
-            self._budget.report(self._stage, self._outer, point.relative_gap, self._sigma, self._free_count)
+            gap, sigma = point.relative_gap, self._sigma
+            self._budget.report(self._stage, self._outer, gap=gap, sigma=sigma, free=self._free_count)
             if certify and point.relative_gap <= goal:
                 point = self._certified()
                 aim *= 0.5 if point.relative_gap > goal else 1.0
-            stalled = 0 if best is None or point.relative_gap < PROGRESS * best.relative_gap else stalled + solved
+            better = best is None or point.relative_gap < SETTINGS.progress * best.relative_gap
+            stalled = 0 if better else stalled + solved
             best = point if best is None or point.relative_gap < best.relative_gap else best
             if best.relative_gap <= goal:
                 return best, "converged"
             reason = self._budget.spent()
-            patience = STALLED if best.relative_gap < FAR else STALLED_FAR
+            patience = SETTINGS.stalled if best.relative_gap < SETTINGS.far else SETTINGS.stalled_far
             if reason is None and (stalled >= patience or not np.isfinite(point.gap)):
                 reason = "numerical_error"
             if reason is None and not (self._next_outer(solved) and (solved or patient)):
@@ -116,30 +97,28 @@ class AugmentedLagrangian:
 
     def _inner(self, aim: float) -> bool:
         """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
-        for step in range(INNER_STEPS + 1):
+        for step in range(SETTINGS.inner_steps + 1):
             self._inner_steps = step
             self._evaluate()
-            if step and self._residual <= INNER_SHARE * self._complementarity:
+            if step and self._residual <= SETTINGS.inner_share * self._complementarity:
                 return True
-            if relative(self._residual + self._complementarity, self._dual) <= aim:
+            gap = self._residual + self._complementarity
+            if relative_gap(gap, self._dual + gap, self._dual) <= aim:
                 return True
             if self._budget.spent() or not np.isfinite(self._residual):
                 return True
-            if step == INNER_STEPS or not self._newton_step():
+            if step == SETTINGS.inner_steps or not self._newton_step():
                 break
-        return self._residual <= INNER_SHARE * self._complementarity
+        return self._residual <= SETTINGS.inner_share * self._complementarity
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
-        problem, W, q = self._problem, self._W, self._gradient()
-        self._q = q
-        weighted = q[:-1] if problem.ridge[-1] == 0.0 else q
-        unbalanced = abs(float(q[-1])) if problem.ridge[-1] == 0.0 else 0.0
-        self._residual = 0.5 * float(weighted @ weighted) + (1.0 + abs(float(W[-1]))) * unbalanced
-        hinge = problem.weighted_sum(np.maximum(self._slack, 0.0))
-        self._complementarity = max(hinge - float(self._alpha @ self._slack), 0.0)
-        pull = (self._pull + problem.offset)[: len(weighted)]
-        self._dual = float(self._alpha.sum()) + problem.constant - 0.5 * float(pull @ pull)
+        problem, b = self._problem, float(self._W[-1])
+        self._q = self._gradient()
+        mismatch = problem.weighted_sum(np.maximum(self._slack, 0.0)) - float(self._alpha @ self._slack)
+        pull = self._pull + problem.offset
+        self._residual, self._complementarity, half = problem.measures(b, self._q, pull, mismatch)
+        self._dual = float(self._alpha.sum()) + problem.constant - half
 
     def _gradient(self) -> FloatArray:
         """Q of (ALM.3), with Zᵀα updated by the rows whose α has changed."""
@@ -157,7 +136,10 @@ class AugmentedLagrangian:
         problem, q = self._problem, self._q
         free = (self._t >= 0.0) & (self._t <= problem.upper)
         self._free_count = int(np.count_nonzero(free))
-        direction = self._newton.step(free, self._sigma, q, self._W)
+        try:
+            direction = self._newton.step(free, self._sigma, q, self._W)
+        except NumericalTrouble:
+            return False
         first = float(direction @ q)
         if not first < 0.0:
             return False
@@ -181,19 +163,19 @@ class AugmentedLagrangian:
         self._outer += 1
         if solved:
             self._a = self._alpha
-            self._sigma *= FAST_GROWTH if self._inner_steps <= 1 and not self._shrinks else self._growth
-            self._growth = min(GROWTH, RECOVERY * self._growth)
+            self._sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else self._growth
+            self._growth = min(SETTINGS.growth, SETTINGS.recovery * self._growth)
         else:
             self._shrinks += 1
-            self._sigma *= SHRINK
-            self._growth = max(SLOWEST_GROWTH, float(np.sqrt(self._growth)))
+            self._sigma *= SETTINGS.shrink
+            self._growth = max(SETTINGS.slowest_growth, float(np.sqrt(self._growth)))
         if not solved:
             self._slack = 1.0 - self._problem.rows.margins(self._W)
-        if not solved or self._outer % REFRESH == 0:
+        if not solved or self._outer % SETTINGS.refresh == 0:
             self._newton.forget()
             self._alpha = np.empty(0)
         self._t = self._a + self._sigma * self._slack
-        return self._shrinks <= SHRINKS
+        return self._shrinks <= SETTINGS.shrinks
 
     def _point(self) -> Point:
         """The present pair, with the gap as estimated by (ALM.5)."""
@@ -207,9 +189,9 @@ class AugmentedLagrangian:
         pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._sigma)
         found = certified(self._problem, pair)
         depth = float(self._slack.max())
-        if not found.gap > 0.0 or not 0.0 < depth < NEARLY_SEPARATED:
+        if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
             return found
-        growth = (1.0 + SEPARATION) / (1.0 - depth)
+        growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
         slack = 1.0 - growth * (1.0 - self._slack)
         stretched = certified(self._problem, replace(pair, W=growth * self._W, slack=slack))
         return stretched if stretched.gap < found.gap else found

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.linear.row_blocks import Rows
 
 #: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
@@ -36,6 +37,27 @@ class HingeProblem:
     ridge: FloatArray
     offset: FloatArray
     constant: float = 0.0
+
+    def upper_of(self, rows: slice | IntArray) -> float | FloatArray:
+        """C of some rows: one number if it is the same for all."""
+        return self.upper if isinstance(self.upper, float) else self.upper[rows]
+
+    def measures(self, b: float, q: FloatArray, pull: FloatArray, mismatch: float) -> tuple[float, float, float]:
+        """A and B of (ALM.5), and ½‖q̂‖².
+
+        Parameters
+        ----------
+        b : float
+        q, pull : ndarray, shape (d + 1,)
+            (ALM.3), and q̂ = Zᵀα + h.
+        mismatch : float
+            Σ C_i max(0, 1 − m_i) − αᵀ(1 − m).
+        """
+        price = 0.0
+        if self.ridge[-1] == 0.0:
+            price = (1.0 + abs(b)) * abs(float(q[-1]))
+            q, pull = q[:-1], pull[:-1]
+        return 0.5 * float(q @ q) + price, max(mismatch, 0.0), 0.5 * float(pull @ pull)
 
     def weighted_sum(self, values: FloatArray) -> float:
         """Σ C_i v_i for v (n,)."""
@@ -68,28 +90,19 @@ class Point:
     @property
     def relative_gap(self) -> float:
         """(P − D)/max(|P|, |D|), and infinite where it is not a number."""
-        return relative(self.gap, self.dual)
-
-
-def relative(gap: float, dual: float) -> float:
-    """(P − D)/max(|P|, |D|) for P − D and D."""
-    scale = max(abs(dual), abs(dual + gap))
-    ratio = gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
-    return ratio if np.isfinite(ratio) else np.inf
+        return relative_gap(self.gap, self.dual + self.gap, self.dual)
 
 
 def certified(problem: HingeProblem, pair: Point) -> Point:
     """A pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has."""
-    W, alpha, columns, price = pair.W, pair.alpha, slice(None), 0.0
+    W, alpha = pair.W, pair.alpha
     if problem.ridge[-1] == 0.0:
         alpha = balanced(alpha, problem.rows.y, problem.upper, float(problem.offset[-1]))
-        columns, price = slice(-1), 1.0 + abs(float(W[-1]))
-    pulled = problem.rows.gradient(alpha) + problem.offset
-    missing = (problem.ridge * W - pulled)[columns]
-    hinge = problem.weighted_sum(np.maximum(pair.slack, 0.0))
-    gap = 0.5 * float(missing @ missing) + max(hinge - float(alpha @ pair.slack), 0.0) + price * abs(float(pulled[-1]))
-    dual = float(alpha.sum()) + problem.constant - 0.5 * float(pulled[columns] @ pulled[columns])
-    return Point(W, alpha, pair.slack, dual, gap, pair.sigma)
+    pull = problem.rows.gradient(alpha) + problem.offset
+    mismatch = problem.weighted_sum(np.maximum(pair.slack, 0.0)) - float(alpha @ pair.slack)
+    residual, complementarity, half = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    dual = float(alpha.sum()) + problem.constant - half
+    return Point(W, alpha, pair.slack, dual, residual + complementarity, pair.sigma)
 
 
 def balanced(alpha: FloatArray, y: FloatArray, upper: float | FloatArray, rest: float = 0.0) -> FloatArray:

@@ -12,20 +12,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from qpsvm.arrays.checks import as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.budget import Budget
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start
 from qpsvm.solvers.linear.row_blocks import DenseRows, Rows, as_rows
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
-from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import finite_vector
-
-#: σ with a start, in units of the one without: α is nearly the multiplier, and the first outer steps can be left out.
-#: Measured: 10 needs the fewest steps for factors of C between 1/2 and 5, and 1 or 100 hardly more.
-WARM_SIGMA = 10.0
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
 
@@ -40,10 +36,6 @@ class LinearSolution:
     b : float
     alpha : ndarray, shape (n,)
         0 ≤ α_i ≤ C_i, and yᵀα = 0 up to rounding where the intercept is free and the run converged.
-    decision : ndarray, shape (n,)
-        x_iᵀw + b, which the method has at hand: it saves a pass over the samples.
-    gap_estimate : float
-        (P − D)/max(|P|, |D|) of (w, b) and α as the method sees it; proof is the certificate's business.
     iterations : int
         Newton steps, those on parts of the rows included.
     reason : str
@@ -54,8 +46,6 @@ class LinearSolution:
     w: FloatArray
     b: float
     alpha: FloatArray
-    decision: FloatArray
-    gap_estimate: float
     iterations: int
     reason: StopReason
 
@@ -104,7 +94,9 @@ def solve_linear(
     Raises
     ------
     ParameterError
-        An unknown `intercept`, `tol` not positive, or a start of another shape or not finite.
+        An unknown `intercept`, `tol` not positive, `max_iter` below 1, or b of the start not finite.
+    DataError
+        w or α of the start of another shape or not finite.
     """
     if intercept not in ("free", "penalised", None):
         raise ParameterError(f"intercept must be 'free', 'penalised' or None, got {intercept!r}")
@@ -123,9 +115,7 @@ def solve_linear(
         point, reason = _run(problem, first, tol, budget)
     w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
     b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w))
-    decision = np.subtract(1.0, point.slack, out=point.slack)  # the run is over: its array is ours
-    decision *= y
-    return LinearSolution(w, b, point.alpha, decision, point.relative_gap, budget.steps, reason)
+    return LinearSolution(w, b, point.alpha, budget.steps, reason)
 
 
 def _problem(rows: Rows, C: Any, intercept: Intercept) -> HingeProblem:
@@ -159,10 +149,8 @@ def _given(
 ) -> Start:
     """The caller's w, b and α in the coordinates of the rows."""
     rows = problem.rows
-    w = finite_vector(start[0], rows.d if narrow is None else narrow.width, "start[0], w,")
-    alpha = np.clip(finite_vector(start[2], rows.n, "start[2], alpha,"), 0.0, problem.upper)
-    b = float(start[1]) + (0.0 if mean is None else float(mean @ w))
-    if not np.isfinite(b):
-        raise ParameterError("start[1], b, must be finite")
+    w = as_finite_vector(start[0], "start[0], w,", rows.d if narrow is None else narrow.width)
+    alpha = np.clip(as_finite_vector(start[2], "start[2], alpha,", rows.n), 0.0, problem.upper)
+    b = as_real(start[1], "start[1], b,") + (0.0 if mean is None else float(mean @ w))
     w = w if narrow is None else narrow.project(w)
-    return Start(np.append(w, b if rows.unit else 0.0), alpha, WARM_SIGMA * float(np.mean(problem.upper)))
+    return Start(np.append(w, b if rows.unit else 0.0), alpha, SETTINGS.warm_sigma * float(np.mean(problem.upper)))

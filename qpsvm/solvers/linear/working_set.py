@@ -1,7 +1,7 @@
 """Large n: guess from subsamples which rows can be near the margin, solve for those, check all rows, repeat.
 
     (WORK.1)  the band |1 − m_i| ≤ τ stays; the other rows are fixed at α_i = 0 (m_i > 1) or C_i (m_i < 1) and enter
-              (ALM.1) as h and ℓ. The first W and τ are those of `linear_subsample`
+              (ALM.1) as h and ℓ. The first W and τ are those of `subsample`
     (WORK.2)  the gap on all rows is that on the band plus Σ C_i|1 − m_i| over the violators, the fixed rows that
               turned out to be on the wrong side
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
@@ -19,38 +19,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.linear.augmented_lagrangian import AIM, AugmentedLagrangian
-from qpsvm.solvers.linear.budget import Budget
+from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.subsample import SAMPLE_PER_CLASS, Estimate, estimate, nearby, sample_size
-from qpsvm.solvers.shared.stopping import StopReason
-
-#: Fewest rows, and rows a column, for which a subsample and a band pay.
-LEAST_ROWS, ROWS_PER_COLUMN, ROWS_PER_SAMPLE = 20_000, 400, 2.5
-#: Share of the rows in the band beyond which all are taken.
-WIDEST_BAND = 0.5
-#: Violators as a share of the band beyond which the guess was wrong, below which the band need not grow.
-WRONG_GUESS, GOOD_GUESS = 0.3, 0.05
-#: Growth of τ after a wrong guess, and at most in (WORK.3).
-WIDER = 3.0
-#: τ covers this quantile of the violators' depth, times the factor.
-DEPTH_QUANTILE, DEPTH_FACTOR = 0.9, 1.5
-#: The band is gathered anew where the next one has less than this share of its rows.
-MUCH_SMALLER = 0.4
-#: A band is solved to this share of the goal, or of what the band before it left: the rest is for violators.
-BAND_SHARE, REDUCTION = 0.5, 0.03
-#: Goal on a band at which rounding is all that is left.
-SMALLEST_GOAL = 1e-15
-#: Rounds, and wrong guesses, before the plain method takes over.
-ROUNDS, GUESSES = 30, 2
-#: Rows with α within this share of a bound count as bounded when the next band is chosen.
-BOUNDED_SHARE = 1e-3
+from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.subsample import Estimate, estimate, nearby, sample_size
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 
 def is_large(n: int, d: int) -> bool:
     """Whether the working set pays for n rows and d columns."""
-    return n >= max(LEAST_ROWS, ROWS_PER_COLUMN * (d + 1), ROWS_PER_SAMPLE * sample_size(n, d))
+    least = max(SETTINGS.least_rows, SETTINGS.rows_per_column * (d + 1))
+    return n >= max(least, SETTINGS.rows_per_sample * sample_size(n, d))
 
 
 def solve_large(problem: HingeProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
@@ -100,9 +80,10 @@ class _Bands:
     def solve(self) -> tuple[Point, StopReason] | None:
         """Rounds of (WORK.1) to (WORK.3); None where the plain method should take over."""
         self._begin()
-        goal = BAND_SHARE * self._goal
-        for _ in range(ROUNDS):
-            if not len(self._index) <= WIDEST_BAND * self._problem.rows.n or self._wrong_guesses >= GUESSES:
+        goal = SETTINGS.band_share * self._goal
+        for _ in range(SETTINGS.rounds):
+            wide = not len(self._index) <= SETTINGS.widest_band * self._problem.rows.n
+            if wide or self._wrong_guesses >= SETTINGS.guesses:
                 return None
             reason, goal = self._round(goal)
             if reason is not None and self._best is not None:
@@ -118,7 +99,7 @@ class _Bands:
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
             slack = np.subtract(1.0, m, out=self._slack[block])
-            upper = self._upper(block)
+            upper = self._problem.upper_of(block)
             fixed = np.where(slack > 0.0, upper, 0.0)
             self._alpha[block] = fixed
             band = np.flatnonzero(~(np.abs(slack) > tau))  # what is not a number is taken, and found there
@@ -136,8 +117,8 @@ class _Bands:
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        upper = problem.upper if isinstance(problem.upper, float) else problem.upper[index]
-        part = HingeProblem(problem.rows.select(index), upper, problem.ridge, self._pull, self._fixed_total)
+        rows, upper = problem.rows.select(index), problem.upper_of(index)
+        part = HingeProblem(rows, upper, problem.ridge, self._pull, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
@@ -147,17 +128,17 @@ class _Bands:
                 return "converged", goal
             if self._budget.spent():
                 return self._budget.spent(), goal
-            failed = len(check.violators) > WRONG_GUESS * len(index) + SAMPLE_PER_CLASS
+            failed = len(check.violators) > SETTINGS.wrong_guess * len(index) + SETTINGS.sample_per_class
             if failed or reason == "numerical_error":
                 return None, self._widened(goal)
             following = self._next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            if limited_by_band or np.count_nonzero(following) < MUCH_SMALLER * len(index):
+            if limited_by_band or np.count_nonzero(following) < SETTINGS.much_smaller * len(index):
                 self._W, self._sigma = inner.W, inner.sigma
                 self._move_to(following)
-                return None, max(BAND_SHARE * self._goal, REDUCTION * min(goal, check.relative_gap))
-            goal = REDUCTION * min(goal, check.band_gap)
-            if goal < SMALLEST_GOAL:
+                return None, max(SETTINGS.band_share * self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
+            goal = SETTINGS.reduction * min(goal, check.band_gap)
+            if goal < SETTINGS.smallest_goal:
                 return None, self._widened(goal)
 
     def _check(self, part: HingeProblem, inner: Point) -> _Check:
@@ -171,7 +152,7 @@ class _Bands:
             violates &= ~self._inside[block]
             found = np.flatnonzero(violates)
             distance = np.abs(slack)
-            missed += float((_at(self._upper(block), found) * distance[found]).sum())
+            missed += float((_at(self._problem.upper_of(block), found) * distance[found]).sum())
             near += int(np.count_nonzero(distance <= self._tau))
             wrong.append(found + block.start)
 
@@ -179,8 +160,8 @@ class _Bands:
         violators = np.concatenate(wrong)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
-        self._budget.report("all rows", len(self._index), pair.relative_gap, inner.sigma, len(violators))
-        if pair.relative_gap <= AIM * self._goal:
+        self._budget.report("all rows", len(self._index), gap=pair.relative_gap, violators=len(violators))
+        if pair.relative_gap <= SETTINGS.aim * self._goal:
             pair = certified(part, pair)  # only free α move, all of which are in the band
             pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
         self._alpha[self._index] = pair.alpha
@@ -201,13 +182,14 @@ class _Bands:
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (float(np.mean(self._problem.upper)) * max(1, check.near))))
         if len(wrong):
-            tau = max(tau, DEPTH_FACTOR * float(np.quantile(np.abs(self._slack[wrong]), DEPTH_QUANTILE)))
-        grows = len(wrong) == 0 or len(wrong) >= GOOD_GUESS * len(self._index)
-        self._tau = min(tau, WIDER * self._tau if grows else self._tau)
+            depth = float(np.quantile(np.abs(self._slack[wrong]), SETTINGS.depth_quantile))
+            tau = max(tau, SETTINGS.depth_factor * depth)
+        grows = len(wrong) == 0 or len(wrong) >= SETTINGS.good_guess * len(self._index)
+        self._tau = min(tau, SETTINGS.wider * self._tau if grows else self._tau)
         band = np.abs(self._slack) <= self._tau
         band[wrong] = True
         share = inner.alpha / _at(self._problem.upper, self._index)
-        band[self._index[(share > BOUNDED_SHARE) & (share < 1.0 - BOUNDED_SHARE)]] = True
+        band[self._index[(share > SETTINGS.bounded_share) & (share < 1.0 - SETTINGS.bounded_share)]] = True
         return band
 
     def _move_to(self, band: Mask) -> None:
@@ -224,13 +206,9 @@ class _Bands:
     def _widened(self, goal: float) -> float:
         """After a wrong guess: the W before it, with a wider band."""
         self._wrong_guesses += 1
-        self._tau *= WIDER
+        self._tau *= SETTINGS.wider
         self._begin()
         return goal
-
-    def _upper(self, block: slice) -> float | FloatArray:
-        """C of a range of rows."""
-        return self._problem.upper if isinstance(self._problem.upper, float) else self._problem.upper[block]
 
 
 def _at(values: float | FloatArray, index: IntArray) -> FloatArray:

@@ -1,9 +1,10 @@
-"""What the solvers share about how a run ends: its clock, and the words for why."""
+"""What the solvers share about how a run ends: its clock and budget, the words for why, and what it prints a round."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from qpsvm.errors import ParameterError
 from qpsvm.resources.clock import Clock
 
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
@@ -12,4 +13,54 @@ StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
 
-__all__ = ["Clock", "StopReason"]
+
+class Budget:
+    """What one run may spend, all its stages together, and what it has spent.
+
+    Parameters
+    ----------
+    most : int, optional
+        Steps allowed; as many as it takes where absent.
+    time_limit : float, optional
+        Seconds allowed. They are looked at between steps.
+    verbose : bool
+        Print the lines that are reported. Nothing is printed otherwise.
+
+    Attributes
+    ----------
+    steps : int
+        Steps made: whoever makes one counts it here.
+    clock : Clock
+
+    Raises
+    ------
+    ParameterError
+        `most` below 1, or a negative or NaN `time_limit`.
+    """
+
+    def __init__(self, most: int | None = None, time_limit: float | None = None, verbose: bool = False) -> None:
+        if most is not None and most < 1:
+            raise ParameterError(f"max_iter must be at least 1, got {most}")
+        self.most, self.verbose, self.steps = most, verbose, 0
+        self.clock = Clock(time_limit)
+
+    def spent(self, coming: float = 0.0) -> StopReason | None:
+        """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
+        used_up = self.most is not None and self.steps >= self.most
+        return self.clock.stopped(coming) or ("iteration_limit" if used_up else None)
+
+    def report(self, stage: str, number: int, **measures: float | str) -> None:
+        """Print one line, if verbose: stage and number, each measure by its name, and the seconds."""
+        if self.verbose:
+            said = "  ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in measures.items())
+            print(f"{stage:<14} {number:7d}  {said}  {self.clock.seconds:8.3f} s", flush=True)
+
+
+def _shown(value: float | str) -> str:
+    """A whole number, a measure of whose size only two digits matter, or text as it is."""
+    if isinstance(value, str):
+        return value
+    return f"{value:7d}" if isinstance(value, int) else f"{value:8.1e}"
+
+
+__all__ = ["Budget", "Clock", "StopReason"]

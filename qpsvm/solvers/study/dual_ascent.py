@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.checks import as_finite_vector
+from qpsvm.arrays.types import FloatArray, dense_rows
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Product, Progress, Trace, finite_vector
+from qpsvm.solvers.study.trace import Product, Progress, Trace
 
 #: Columns of A are parallel up to this sine; b may leave the range of Ax over the box by this share (ν = ν_max).
 ROUNDING = 1e-10
@@ -66,10 +66,9 @@ class BoxAndRows:
     """
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
-        rows = np.zeros((0, len(lb))) if A is None else A.toarray() if sp.issparse(A) else np.atleast_2d(A)
-        self.A: FloatArray = np.asarray(rows, dtype=np.float64)
+        self.A, right = dense_rows(A, b, len(lb))
         self.lb, self.ub, self.T = lb, ub, disjoint_combination(self.A)
-        TA, Tb = self.T @ self.A, self.T @ np.asarray([] if A is None else b, dtype=np.float64).reshape(len(self.A))
+        TA, Tb = self.T @ self.A, self.T @ right
         TA[np.abs(TA) <= ROUNDING * np.abs(TA).max(axis=1, initial=0.0, keepdims=True)] = 0.0
         self.rows = [(s := np.flatnonzero(a), a[s], float(beta)) for a, beta in zip(TA, Tb, strict=True)]
 
@@ -222,7 +221,7 @@ def projected_gradient(
     """
     progress = Progress("dual_ascent", "residual", max_iter, time_limit, verbose)
     q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))
-    start = np.zeros(len(q)) if x0 is None else finite_vector(x0, len(q), "x0")
+    start = np.zeros(len(q)) if x0 is None else as_finite_vector(x0, "x0", len(q))
     feasible = BoxAndRows(A, b, lb, ub)
     if step is not None and not 0 < step < np.inf:
         raise ParameterError(f"step must be a positive number or None, got {step}")
@@ -247,7 +246,7 @@ def projected_gradient(
             base, momentum = _extrapolate(here, new, base, momentum) if accelerated else (new, 1.0)
             here, best = new, new if new.objective <= best.objective else best
             progress.record(iteration, new.objective, new.residual)
-            reason = "converged" if new.residual <= new.tolerated else progress.limit(iteration)
+            reason = "converged" if new.residual <= new.tolerated else progress.limit()
     end = here if reason == "converged" else best
     trace = progress.finish(reason, iteration, end.objective)
     return ProjectedGradient(end.x, end.y, end.z_box, end.objective, end.residual, size, trace)

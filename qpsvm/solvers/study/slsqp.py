@@ -17,24 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.checks import as_finite_vector
+from qpsvm.arrays.types import FloatArray, dense_rows
 from qpsvm.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Product, Progress, Trace, finite_vector
+from qpsvm.solvers.study.trace import Product, Progress, Trace
 
 #: SciPy's exit modes. 2 to 8 are its subproblem or line search giving up, from which nothing follows about the QP;
 #: 4, "Inequality constraints incompatible", is one of them and proves no infeasibility.
 REASONS: dict[int, StopReason] = {
-    0: "converged",
-    2: "numerical_error",
-    3: "numerical_error",
-    4: "numerical_error",
-    5: "numerical_error",
-    6: "numerical_error",
-    7: "numerical_error",
-    8: "numerical_error",
-    9: "iteration_limit",
-}
+    0: "converged", **dict.fromkeys(range(2, 9), "numerical_error"), 9: "iteration_limit",
+}  # fmt: skip
 #: A bound or row nearer than this, relative to its size, is active when multipliers are estimated.
 ACTIVE = 1e-7
 
@@ -165,17 +158,10 @@ def slsqp(
     if np.any(lb > ub):
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(lb > ub))} does")
     n = len(q)
-    qp = _QP(P, q, *_rows(G, h, n), *_rows(A, b, n), lb, ub)
-    x = np.clip(np.zeros(n) if x0 is None else finite_vector(x0, n, "x0"), lb, ub)
+    qp = _QP(P, q, *dense_rows(G, h, n), *dense_rows(A, b, n), lb, ub)
+    x = np.clip(np.zeros(n) if x0 is None else as_finite_vector(x0, "x0", n), lb, ub)
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         return _finish(qp, progress, *_minimise(qp, x, progress, max_iter, ftol))
-
-
-def _rows(matrix: Any, right: Any, n: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and right-hand side as arrays; none of them for None: (m, n), (m,)."""
-    if matrix is None:
-        return np.zeros((0, n)), np.zeros(0)
-    return np.asarray(matrix, dtype=np.float64).reshape(-1, n), np.asarray(right, dtype=np.float64).reshape(-1)
 
 
 def _minimise(
@@ -194,7 +180,7 @@ def _minimise(
         value, _ = qp.value_and_gradient(xk)
         x = np.clip(xk, qp.lb, qp.ub)
         progress.record(iterations, value, qp.violation(xk))
-        limit = progress.limit(iterations)
+        limit = progress.limit()
         if limit in ("time_limit", "interrupted"):
             raise _Stopped(limit)
 

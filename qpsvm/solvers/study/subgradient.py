@@ -31,10 +31,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.checks import as_finite_vector
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Progress, Trace, finite_vector
+from qpsvm.solvers.study.trace import Progress, Trace
 
 #: The first step of a coordinate with d_j = 0, in margins: short, for the radius grows with the distance walked.
 FIRST_STEP = 0.01
@@ -154,7 +155,7 @@ def hinge_subgradient(
     if learning_rate is not None and not 0 < learning_rate < np.inf:
         raise ParameterError(f"learning_rate must be a positive number or None, got {learning_rate}")
     hinge = _Hinge(M, h, c, d, q)
-    u = np.zeros(len(hinge.d)) if u0 is None else finite_vector(u0, len(hinge.d), "u0")
+    u = np.zeros(len(hinge.d)) if u0 is None else as_finite_vector(u0, "u0", len(hinge.d))
     u_mean, Mu_mean, z_mean = np.zeros_like(u), np.zeros_like(hinge.h), np.zeros_like(hinge.h)
     best, best_u, averaged = np.inf, u, False
     lowest: list[float] = []  # after each iteration
@@ -178,7 +179,7 @@ def hinge_subgradient(
             lowest.append(best)
             progress.record(t, best, mean_value - best)
             settled = t >= SETTLED and lowest[t // 2 - 1] - best <= tol * abs(best) >= mean_value - best
-            reason = "converged" if settled else progress.limit(t)
+            reason = "converged" if settled else progress.limit()
             u = steps.advance(u, hinge.gradient(u, z), t)
     trace = progress.finish(reason, len(lowest), best)
     return HingeDescent(best_u, z_mean, best, averaged, trace)

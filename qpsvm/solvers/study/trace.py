@@ -1,4 +1,4 @@
-"""What the study solvers share: why a run stopped, its clock, its history and its printed lines.
+"""What the study solvers share: how a run went, and its history.
 
 Everything in `solvers` is arrays in, arrays out; the letters are those of the QP layer, and x is (n,) throughout.
 """
@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import ParameterError
-from qpsvm.solvers.shared.stopping import Clock, StopReason
+from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: A run prints (if verbose) and keeps at most this many lines and pairs of history, besides the last.
 PRINTED_LINES = 20
@@ -40,7 +39,7 @@ class Product(Protocol):
 
 
 class Progress:
-    """The clock, the history and the printed lines of one run.
+    """The history of one run, spaced as its printed lines are.
 
     Parameters
     ----------
@@ -62,60 +61,29 @@ class Progress:
     """
 
     def __init__(self, name: str, measure: str, max_iter: int, time_limit: float | None, verbose: bool) -> None:
-        if max_iter < 1:
-            raise ParameterError(f"max_iter must be at least 1, got {max_iter}")
-        self._name = name
-        self._measure = measure
-        self._max_iter = max_iter
-        self._verbose = verbose
+        self._name, self._measure = name, measure
+        self._budget = Budget(max_iter, time_limit, verbose)
         self._print_every = -(-max_iter // PRINTED_LINES)
         self._keep_every = -(-max_iter // HISTORY_ROWS)
         self._rows: list[tuple[int, float]] = []
-        self._clock = Clock(time_limit)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the run began."""
-        return self._clock.seconds
 
     def record(self, iteration: int, objective: float, measure: float) -> None:
-        """Keep and print this iteration, if it is one of those kept and printed."""
+        """Count this iteration; keep and print it, if it is one of those kept and printed."""
+        self._budget.steps = iteration
         if iteration % self._keep_every == 0:
             self._rows.append((iteration, objective))
-        if self._verbose and iteration % self._print_every == 0:
-            print(
-                f"{self._name} {iteration:8d}  objective {objective: .9e}  {self._measure} {measure:.2e}  "
-                f"{self.seconds:8.2f} s",
-                flush=True,
-            )
+        if iteration % self._print_every == 0:
+            self._budget.report(self._name, iteration, objective=f"{objective: .9e}", **{self._measure: measure})
 
-    def limit(self, iteration: int) -> StopReason | None:
-        """The limit reached after this iteration, if one is."""
-        return self._clock.stopped() or ("iteration_limit" if iteration >= self._max_iter else None)
+    def limit(self) -> StopReason | None:
+        """The limit reached after the iteration recorded last, if one is."""
+        return self._budget.spent()
 
     def finish(self, reason: StopReason, iteration: int, objective: float) -> Trace:
         """Close the history with the objective of the point returned, and print the final line."""
         self._rows.append((iteration, objective))
-        if self._verbose:
-            print(
-                f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations, "
-                f"objective {objective:.9e}, {self.seconds:.2f} s",
-                flush=True,
-            )
-        return Trace(iteration, reason, self.seconds, np.array(self._rows, dtype=np.float64))
-
-
-def finite_vector(value: Any, n: int, name: str) -> FloatArray:
-    """A copy of a starting point as float64 (n,).
-
-    Raises
-    ------
-    ParameterError
-        Another shape, or an entry that is not finite.
-    """
-    vector = np.array(value, dtype=np.float64)
-    if vector.shape != (n,):
-        raise ParameterError(f"{name} must have shape ({n},), got {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise ParameterError(f"{name} must be finite, entry {int(np.argmin(np.isfinite(vector)))} is not")
-    return vector
+        seconds = self._budget.clock.seconds
+        if self._budget.verbose:
+            said = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
+            print(f"{said}, objective {objective:.9e}, {seconds:.2f} s", flush=True)
+        return Trace(iteration, reason, seconds, np.array(self._rows, dtype=np.float64))

@@ -1,0 +1,40 @@
+"""Which file lists the steps of which machine. A new machine is a line here, and a file of steps beside this one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
+from qpsvm.derivation.statements import statements
+from qpsvm.derivation.step import Step
+from qpsvm.errors import UnsupportedError
+from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+
+#: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
+STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
+    HardMargin: hard_margin.steps,
+    CSVM: c_svm.steps,
+    NuSVM: nu_svm.steps,
+    PrimalHinge: primal_hinge.steps,
+}
+
+
+def steps_of(problem: Problem) -> tuple[Step, ...]:
+    """The steps of a problem in order, each with the statement that the docstring of the machine's module defines.
+
+    A step of which that docstring says nothing keeps the statement that it brings.
+
+    Raises
+    ------
+    UnsupportedError
+        Nobody has listed the steps of this machine.
+    """
+    kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
+    if kind is None:
+        known = ", ".join(each.__name__ for each in STEPS)
+        raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
+    says = statements(inspect.getmodule(kind))
+    return tuple(replace(step, statement=says.get(step.tag, step.statement)) for step in STEPS[kind](problem))

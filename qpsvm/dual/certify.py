@@ -1,0 +1,235 @@
+"""Any α, and any w, turned into a feasible primal-dual pair with its gap: for every machine, over its `SVMDual`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual import levels
+from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average
+from qpsvm.dual.hard import hard_certificate, hard_reach
+from qpsvm.dual.points import PrimalPoint, primal_points
+from qpsvm.dual.repair import feasible
+from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.kernels.space import FeatureSpace
+
+#: A point whose largest slack is below this is stretched until it has none: where U is large, slacks of the size of
+#: rounding cost more than the norm does. ROOM is what rounding needs beyond.
+ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
+
+
+def certify(
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0
+) -> Certificate:
+    """Certify α for a machine.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        The samples of the machine.
+    svm : SVMDual
+        Over `space.centred`.
+    alpha : ndarray, shape (m,)
+        Any numbers.
+    w : ndarray or None
+        An explicit weight vector in the coordinates of `space.rows`.
+    enough : float
+        A relative gap at which no better primal candidate is looked for.
+
+    Returns
+    -------
+    Certificate
+        The best that the candidates give; its gap is infinite where no primal point is feasible.
+    """
+    a = feasible(svm, alpha)
+    if svm.all_hard and svm.scalable:
+        return hard_certificate(space, svm, a, w)
+    beta = svm.beta(a)
+    own, points = primal_points(space, beta, w)
+    curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
+    slopes = {group.multiplier: (float(group.column @ a) - group.total) / group.ridge for group in svm.penalised}
+    best: Measured | None = None
+    for point in points:
+        for measured in _measure(svm, a, point, slopes):
+            if best is None or measured.gap < best.gap:
+                best = measured
+            if best.gap <= enough:
+                break
+        if best is not None and best.gap <= enough:
+            break
+    assert best is not None  # w(α) is always a candidate
+    return _certificate(space, svm, a, beta, best, own + curvature)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A primal candidate, stretched by 1 + growth, with the best multipliers, and what it is worth.
+
+    `levels` are the multipliers by name, `interval` that of the intercept; `primal` and `difference` are P and P − D.
+    """
+
+    point: PrimalPoint
+    growth: float
+    levels: Mapping[str, float]
+    interval: tuple[float, float]
+    primal: float
+    difference: float
+    gap: float
+
+
+def _measure(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> list[Measured]:
+    """The point; and where it all but separates the classes, stretched until it does."""
+    growth = 0.0
+    if svm.hard is not None and svm.scalable:
+        reached = hard_reach(svm, point.u)
+        if not reached > 0.0:
+            nothing = {group.multiplier: 0.0 for group in svm.groups}
+            return [Measured(point, 0.0, nothing, (-np.inf, np.inf), np.inf, np.inf, np.inf)]
+        growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
+    found = _best_levels(svm, a, point, slopes, growth)
+    if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
+        return [_measured(svm, point, growth, *found, slopes)]
+    first = _measured(svm, point, 0.0, *found, slopes)
+    if not found[3] < ALL_BUT_SEPARATED * float(svm.upper.sum()) * float(svm.common_level or 1.0):
+        return [first]  # the loss is at most the deepest slack times ΣU
+    multipliers, interval = found[0], found[1]
+    depth = _deepest(svm, point.u, multipliers)
+    if not 0.0 < depth < ALL_BUT_SEPARATED:
+        return [first]
+    growth = (depth + ROOM) / (1.0 - depth)
+    multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
+    b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
+    sums = gap_sums(svm, a, (1.0 + growth) * point.u, b, svm.margin(multipliers))
+    return [first, _measured(svm, point, growth, multipliers, interval, *sums, slopes)]
+
+
+def _measured(
+    svm: SVMDual,
+    point: PrimalPoint,
+    growth: float,
+    multipliers: Mapping[str, float],
+    interval: tuple[float, float],
+    terms: float,
+    loss: float,
+    slopes: Mapping[str, float],
+) -> Measured:
+    """(GAP.1) for a candidate."""
+    factor = 1.0 + growth
+    primal = factor * factor * point.half_norm + loss
+    primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
+    difference = point.half_distance(growth) + terms
+    for group in svm.penalised:
+        mu = multipliers[group.multiplier]
+        primal += 0.5 * group.ridge * mu * mu
+        difference += 0.5 * group.ridge * (mu - slopes[group.multiplier]) ** 2
+    gap = relative_gap(difference, primal, primal - difference)
+    return Measured(point, growth, multipliers, interval, primal, difference, gap)
+
+
+def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
+    """The largest shortfall t as a share of the level, negative where every row is beyond it."""
+    b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
+    values, plus = svm.at_rows(u), svm.sign > 0
+    inner = min(
+        float(np.min(values, where=plus, initial=np.inf)) + b,
+        -float(np.max(values, where=~plus, initial=-np.inf)) - b,
+    )
+    return 1.0 - inner / float(svm.common_level or 1.0)
+
+
+Levels = tuple[Mapping[str, float], tuple[float, float], float, float]
+
+
+def _best_levels(
+    svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float
+) -> Levels:
+    """μ, the interval of the intercept, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
+
+    μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
+    makes the gap grow.
+    """
+    u = point.u if not growth else (1.0 + growth) * point.u
+
+    def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
+        multipliers = svm.multipliers(thetas)
+        b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
+        return multipliers, *gap_sums(svm, a, u, b, svm.margin(multipliers))
+
+    if not svm.parts:
+        return {}, (0.0, 0.0), *at([])[1:]
+    reaches = [levels.reaches(svm, part, u) for part in svm.parts]
+    intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
+    if any(found is None for found in intervals):
+        return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
+    known = [found for found in intervals if found is not None]
+    averages = [
+        levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)
+    ]
+
+    def moved(found: tuple[dict[str, float], float, float]) -> float:
+        """The part of the gap that depends on μ."""
+        cost = found[1]
+        for group in svm.penalised:
+            cost += 0.5 * group.ridge * (found[0][group.multiplier] - slopes[group.multiplier]) ** 2
+        return cost
+
+    best: tuple[dict[str, float], float, float] | None = None
+    inner = [theta for theta in averages if theta is not None]
+    if len(inner) == len(averages) and svm.hard is None:
+        size = 2.0 * point.half_norm if svm.homogeneous else abs(float(svm.level @ a))
+        averaged = at(inner)
+        if prefer_average(0.0, moved(averaged), size):  # no μ has a gap below zero: there is nothing to compare with
+            best = averaged
+        else:
+            quantile = at([middle(*ends) for ends in known])
+            best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
+    if best is None:
+        best = at([middle(*ends) for ends in known])
+    return best[0], _intercepts(svm, known, best[0]), best[1], best[2]
+
+
+def _intercepts(
+    svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]
+) -> tuple[float, float]:
+    """Every intercept that is as good, from the intervals of the parts."""
+    if svm.intercept is None:
+        return 0.0, 0.0
+    b = multipliers[svm.intercept.multiplier]
+    if len(known) == 1:
+        low, high = known[0]
+    else:
+        inverse = svm.unmixing[svm.groups.index(svm.intercept)]
+        ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
+        low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+    return min(low, b), max(high, b)
+
+
+def _certificate(
+    space: FeatureSpace, svm: SVMDual, a: FloatArray, beta: FloatArray, best: Measured, dual_cost: float
+) -> Certificate:
+    """The certificate of what was measured, in the caller's own coordinates."""
+    point, factor = best.point, 1.0 + best.growth
+    b = 0.0 if svm.intercept is None else best.levels[svm.intercept.multiplier]
+    plane = space.plane(beta, point.w, b, factor)
+    yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
+    yf += plane.level
+    yf *= svm.sign
+    shift = plane.b - b
+    # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; where ℓ = 0 there is nothing to cancel
+    dual = -dual_cost if svm.homogeneous else best.primal - best.difference
+    primal = best.primal
+    if not math.isfinite(primal):
+        dual = float(svm.level @ a) - dual_cost
+    return Certificate(
+        svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+        b_interval=(min(best.interval[0] + shift, plane.b), max(best.interval[1] + shift, plane.b)),
+        w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
+        level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
+        offset=math.sqrt(2.0 * point.half_distance(best.growth)),
+        multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
+    )  # fmt: skip

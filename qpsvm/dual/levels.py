@@ -1,0 +1,163 @@
+"""The multipliers of the primal for a given w: intercepts and margins, each a minimum in one variable.
+
+For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
+
+    (LEVEL.1)  h(θ) = Σ ψ_k(p_k − c_k θ) + eθ + ½Rθ²,  convex;  row k reaches its level at θ_k = p_k/c_k
+    (LEVEL.2)  h′(θ) = e + Rθ − Σ c_k a_k(θ),  a_k = clip((p_k − c_kθ)/δ_k, 0, U_k):  rising
+    (LEVEL.3)  δ = 0, R = 0:  the weighted quantile of the θ_k, weights U_k|c_k|, at the level Σ_{c>0} U_k c_k − e
+    (LEVEL.4)  hard rows (U = ∞, δ = 0) bound θ:  θ ≥ θ_k where c_k > 0, θ ≤ θ_k where c_k < 0
+    (LEVEL.5)  a free row, 0 < α_k < U_k, has t_k = δ_kα_k at the optimum:  θ = (p_k − δ_kα_k)/c_k, averaged
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import total
+from qpsvm.arrays.quantile import quantile_interval
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.svm_dual import Part, SVMDual
+
+#: Bounds that cross by no more than this share of their size are one: rounding.
+TOUCHING = 1e-14
+
+
+def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
+    """θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples; NaN where c_k = 0."""
+    if part.column is dual.sign:
+        values = dual.at_rows(u)
+        points: FloatArray = (dual.sign if dual.common_level == 1.0 else dual.sign * dual.level) - values
+        return points
+    missing = dual.level - dual.sign * dual.at_rows(u)
+    if part.rows is not None:
+        return missing[part.rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return missing / np.where(part.column == 0.0, np.nan, part.column)
+
+
+def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
+    """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
+    upper, curvature, column = _of(part, dual.upper), _of(part, dual.curvature), _of(part, part.column)
+    hard = None if dual.hard is None else _of(part, dual.hard)
+    if hard is None:
+        return _soft_interval(points, column, upper, curvature if dual.curved else None, part)
+    low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
+    high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
+    if low > high:
+        if low - high > TOUCHING * max(abs(low), abs(high), 1.0):
+            return None
+        low = high = low + (high - low) / 2
+    soft = ~hard
+    if soft.any() or part.ridge or part.total:
+        curved = curvature[soft] if dual.curved else None
+        first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part)
+        return min(max(first, low), high), max(min(last, high), low)
+    return low, high
+
+
+def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
+    """The mean of (LEVEL.5) over the free rows of a part; None where there are none."""
+    a, upper = _of(part, alpha), _of(part, dual.upper)
+    free = ((a > 0) & (a < upper)).nonzero()[0]
+    if not len(free):
+        return None
+    values = points[free]
+    if dual.curved:
+        values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
+    return float(np.add.reduce(values)) / len(free)
+
+
+def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a vector (m,) over the rows of a part."""
+    return vector if part.rows is None else vector[part.rows]
+
+
+def _soft_interval(
+    points: FloatArray, column: FloatArray, upper: FloatArray, curvature: FloatArray | None, part: Part
+) -> tuple[float, float]:
+    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
+    if curvature is not None and (curvature > 0.0).any():
+        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
+        return pieces.first(), -pieces.mirrored().first()
+    weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
+    if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
+        low, high = quantile_interval(-points, weights, part.total)
+        return -high, -low
+    level = total(weights, column > 0) - part.total
+    if part.ridge:
+        found = _ridged(points, weights, level, part.ridge)
+        return found, found
+    return quantile_interval(points, weights, level)
+
+
+def _all_units(column: FloatArray) -> bool:
+    return bool((np.abs(column) == 1.0).all())
+
+
+def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> float:
+    """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
+    order = np.argsort(points, kind="stable")
+    points, passed = points[order], np.cumsum(weights[order])
+    k = int(np.searchsorted(ridge * points + passed, level))
+    before = float(passed[k - 1]) if k else 0.0
+    inside = (level - before) / ridge
+    return min(inside, float(points[k])) if k < len(points) else inside
+
+
+class Pieces:
+    """h′ of (LEVEL.2), piecewise linear and rising, where some rows are curved."""
+
+    def __init__(
+        self, points: FloatArray, column: FloatArray, upper: FloatArray, curvature: FloatArray, e: float, ridge: float
+    ) -> None:
+        known = column != 0.0
+        self.points, self.column, self.upper = points[known], column[known], upper[known]
+        self.curvature, self.e, self.ridge = curvature[known], e, ridge
+
+    def mirrored(self) -> Pieces:
+        """The same in −θ."""
+        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge)
+
+    def slope(self, theta: float, right: bool) -> float:
+        """h′ at θ, from the right or from the left where it jumps."""
+        t = (self.points - theta) * self.column
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = np.minimum(np.maximum(t, 0.0) / self.curvature, self.upper)
+        jumps = self.curvature == 0.0
+        if jumps.any():
+            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+            a = np.where(jumps, np.where(inside, self.upper, 0.0), a)
+        return self.e + self.ridge * theta - float(self.column @ a)
+
+    def first(self) -> float:
+        """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""
+        with np.errstate(invalid="ignore"):
+            ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
+        knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
+        low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        while high - low > 1:
+            middle_knot = (low + high) // 2
+            if self.slope(float(knots[middle_knot]), right=True) >= 0.0:
+                high = middle_knot
+            else:
+                low = middle_knot
+        if low >= 0 and high < len(knots):
+            left, right = float(knots[low]), float(knots[high])
+            below, above = self.slope(left, right=True), self.slope(right, right=False)
+            if above <= 0.0:
+                return right
+            return min(max(left + (right - left) * (-below / (above - below)), left), right)
+        return self._outside(float(knots[0]), -1.0) if low < 0 else self._outside(float(knots[-1]), 1.0)
+
+    def _outside(self, knot: float, side: float) -> float:
+        """`first` to the left of all knots or to the right, where h′ is linear."""
+        endless = np.isinf(self.upper) & (side * self.column < 0.0)
+        steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
+        value = self.slope(knot, right=side > 0)
+        if side < 0 and value <= 0.0:
+            return knot
+        return knot - value / steepness if steepness > 0.0 else side * math.inf

@@ -1,0 +1,105 @@
+"""From any numbers to a feasible α: into the box, then onto the equalities of each part.
+
+    (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U where a few roundings are all that keeps α away
+    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e
+    (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qpsvm.arrays.constant import times
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.svm_dual import Part, SVMDual
+
+EPS = float(np.finfo(float).eps)
+#: What a few operations may cost, in units of EPS.
+ROUNDINGS = 8
+
+
+def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """The nearest cheap feasible α: (m,), a new array."""
+    equalities = [part for part in dual.parts if not part.ridge]
+    if not equalities:
+        return boxed(alpha, dual.upper)
+    if equalities[0].rows is None:
+        return _on_all_rows(dual, equalities[0], alpha)
+    a = np.zeros_like(alpha)
+    for part in equalities:
+        a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total)
+    return a
+
+
+def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
+    if part.total == 0.0:
+        return balanced(alpha, part.column, dual.upper)
+    if (part.column > 0).all():
+        scaled = capped_simplex(alpha * part.column, dual.upper * part.column, part.total)
+        return np.asarray(np.minimum(scaled / part.column, dual.upper))
+    return balanced(alpha, part.column, dual.upper, part.total)
+
+
+def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
+    """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
+    clipped = boxed(alpha, upper)
+    surplus = float(clipped @ column) - mass
+    heavier = 0.5 * (float(np.add.reduce(clipped)) + abs(surplus))
+    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * heavier:
+        return clipped  # the rounding of the sums
+    plus = column > 0
+    weighted = clipped * column
+    in_plus, in_minus = float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
+    if in_plus - mass > in_minus:
+        np.multiply(clipped, (in_minus + mass) / in_plus, out=clipped, where=plus)
+    else:
+        np.multiply(clipped, (in_plus - mass) / in_minus, out=clipped, where=column < 0)
+    return clipped
+
+
+def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    """α clipped to [0, U], and on U where a few roundings are all that keeps it away: (m,) each, a new array.
+
+    The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
+    """
+    clipped: FloatArray = np.minimum(np.maximum(alpha, 0.0), upper)
+    np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
+    return clipped
+
+
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
+
+    Parameters
+    ----------
+    a, caps : ndarray, shape (m,)
+    mass : float
+        At most Σ caps; a mass that exceeds it by rounding returns caps.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    Notes
+    -----
+    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
+    summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
+    """
+    if mass >= caps.sum():
+        return caps.copy()
+    a = a - a.max()
+    breaks = np.concatenate([a, a - caps])
+    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(a))])
+    order = np.argsort(-breaks, kind="stable")
+    breaks, slopes = breaks[order], np.cumsum(slopes[order])
+    values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
+    k = int(np.searchsorted(values, mass, side="right")) - 1
+    slope = slopes[k]
+    tau = breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0)
+    x: FloatArray = np.clip(a - tau, 0.0, caps)
+    inside = (x > 0) & (x < caps)
+    if inside.any():
+        x[inside] = np.clip(x[inside] + (mass - x.sum()) / inside.sum(), 0.0, caps[inside])
+    return x

@@ -1,0 +1,277 @@
+"""One dual for every machine: what a problem states once, and everything else is written over.
+
+    (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
+              over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g
+    (DUAL.2)  t_k = ℓ_k − s_k⟨w, φ(x_r(k))⟩ − Σ_g E_kg μ_g:  what is missing to the level of row k
+    (DUAL.3)  the primal:  minimise ½‖w‖² + Σ_k ψ_k(t_k) + eᵀμ + ½Σ R_g μ_g²  over w and μ, with ψ of (LOSS.1)
+    (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
+    (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
+
+Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
+and a curvature δ by which the price grows. A group is a column of E: an equality, whose multiplier is a variable of the
+primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
+
+Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.words import outline
+from qpsvm.errors import UnsupportedError
+from qpsvm.operators import Operator, gathered, shifted
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A column of E in (DUAL.1), with its multiplier.
+
+    Attributes
+    ----------
+    name : str
+        Of the row in the dual QP.
+    multiplier : str
+        Of the variable in the primal QP: "b", "rho".
+    column : ndarray, shape (m,)
+        E_g; the sign itself for an intercept.
+    total : float
+        e_g.
+    ridge : float
+        R_g: 0 for an equality.
+    formula : str
+        The equality as a person writes it.
+    """
+
+    name: str
+    multiplier: str
+    column: FloatArray
+    total: float = 0.0
+    ridge: float = 0.0
+    formula: str = ""
+
+    def __repr__(self) -> str:
+        return outline("Group", **vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
+
+    Attributes
+    ----------
+    rows : ndarray of bool, shape (m,), or None
+        All rows where None.
+    column : ndarray, shape (m,)
+        0 outside of the part.
+    total, ridge : float
+    """
+
+    rows: NDArray[np.bool_] | None
+    column: FloatArray
+    total: float
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class SVMDual:
+    """The dual (DUAL.1) of a machine.
+
+    Attributes
+    ----------
+    gram : Operator, shape (n, n)
+        K_ij = ⟨φ(x_i), φ(x_j)⟩ over the samples.
+    sign, level, upper, curvature : ndarray, shape (m,)
+        s, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row, it is `repeated`.
+    groups : tuple of Group
+        The columns of E, e and R.
+    rows : ndarray of int, shape (m,), or None
+        r(k), the sample of each row; None where row k is sample k.
+    unit : float
+        What the objective of the QP is in units of (DUAL.1).
+    """
+
+    gram: Operator
+    sign: FloatArray
+    level: FloatArray
+    upper: FloatArray
+    curvature: FloatArray
+    groups: tuple[Group, ...] = ()
+    rows: IntArray | None = None
+    unit: float = 1.0
+
+    def __repr__(self) -> str:
+        return outline("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @property
+    def m(self) -> int:
+        """Number of rows of the dual."""
+        return len(self.sign)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.gram.shape[0]
+
+    @cached_property
+    def intercept(self) -> Group | None:
+        """The group whose multiplier is the intercept of f, (DUAL.4)."""
+        return next((group for group in self.groups if group.column is self.sign), None)
+
+    @cached_property
+    def margins(self) -> tuple[Group, ...]:
+        """The other groups: their multipliers move the level that a row is to reach."""
+        return tuple(group for group in self.groups if group is not self.intercept)
+
+    @cached_property
+    def penalised(self) -> tuple[Group, ...]:
+        """The groups with a ridge."""
+        return tuple(group for group in self.groups if group.ridge > 0.0)
+
+    @cached_property
+    def curved(self) -> bool:
+        """Whether any δ is positive."""
+        value = common_value(self.curvature)
+        return bool((self.curvature > 0.0).any()) if value is None else value > 0.0
+
+    @cached_property
+    def hard(self) -> NDArray[np.bool_] | None:
+        """The rows that nothing may fall short of, U = ∞ and δ = 0, as a mask (m,); None where there are none."""
+        value = common_value(self.upper)
+        if value is not None and value < np.inf:
+            return None
+        mask = np.isinf(self.upper) & (self.curvature == 0.0)
+        return mask if mask.any() else None
+
+    @cached_property
+    def all_hard(self) -> bool:
+        """Whether that is every row."""
+        return self.hard is not None and bool(self.hard.all())
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether every U is finite."""
+        value = common_value(self.upper)
+        return bool(np.isfinite(self.upper).all()) if value is None else value < np.inf
+
+    @cached_property
+    def common_level(self) -> float | None:
+        """ℓ where it is one number for all rows."""
+        value = common_value(self.level)
+        if value is None and len(self.level) and (self.level == self.level[0]).all():
+            return float(self.level[0])
+        return value
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every level is 0, so that only the groups keep α away from 0."""
+        return self.common_level == 0.0
+
+    @cached_property
+    def scalable(self) -> bool:
+        """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
+        level = self.common_level
+        return level is not None and level > 0.0 and not any(group.total for group in self.groups)
+
+    @cached_property
+    def matrix(self) -> Operator:
+        """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
+        return shifted(gathered(self.gram, self.rows).congruence(self.sign), self.curvature if self.curved else None)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The groups as parts of the rows, each with a multiplier of its own, (DUAL.2).
+
+        One group is one part. Two equalities split the rows where E has two distinct rows (a, c) only, as that of a
+        ν-SVM, (y_i, −1): the multipliers θ = E μ, one for each, are as good as μ, and each belongs to rows of its own.
+
+        Raises
+        ------
+        UnsupportedError
+            Groups that cannot be separated.
+        """
+        if not self.groups:
+            return ()
+        if len(self.groups) == 1:
+            group = self.groups[0]
+            return (Part(None, group.column, group.total, group.ridge),)
+        masks = self._distinct
+        totals = self.unmixing.T @ np.array([group.total for group in self.groups])
+        return tuple(
+            Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
+        )
+
+    @cached_property
+    def _distinct(self) -> list[NDArray[np.bool_]]:
+        """The rows with the first, the second, … distinct row of E: masks (m,)."""
+        E = np.column_stack([group.column for group in self.groups])
+        left, masks = np.ones(self.m, dtype=bool), []
+        for _ in self.groups:
+            if left.any():
+                mask = (E[int(np.argmax(left))] == E).all(axis=1)
+                masks.append(mask)
+                left &= ~mask
+        if left.any() or len(masks) < len(self.groups) or self.penalised:
+            names = ", ".join(group.name for group in self.groups)
+            raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
+        return masks
+
+    @cached_property
+    def mixing(self) -> FloatArray:
+        """M with θ = M μ: the distinct rows of E, (q, q); 1 for one group."""
+        if len(self.groups) < 2:
+            return np.eye(len(self.groups))
+        return np.array([[float(g.column[int(np.argmax(mask))]) for g in self.groups] for mask in self._distinct])
+
+    @cached_property
+    def unmixing(self) -> FloatArray:
+        """M⁻¹, with μ = M⁻¹θ: (q, q)."""
+        inverse: FloatArray = np.linalg.inv(self.mixing).astype(np.float64, copy=False)
+        return inverse
+
+    def multipliers(self, thetas: list[float]) -> dict[str, float]:
+        """μ by name, from the multipliers θ of the parts."""
+        if len(thetas) == 1:
+            return {self.groups[0].multiplier: thetas[0]}
+        values = self.unmixing @ np.array(thetas) if thetas else ()
+        return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
+
+    def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
+        """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept: (m,)."""
+        margin: Any = self.level
+        for group in self.margins:
+            moved = times(-multipliers[group.multiplier], group.column)
+            one, other = common_value(margin), common_value(moved)
+            margin = margin + moved if one is None or other is None else repeated(one + other, self.m)
+        found: FloatArray = margin
+        return found
+
+    def beta(self, alpha: FloatArray) -> FloatArray:
+        """β of (DUAL.5), (n,), from α (m,)."""
+        signed: FloatArray = alpha * self.sign
+        if self.rows is None:
+            return signed
+        return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
+
+    def at_rows(self, values: FloatArray) -> FloatArray:
+        """Values at the samples, (n,), at the rows of the dual: (m,)."""
+        return values if self.rows is None else values[self.rows]
+
+    def over(self, gram: Operator) -> SVMDual:
+        """The same dual over another Gram matrix of the same samples."""
+        return replace(self, gram=gram)
+
+
+def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
+    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
+    if kind is None:
+        return ()
+    return (Group("balance", "b", sign, ridge=1.0 if kind == "penalised" else 0.0, formula=formula),)

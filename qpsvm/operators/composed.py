@@ -1,0 +1,145 @@
+"""Matrices made of others: rows that several variables share, and something added to the diagonal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.constant import times
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.operators.base import Operator, rowwise
+from qpsvm.operators.explicit import Dense
+from qpsvm.operators.low_rank import LowRank
+
+
+def gathered(operator: Operator, rows: IntArray | None) -> Operator:
+    """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
+    if rows is None:
+        return operator
+    if isinstance(operator, LowRank):
+        d = None if operator.d is None else operator.d[rows]
+        if d is None:
+            return LowRank(operator.Z[rows], None, None if operator.scale is None else operator.scale[rows])
+    return Gathered(operator, rows)
+
+
+def shifted(operator: Operator, d: FloatArray | None) -> Operator:
+    """B + diag(d) with the structure of B, for d (n,); B itself for None."""
+    if d is None:
+        return operator
+    if isinstance(operator, LowRank):
+        return LowRank(operator.Z, d if operator.d is None else operator.d + d, operator.scale)
+    if isinstance(operator, Dense):
+        return Dense(operator.matrix + np.diag(d))
+    return Shifted(operator, d)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gathered(Operator):
+    """S B[rows][:, rows] S with S = diag(scale): several variables may share a row of B, which is kept once.
+
+    Parameters
+    ----------
+    base : Operator, shape (n, n)
+    rows : ndarray of int, shape (m,)
+    scale : ndarray, shape (m,), optional
+    """
+
+    base: Operator
+    rows_of: IntArray
+    scale: FloatArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(m, m)."""
+        return len(self.rows_of), len(self.rows_of)
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        scaled = x if self.scale is None else rowwise(self.scale, x)
+        summed = np.zeros((self.base.shape[0], *x.shape[1:]))
+        np.add.at(summed, self.rows_of, scaled)
+        product = (self.base @ summed)[self.rows_of]
+        return product if self.scale is None else rowwise(self.scale, product)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        out = self.base.block(self.rows_of[rows], self.rows_of[columns])
+        return out if self.scale is None else out * self.scale[rows][:, None] * self.scale[columns]
+
+    def diagonal(self) -> FloatArray:
+        """(m,)."""
+        diagonal = self.base.diagonal()[self.rows_of]
+        return diagonal if self.scale is None else diagonal * self.scale**2
+
+    def dense(self) -> FloatArray:
+        """(m, m)."""
+        everything = np.arange(self.shape[0])
+        return self.block(everything, everything)
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """The same rows with other scales."""
+        return Gathered(self.base, self.rows_of, s if self.scale is None else times(s, self.scale))
+
+    def describe(self) -> str:
+        """Name what the rows are of."""
+        return f"{self.shape[0]} rows of {self.base.shape[0]}: {self.base.describe()}"
+
+    @property
+    def nbytes(self) -> int:
+        """Of the matrix that the rows are of, and of their numbers."""
+        return self.base.nbytes + self.rows_of.nbytes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shifted(Operator):
+    """B + diag(d).
+
+    Parameters
+    ----------
+    base : Operator, shape (n, n)
+    d : ndarray, shape (n,)
+    """
+
+    base: Operator
+    d: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(n, n)."""
+        return self.base.shape
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        return (self.base @ x) + rowwise(self.d, x)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        return self.base.block(rows, columns) + np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
+
+    def diagonal(self) -> FloatArray:
+        """(n,)."""
+        return self.base.diagonal() + self.d
+
+    def dense(self) -> FloatArray:
+        """(n, n)."""
+        out = self.base.dense().copy()
+        out[np.diag_indices_from(out)] += self.d
+        return out
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """Both parts with the same scales."""
+        return Shifted(self.base.congruence(s), self.d * s * s)
+
+    def describe(self) -> str:
+        """Name both parts."""
+        return f"{self.base.describe()} + diagonal"
+
+    @property
+    def nbytes(self) -> int:
+        """Of both parts."""
+        return self.base.nbytes + self.d.nbytes
+
+    def factor(self) -> tuple[Matrix, FloatArray] | None:
+        """The factor of B, with d on the diagonal."""
+        found = self.base.factor()
+        return None if found is None else (found[0], found[1] + self.d)

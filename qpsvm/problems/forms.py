@@ -1,0 +1,181 @@
+"""The two QPs of a machine, and their scaling for a solver: all that follows from its `SVMDual`.
+
+    (FORM.1)  dual:  minimise unit · (DUAL.1) over α
+    (FORM.2)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
+              subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
+    (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
+    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
+
+What a variable is called is the machine's to say: the multipliers of the groups by their names, the slacks "xi" and
+"zeta", the margin rows "margin".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.words import shown
+from qpsvm.dual.statement import Statement
+from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.operators import Diagonal
+from qpsvm.qp.program import QP, Rows
+from qpsvm.qp.solution import QPSolution
+
+Form = Literal["dual", "primal"]
+#: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
+LARGEST_BOX = 1e3
+#: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
+SMALLEST_UNIT = 1e-60
+
+
+def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
+    """(FORM.1): the QP over α, with a row for every group that is an equality.
+
+    Parameters
+    ----------
+    svm : SVMDual
+        Without penalised groups: those are part of its Gram matrix.
+    formula, title : str
+        The objective as a person writes it, and what this QP is.
+    """
+    m, equalities = svm.m, svm.groups
+    rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
+    one = len(equalities) == 1
+    A = equalities[0].column[None, :] if one else np.array([group.column for group in equalities])
+    return QP(
+        P=svm.matrix if svm.unit == 1.0 else svm.matrix.congruence(repeated(np.sqrt(svm.unit), m)),
+        q=times(-svm.unit, svm.level),
+        A=A if equalities else None, b=np.array([group.total for group in equalities]) if equalities else None,
+        lb=repeated(0.0, m), ub=None if np.isinf(svm.upper).all() else svm.upper,
+        variables={"alpha": slice(0, m)}, constraints=rows, formula=formula, title=title, statement=Statement(svm),
+    )  # fmt: skip
+
+
+def primal_qp(svm: SVMDual, Z: Matrix, formula: str, margin: str, title: str) -> QP:
+    """(FORM.2) with the slacks of (FORM.3), for samples Z (n, r) in explicit coordinates.
+
+    Parameters
+    ----------
+    svm : SVMDual
+    Z : ndarray or csr_array, shape (n, r)
+    formula, margin, title : str
+        The objective and the margin rows as a person writes them, and what this QP is.
+    """
+    m, r, q = svm.m, Z.shape[1], len(svm.groups)
+    rows = Z if svm.rows is None else Z[svm.rows]
+    quadratic = np.flatnonzero(svm.curvature > 0.0)
+    linear = np.flatnonzero(np.isfinite(svm.upper))
+    first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with ξ
+    second = np.intersect1d(quadratic, linear)  # rows with ζ as well
+    curvature, price = svm.curvature[first], np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
+    variables = {"w": slice(0, r)}
+    variables |= {group.multiplier: slice(r + k, r + k + 1) for k, group in enumerate(svm.groups)}
+    free = r + q
+    if len(first):
+        variables["xi"] = slice(free, free + len(first))
+    if len(second):
+        variables["zeta"] = slice(free + len(first), free + len(first) + len(second))
+    bends = np.divide(1.0, curvature, out=np.zeros(len(first)), where=curvature > 0.0)
+    ridges, totals = (np.array([getattr(g, name) for g in svm.groups]) for name in ("ridge", "total"))
+    d = [np.ones(r), ridges, bends, np.zeros(len(second))]
+    costs = [np.zeros(r), totals, price, svm.upper[second]]
+    others = [-group.column[:, None] for group in svm.groups]
+    others += [-sp.eye_array(m, format="csc")[:, part] for part in (first, second) if len(part)]
+    return QP(
+        P=Diagonal(svm.unit * np.concatenate(d)), q=svm.unit * np.concatenate(costs),
+        G=margin_rows(rows, svm.sign, others), h=-np.asarray(svm.level + 0.0),
+        lb=np.concatenate([np.full(free, -np.inf), np.zeros(len(first) + len(second))]),
+        variables=variables, constraints=margin_group(m, margin), formula=formula, title=title,
+    )  # fmt: skip
+
+
+def margin_rows(Z: Matrix, sign: FloatArray, others: list[Matrix]) -> Matrix:
+    """−s_k z_kᵀ beside further columns, CSC: the left-hand side of 's_k f(x_k) ≥ …' written as Gx ≤ h."""
+    weights = sp.csc_array(-(sp.diags_array(sign) @ Z)) if sp.issparse(Z) else sp.csc_array(-sign[:, None] * Z)
+    return sp.hstack([weights, *(sp.csc_array(block) for block in others)], format="csc")
+
+
+def margin_group(m: int, formula: str) -> dict[str, Rows]:
+    """The one group of inequality rows that every primal has, "margin"."""
+    return {"margin": Rows("G", slice(0, m), formula)}
+
+
+def alpha_unit(svm: SVMDual, kappa: float) -> float:
+    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
+
+    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
+
+    Parameters
+    ----------
+    svm : SVMDual
+    kappa : float
+        The mean of K_ii.
+    """
+    finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
+    largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
+    if svm.homogeneous:
+        masses = [abs(part.total) for part in svm.parts if part.total]
+        return max(min([largest, *masses]), SMALLEST_UNIT)
+    bend = float(svm.curvature.mean()) if svm.curved else 0.0
+    unit = min(level_size(svm) / (kappa + bend), largest)
+    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
+
+
+def level_size(svm: SVMDual) -> float:
+    """The size of the levels: their common value, else the largest."""
+    common = svm.common_level
+    return abs(common) if common is not None else float(np.abs(svm.level).max())
+
+
+def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them."""
+    unit = alpha_unit(svm, kappa)
+    level = unit * kappa if svm.homogeneous else level_size(svm)
+    price = svm.unit * unit * level
+    objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
+    if form == "dual":
+        return {"alpha": unit}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
+    names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
+    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    return variables, {"margin": 1.0 / level} if level != 1.0 else {}, objective
+
+
+def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
+    """The form of which a solution is, read off the variables' names where it is not said.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a solution.
+    DataError
+        Of a QP without α (n,), or without n margin rows.
+    """
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
+    qp = solution.qp
+    form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
+    group = qp.constraints.get("margin")
+    rows = qp.variables.get("alpha") if form == "dual" else None if group is None else group.rows
+    if rows is None or rows.stop - rows.start != n:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    return form
+
+
+def check_form(form: str) -> Form:
+    """Check the name of a form.
+
+    Raises
+    ------
+    UnknownOptionError
+        With the nearest known name.
+    """
+    if not isinstance(form, str) or form not in get_args(Form):
+        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(shown(form), get_args(Form))}")
+    return form  # type: ignore[return-value]

@@ -1,0 +1,141 @@
+"""Cholesky factors with their guards: a ridge where there is none without, refinement where digits would be lost.
+
+A matrix M that is positive semidefinite but for rounding may have no factor. M + ρ diag(u) has one for a ρ that is
+large enough, and a ladder of ridges finds it: ρ, 100ρ, … With u = diag(M) the answer does not depend on the units of
+the rows, as if M had been scaled to a unit diagonal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from qpsvm.arrays.types import FloatArray
+
+#: The first ridge above 0, the growth of one that was too small, and where a matrix is not semidefinite at all.
+FIRST_RIDGE, GROWTH, LARGEST_RIDGE = 1e-15, 100.0, 1e-2
+#: Pivots above this, as roots and of a unit diagonal, lose so few digits that refinement is left out.
+WELL_CONDITIONED = 1e-3
+#: The same for a factor in single precision: each refinement gains a factor of 10⁷ times the square of the pivot.
+SINGLE_PIVOT = 1e-2
+
+Factor: TypeAlias = NDArray[np.floating[Any]]
+
+
+class NumericalTrouble(ArithmeticError):
+    """A system that no regularisation could factor, or whose solution is not finite."""
+
+
+def factored(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
+    """The factor of M + diag(shift), lower and in LAPACK's order, or None where there is none.
+
+    Parameters
+    ----------
+    M : ndarray, shape (k, k)
+        Symmetric, in C order: transposed it is the Fortran order that LAPACK wants.
+    shift : float or ndarray, shape (k,), optional
+    single : bool
+        In single precision, at half the cost.
+    """
+    shifted: Any = M.astype(np.float32 if single else np.float64, order="C")
+    if shift is not None:
+        shifted.flat[:: len(M) + 1] += shift
+    factor, info = (lapack.spotrf if single else lapack.dpotrf)(shifted.T, lower=1, clean=0, overwrite_a=1)
+    return np.asarray(factor) if info == 0 else None
+
+
+def ridged(
+    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = LARGEST_RIDGE
+) -> tuple[Factor, float]:
+    """The factor of M + ρ diag(u) for the first ρ of the ladder that has one, and ρ.
+
+    Parameters
+    ----------
+    M : ndarray, shape (k, k)
+        As in `factored`.
+    ridge, largest : float
+        Where the ladder begins, and what it does not pass.
+    unit : float or ndarray, shape (k,), optional
+        u; the diagonal of M, and 1 where that is not positive, by default.
+
+    Raises
+    ------
+    NumericalTrouble
+        M is not finite, or no ρ is large enough.
+    """
+    while ridge <= largest:
+        if ridge and unit is None:
+            unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
+        factor = factored(M, ridge * unit if ridge and unit is not None else None)
+        if factor is not None:
+            return factor, ridge
+        if not np.isfinite(M).all():
+            break
+        ridge = max(FIRST_RIDGE, GROWTH * ridge)
+    raise NumericalTrouble("the matrix has no Cholesky factor")
+
+
+class Cholesky:
+    """Solves with a symmetric positive semidefinite M (k, k), by the factor of M, or of M + ρ diag(M).
+
+    Where a ridge or a small pivot costs digits, iterative refinement recovers them.
+
+    Parameters
+    ----------
+    M : ndarray, shape (k, k)
+        In C order. Kept, not copied.
+    ridge : float
+        Where the ladder for ρ begins.
+    single : bool
+        Factor in single precision if refinement makes up for it.
+
+    Raises
+    ------
+    NumericalTrouble
+        M is not finite, or far from positive semidefinite.
+    """
+
+    def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
+        self._matrix, self._size, diagonal = M, 0.0, M.diagonal()
+        if single and (size := float(diagonal.max(initial=0.0))) > 0.0:
+            factor = factored(M / size, single=True)  # the range of single precision is short
+            if factor is not None and _least_pivot(factor, diagonal / size) > SINGLE_PIVOT:
+                self._factor, self._refinements, self._size = factor, 2, size
+                return
+        self._factor, ridge = ridged(M, ridge)
+        self._refinements = 1 if ridge or _least_pivot(self._factor, diagonal) < WELL_CONDITIONED else 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the factor is in single precision."""
+        return self._size > 0.0
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """M⁻¹ right, for (k,) or (k, r)."""
+        if not right.size:
+            return right
+        x = self._unrefined(right)
+        for _ in range(self._refinements):
+            x += self._unrefined(right - self._matrix @ x)
+        return x
+
+    def _unrefined(self, right: FloatArray) -> FloatArray:
+        if not self.is_single:
+            x: FloatArray = lapack.dpotrs(self._factor, right, lower=1)[0]
+            return x
+        unit = float(np.abs(right).max()) or 1.0
+        x = lapack.spotrs(self._factor, right / unit, lower=1)[0].astype(np.float64)
+        return x * (unit / self._size)
+
+
+def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
+    """The least pivot (a root) that the factor of a matrix with this diagonal (k,) has once that is scaled to 1."""
+    pivots = factor.diagonal()
+    return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))
+
+
+__all__ = ["Cholesky", "Factor", "NumericalTrouble", "factored", "ridged"]

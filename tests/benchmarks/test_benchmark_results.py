@@ -1,0 +1,49 @@
+"""What `benchmarks/RESULTS.md` and the README show is what the committed lines say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import lines
+from benchmarks.report import fill
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = [ROOT / "benchmarks" / "results" / "lines.jsonl.xz"]
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+README = ROOT / "README.md"
+
+
+@pytest.mark.parametrize("page", [RESULTS, README], ids=lambda page: page.name)
+def test_the_tables_are_those_of_the_lines(page, tmp_path):
+    copy = tmp_path / page.name
+    copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    assert fill(copy, lines.read(RECORD), lines.machines(RECORD))
+    assert copy.read_text(encoding="utf-8") == page.read_text(encoding="utf-8")
+
+
+def test_every_picture_is_there():
+    named = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", RESULTS.read_text(encoding="utf-8"))
+    assert named
+    assert {path for path in named if not (RESULTS.parent / path).exists()} == set()
+    drawn = {path.name for path in (RESULTS.parent / "results").glob("*.svg")}
+    assert drawn == {Path(path).name for path in named}  # and none that nothing shows
+
+
+def test_the_readme_quotes_only_what_the_results_say():
+    quoting = README.read_text(encoding="utf-8").partition("## Benchmarks")[2].partition("<!-- table")[0]
+    numbers = set(re.findall(r"\d[\d.,]*\d|\d", quoting))
+    told = RESULTS.read_text(encoding="utf-8")
+    assert {number for number in numbers if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", told)} == set()
+
+
+def test_the_record_says_where_it_comes_from():
+    machines = {machine["id"]: machine for machine in lines.machines(RECORD)}
+    for run in lines.read(RECORD):
+        machine = machines[run["machine"]]
+        assert machine["cpu"]
+        assert machine["commit"]
+        assert machine["threads"] == 1
+        assert run["version"]

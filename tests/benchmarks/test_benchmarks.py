@@ -1,0 +1,205 @@
+"""The benchmarks measure what they say: every solver's point is read in the right units, and nothing a solver does
+(lie, fail, crash, never end) stops the run or reaches the record as a success."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
+pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
+
+from benchmarks import cli, lines
+from benchmarks.capture import captured
+from benchmarks.measure import Plan
+from benchmarks.run import Pair, run
+from benchmarks.samples import Bundled, Clouds, Moons, RandomClass
+from benchmarks.score import Judge, primal_value
+from benchmarks.solvers import ENTRANTS, Entrant, Point, Rung, Said
+from benchmarks.suites import Suite, suites
+from benchmarks.tasks import Task
+
+ROOT = Path(__file__).resolve().parents[2]
+#: The machines that solvers differ in: units of α and b, signs of multipliers, the intercept.
+TASKS = [
+    Task("C", Clouds(60, 4), {}, "c", C=2.0),
+    Task("C, RBF", Moons(60), {}, "c", C=0.5, kernel="rbf", gamma="scale"),
+    Task("nu", Clouds(60, 4), {}, "nu", nu=0.7),
+    Task("nu, RBF", Moons(60), {}, "nu", nu=0.4, kernel="rbf"),
+    Task("hard", Clouds(60, 4, 0.0, 12.0), {}, "hard"),
+    Task("hard, RBF", Moons(60, 0.1), {}, "hard", kernel="rbf", gamma="scale"),
+    Task("hinge", Clouds(60, 4), {}, "hinge", C=3.0),
+    Task("hinge, penalised", Clouds(60, 4), {}, "hinge", C=3.0, intercept="penalised"),
+    Task("hinge, no intercept", RandomClass(5, 12, 0.5, 0), {}, "hinge", intercept=None),
+]
+#: First-order methods of the textbooks need thousands of iterations for what the others do in twenty.
+SLOW = {"dual_ascent": 1e-2, "subgradient": 1e-1, "qpsvm:dual_ascent": 1e-3, "qpsvm:subgradient": 1e-2}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize("name", ENTRANTS)
+def test_every_solver_comes_close_in_the_units_of_the_machine(name, task):
+    entrant = ENTRANTS[name]
+    if entrant.version() is None:
+        pytest.skip(f"{entrant.package} is not installed")
+    if not entrant.takes(task):
+        pytest.skip("not its kind of machine")
+    machine = task.machine(*task.source.load())
+    data = entrant.prepare(machine)
+    rung = Rung(tol=1e-6, seconds=10.0)
+    answer, said = entrant.run(data, rung)
+    gap, _ = Judge(machine).gap(entrant.point(data, answer))
+    assert gap <= SLOW.get(name, 1e-3) or not said.claimed, said
+    assert said.words
+
+
+def test_the_judge_does_not_believe():
+    """A wrong point has a large gap, no point an infinite one, and w without α is held against a proven bound."""
+    task = TASKS[7]
+    machine = task.machine(*task.source.load())
+    judge = Judge(machine)
+    assert judge.gap(Point(np.zeros(60)))[0] > 0.1
+    assert judge.gap(Point()) == (np.inf, "own")
+    gap, bound = judge.gap(Point(w=np.zeros(4), b=0.0))
+    assert bound == "known"
+    assert gap > 0.1
+    assert primal_value(machine, Point(w=np.zeros(4))) == pytest.approx(3.0 * 60)
+
+
+@pytest.mark.parametrize("source", [Clouds(50, 3), Moons(50), RandomClass(4, 10, 0.5, 1), Bundled("iris")], ids=str)
+def test_sources_are_the_same_each_time(source):
+    (X, y), (again, same) = source.load(), source.load()
+    assert (abs(X - again)).max() == 0
+    assert np.array_equal(y, same)
+    assert set(np.unique(y)) == {-1.0, 1.0}
+
+
+def test_the_classes_of_the_literature_have_the_published_moments():
+    """15 % of the entries are not zero; of class ±1 they are normal with mean ±1/n and variance 1/n."""
+    X, y = RandomClass(50, 100, 0.15, 1).load()
+    assert X.shape == (5000, 50)
+    assert X.nnz == pytest.approx(0.15 * 5000 * 50, rel=0.02)
+    sign = np.repeat(y, np.diff(X.indptr))
+    assert np.mean(-sign * X.data) == pytest.approx(1 / 50, abs=4 * np.sqrt(1 / 50 / X.nnz))
+    assert np.var(X.data) == pytest.approx(1 / 50, rel=0.05)
+
+
+class Trouble(Entrant):
+    """A solver that behaves as its name says."""
+
+    package = "numpy"
+    tolerances = (1e-3, 1e-6)
+
+    def __init__(self, name):
+        self.name = name
+
+    def takes(self, task):  # noqa: ARG002
+        return True
+
+    def run(self, data, rung):  # noqa: ARG002
+        if self.name == "crash":
+            os._exit(3)
+        if self.name == "endless":
+            time.sleep(60)
+        if self.name == "error":
+            raise ValueError("not today")
+        if self.name == "memory":
+            raise MemoryError
+        return None, Said("optimal", True)
+
+    def point(self, data, answer):  # noqa: ARG002
+        return Point(np.full(len(data.y), 0.5))
+
+
+def session(name, seconds=5.0):
+    task = TASKS[0]
+    suite = Suite("trouble", "", (task,), (name,), seconds=seconds)
+    return [Pair(suite, Plan(task, name, 1e-9, seconds, seconds))]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("name", "outcome"), [
+    ("crash", "crash"), ("endless", "limit"), ("error", "error"), ("memory", "memory"), ("liar", "ran"),
+])  # fmt: skip
+def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, outcome):
+    monkeypatch.setitem(ENTRANTS, name, Trouble(name))
+    monkeypatch.setattr("benchmarks.run.GRACE_SECONDS", 0.3)
+    if name == "endless":  # which nobody would wait for: it is the run that is limited
+        monkeypatch.setattr("benchmarks.measure._warm_up", lambda *_: None)
+    path = tmp_path / "lines.jsonl"
+    todo = session(name, seconds=1.0)
+    run(todo, path, "fork")
+    found = lines.read([path])
+    assert {line["outcome"] for line in found} == {outcome}
+    assert lines.done(path) == {("trouble", "C", name)}
+    for line in found:
+        assert line["machine"] == lines.machines([path])[0]["id"]
+        if name == "liar":  # what it claims is kept beside what it is worth
+            assert line["claimed"]
+            assert line["gap"] > 1e-2
+        else:
+            assert not line["claimed"]
+            assert line["gap"] is None
+    before = path.read_text()
+    run(todo, path, "fork")
+    assert path.read_text() == before  # nothing is measured twice
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_broken_session_is_taken_up_where_it_was(monkeypatch, tmp_path):
+    monkeypatch.setitem(ENTRANTS, "liar", Trouble("liar"))
+    path = tmp_path / "lines.jsonl"
+    run(session("liar"), path, "fork")
+    whole = path.read_text().splitlines()
+    path.write_text("\n".join(whole[:-2]) + "\n" + whole[-2][:20])  # stopped in the middle of a line
+    assert lines.done(path) == set()
+    run(session("liar"), path, "fork")
+    assert len(lines.read([path])) == 2
+    assert lines.done(path) == {("trouble", "C", "liar")}
+
+
+def test_compiled_output_is_captured(capfd):
+    with captured() as printed:
+        os.write(1, b"from below\n")
+    print("after")
+    assert printed() == "from below\n"
+    assert capfd.readouterr().out == "after\n"
+
+
+def test_suites_are_described_and_unique():
+    for quick in (False, True):
+        for suite in suites(Path("nowhere"), quick).values():
+            names = [task.name for task in suite.tasks]
+            assert len(set(names)) == len(names)
+            assert set(suite.solvers) <= set(ENTRANTS)
+            assert suite.about
+    assert sum(len(suite.tasks) for suite in suites(Path("nowhere"), True).values()) < 40
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--suite", "lineer"], "did you mean 'linear'"), (["--solver", "piqpp"], "did you mean 'piqp'"),
+    (["report", "absent.jsonl"], "absent.jsonl does not exist"),
+])  # fmt: skip
+def test_wrong_words_are_answered(arguments, message):
+    with pytest.raises(SystemExit, match=message):
+        cli.main(arguments)
+
+
+def test_the_command_measures_and_reports(tmp_path):
+    """As a user types it, in processes of its own."""
+    record = tmp_path / "lines.jsonl"
+    command = [sys.executable, "-m", "benchmarks"]
+    chosen = ["--quick", "--suite", "textbook", "--solver", "interior_point", "--solver", "slsqp"]
+    subprocess.run([*command, *chosen, "--lines", str(record)], cwd=ROOT, check=True, capture_output=True)
+    kinds = [json.loads(line)["kind"] for line in record.read_text().splitlines()]
+    assert kinds[0] == "machine"
+    assert kinds.count("done") == 2
+    subprocess.run([*command, "report", str(record), "--to", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    assert "interior_point" in (tmp_path / "report.md").read_text()

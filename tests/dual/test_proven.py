@@ -1,0 +1,135 @@
+"""The bound on rounding: kernel values in long doubles, points taken over, and numbers at the ends of the range."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from dyadic import Dyadic
+from exact import faults, judge
+from exact_space import BITS, gram
+from hostile import hostile_task
+from hunt import examined, problem
+from proof import Task
+
+from qpsvm import RBF, Linear, Polynomial, Precomputed
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.kernels.space import FeatureSpace
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def samples(scale: float = 1.0, n: int = 14) -> tuple[Any, Any]:
+    """Two classes that overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 2))
+    return X * scale, np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def twins(scale: float) -> tuple[Any, Any]:
+    """Pairs of near samples, far from all others."""
+    X = np.random.default_rng(1).standard_normal((6, 2)) * scale
+    return np.vstack([X, X + 0.5]), np.repeat([1.0, -1.0], 6)
+
+
+def exact_gram(kernel: Any, X: Any) -> Any:
+    """K as fractions: (n, n)."""
+    K = gram(kernel, Dyadic.of(X))
+    return [[K[i, j].fraction() for j in range(len(X))] for i in range(len(X))]
+
+
+KERNELS = [
+    RBF(0.7), RBF(1e-12), RBF(1e3), Polynomial(1, 0.3, 1.0), Polynomial(3, 2.0, 0.0), Polynomial(9, 1e-3, 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_sharp_kernel_values_are_within_their_radius_and_sharp(kernel):
+    X = samples(3.0)[0]
+    rows = np.arange(len(X))
+    parts, radius = Accuracy(FeatureSpace(kernel, X, "free", "raise"))._sharp_block(rows, rows)
+    true = exact_gram(kernel, X)
+    for i in rows:
+        for j in rows:
+            found = sum(Fraction(float(part[i, j])) for part in parts)
+            assert abs(found - true[i][j]) <= Fraction(float(radius[i, j])) + Fraction(1, 1 << BITS)
+    if np.finfo(np.longdouble).eps < np.finfo(float).eps:
+        assert radius.max() <= 1e-16 * max(float(abs(value)) for row in true for value in row)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6, 1e9, 1e150])
+def test_epsilon_bounds_the_kernel_values_that_are_computed_with(scale):
+    X = twins(scale)[0]
+    space = FeatureSpace(RBF(1.0), X, "free", "raise")
+    epsilon, K, true = Accuracy(space).epsilon, space.gram.dense(), exact_gram(RBF(1.0), X)
+    assert epsilon <= 1.0
+    worst = max(abs(Fraction(float(K[i, j])) - true[i][j]) for i in range(len(X)) for j in range(len(X)))
+    assert worst <= Fraction(epsilon)
+
+
+def test_a_power_below_one_has_no_slope_at_zero():
+    X = np.array([[1.0, 1.0], [1.0, -1.0 + 2.0**-52]]) / 3.0
+    space = FeatureSpace(Polynomial(0.5, 1.0, 0.0), X, "free", "raise")
+    assert Accuracy(space).epsilon >= 2.0**-27
+
+
+@pytest.mark.parametrize("seed", [235, 541, 979])
+def test_kernel_values_are_not_what_a_good_point_fails_by(seed):
+    task = hostile_task(seed)
+    result = task.solve("auto")
+    assert result.status == "optimal"
+    assert not faults(task, result)
+
+
+def test_the_share_of_rounding_is_of_the_point_that_is_returned():
+    """The solver's own point is not good enough, and the one beside it is: its rounding was called 0."""
+    task = hostile_task(860)
+    result = task.solve("auto")
+    assert result.status == "optimal"
+    assert result.rounding > 0
+    assert result.gap - result.rounding <= 1.1 * judge(task, result).gap
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, 1.0, 1.0), RBF(1.0)], ids=str)
+def test_hulls_of_one_sample_meet(kernel):
+    task = Task(np.full((12, 1), -2.1), np.where(np.arange(12) < 1, 1.0, -1.0), "nu", kernel, nu=1 / 6)
+    for backend in ("cvxopt", "osqp"):
+        result = task.solve(backend)
+        assert result.status == "optimal"
+        assert result.rho == 0
+        assert "hulls meet" in result.message
+
+
+def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not():
+    assert not examined(problem(1546, "poly", False)).faults
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])
+@pytest.mark.parametrize("variant", ["c", "nu", "hinge", "hard"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)
+def test_no_scale_breaks_the_proof(scale, variant, kernel):
+    task = Task(*samples(scale), variant, kernel)
+    result = task.solve("auto")
+    assert not faults(task, result)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_values_that_underflow_are_not_called_exact(intercept):
+    X, y = samples()
+    weight = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(y))
+    task = Task(X, y, "hinge", lam=1e280, intercept=intercept, weight=weight)
+    assert not faults(task, task.solve("auto"))
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4, 1e8])
+def test_twins_far_out_are_judged_rightly(C):
+    X, y = twins(1e7)
+    task = Task(X, y, "c", RBF(1.0), C=C)
+    assert not faults(task, task.solve("auto"))
+
+
+def test_a_matrix_is_taken_at_its_word():
+    X, y = samples()
+    K = X @ X.T
+    task = Task((K + K.T) / 2, y, "c", Precomputed(), C=1e3)
+    assert not faults(task, task.solve("auto"))

@@ -1,0 +1,386 @@
+"""The interior point method and CVXOPT's structured KKT systems: optimality conditions, measured from outside."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import qpsvm
+from qpsvm.backends.cvxopt_kkt import solve_structured, structured_kktsolver
+from qpsvm.operators import Dense, Diagonal, LowRank
+from qpsvm.qp.kkt import dual_residual, duality_gap, primal_residual
+from qpsvm.qp.program import QP
+from qpsvm.solvers.interior_point.columns import SparseColumns, as_columns, row_pairs
+from qpsvm.solvers.interior_point.iterate import Iterate
+from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, mehrotra
+from qpsvm.solvers.interior_point.rows import soft_rows
+from qpsvm.solvers.shared.cholesky import Cholesky
+
+#: Of KKT residuals, relative to the size of the terms.
+ACCURACY = 1e-7
+CVXOPT_OPTIONS = {"show_progress": False, "abstol": 1e-30, "reltol": 1e-9, "feastol": 1e-9}
+
+
+def solved(qp: QP, **options) -> InteriorPoint:
+    return mehrotra(qp.P, qp.q, qp.A, qp.b, qp.lb, qp.ub, **{"tol": 1e-9, **options})
+
+
+def assert_optimal(qp: QP, found: InteriorPoint, accuracy: float = ACCURACY) -> None:
+    """By the residuals of `kkt`, relative to the sizes of gradient, point and objective."""
+    assert found.reason == "converged"
+    x, y, z_box = found.x, found.y, found.z_box
+    gradient = max(1e-300, *(np.abs(part).max(initial=0.0) for part in (qp.q, qp.P @ x, z_box)))
+    size = max(1e-300, np.abs(x).max(), *(np.abs(part).max(initial=0.0) for part in (qp.b,) if part is not None))
+    nothing = np.zeros(0)
+    assert dual_residual(qp, x, y, nothing, z_box) <= accuracy * gradient
+    assert primal_residual(qp, x) <= accuracy * size * np.sqrt(len(x))
+    value = max(abs(qp.objective(x)), 1e-3 * gradient * size)
+    assert duality_gap(qp, x, y, nothing, z_box) <= accuracy * value
+    assert found.objective == pytest.approx(qp.objective(x), rel=1e-6, abs=1e-6 * value)
+    assert (x >= qp.bounds[0]).all()
+    assert (x <= qp.bounds[1]).all()
+
+
+def by_cvxopt(qp: QP) -> float:
+    """The optimal value."""
+    solution = qpsvm.compile(qp, "cvxopt").solve(**{k: v for k, v in CVXOPT_OPTIONS.items() if k != "show_progress"})
+    return qp.objective(solution.x)
+
+
+def random_qp(rng: np.random.Generator, kind: str, structure: str, rows: int) -> QP:
+    n, k = 40, 6
+    Z = rng.standard_normal((n, k))
+    d = rng.random(n) * (rng.random(n) < 0.5)
+    if structure == "low rank":
+        P = LowRank(Z)
+    elif structure == "sparse":
+        Z[rng.random((n, k)) < 0.7] = 0.0
+        P = LowRank(sp.csr_array(Z), d)
+    elif structure == "low rank + diagonal":
+        P = LowRank(Z, d)
+    elif structure == "dense":
+        P = Dense(Z @ Z.T + np.diag(d))
+    else:
+        P = Diagonal(d + 0.1)
+    inner = rng.standard_normal(n)
+    lb, ub = inner - rng.random(n), inner + rng.random(n)
+    if kind == "one-sided":
+        ub[:] = np.inf
+    elif kind == "mixed":  # a few free: their curvature must come from P or the rows
+        side = rng.integers(0, 4, n)
+        lb[side == 0], ub[side == 1] = -np.inf, np.inf
+        lb[:3], ub[:3] = -np.inf, np.inf
+    elif kind == "fixed":
+        ub[:5] = lb[:5] = inner[:5]
+    A = rng.standard_normal((rows, n)) if rows else None
+    dual = rng.random(n)  # with q = Σ of a feasible dual point the problem is bounded
+    dual = np.where(np.isfinite(lb), dual, 0.0) - np.where(np.isfinite(ub), rng.random(n), 0.0)
+    return QP(P, dual - P @ rng.standard_normal(n), A=A, b=None if A is None else A @ inner, lb=lb, ub=ub)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("structure", ["low rank", "sparse", "low rank + diagonal", "dense", "diagonal"])
+@pytest.mark.parametrize("kind", ["box", "one-sided", "mixed", "fixed"])
+def test_random_qps(kind, structure, rows):
+    for seed in range(3):
+        qp = random_qp(np.random.default_rng(seed), kind, structure, rows)
+        found = solved(qp)
+        assert_optimal(qp, found)
+        if kind != "fixed":  # CVXOPT needs an interior
+            assert qp.objective(found.x) == pytest.approx(by_cvxopt(qp), rel=1e-6, abs=1e-7)
+        if found.v is not None:
+            Z, _ = qp.P.factor()
+            assert found.v == pytest.approx(Z.T @ found.x, abs=1e-6 * (1 + np.abs(found.v).max(initial=0.0)))
+
+
+def samples(n: int, d: int, seed: int = 0, gap: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    X[:, 0] += gap * y
+    return X, y
+
+
+def test_the_dual_of_every_variant():
+    X, y = samples(200, 4)
+    c_svms = [qpsvm.CSVM(X, y, C) for C in (0.01, 100.0)]
+    for problem in (*c_svms, qpsvm.NuSVM(X, y, 0.4), qpsvm.PrimalHinge(X, y, 0.1)):
+        qp = problem.qp("dual")
+        found = solved(qp)
+        assert_optimal(qp, found)
+        assert problem.certify(found.x).gap <= 1e-6
+
+
+def test_hard_margin_has_no_upper_bounds():
+    X, y = samples(120, 3, gap=2.0)
+    problem = qpsvm.HardMargin(X, y)
+    found = solved(problem.qp("dual"))
+    assert_optimal(problem.qp("dual"), found)
+    assert problem.certify(found.x).gap <= 1e-7
+
+
+def test_inseparable_hard_margin_ends():
+    X, y = samples(100, 3)
+    found = solved(qpsvm.HardMargin(X, y).qp("dual"))
+    assert found.reason in {"numerical_error", "iteration_limit"}
+    assert np.isfinite(found.x).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda X, y: (np.vstack([X, X]), np.append(y, y)), id="every row twice"),
+        pytest.param(lambda X, y: (np.vstack([X, X]), np.append(y, -y)), id="opposite labels"),
+        pytest.param(lambda X, y: (np.hstack([X, np.ones((len(y), 1))]), y), id="constant column"),
+        pytest.param(lambda X, y: (np.hstack([X, X[:, :1], X @ np.ones((3, 1))]), y), id="collinear columns"),
+        pytest.param(lambda X, y: (X * [1e-4, 1.0, 1e4], y), id="scales"),
+        pytest.param(lambda X, y: (X + 1e5, y), id="offset"),
+        pytest.param(lambda X, y: (X * 0.0, y), id="nothing but zeros"),
+        pytest.param(lambda X, y: (np.tile(X[:10], 3), y[:10]), id="n < k"),
+        pytest.param(lambda X, y: (X[[np.argmax(y), np.argmin(y)]], np.array([1.0, -1.0])), id="n = 2"),
+    ],
+)
+def test_degenerate_samples(change):
+    X, y = change(*samples(60, 3))
+    for C in (1e-3, 1.0, 1e3):
+        problem = qpsvm.CSVM(X, y, C)
+        qp = problem.qp("dual")
+        kappa = qp.P.diagonal().mean() or 1.0
+        scaled = qp.scaled({"alpha": 1.0 / kappa}, {}, kappa)  # as `solve` does
+        found = solved(scaled)
+        assert found.reason == "converged"
+        assert problem.certify(found.x / kappa).gap <= 1e-5
+
+
+def test_everything_fixed_or_nothing_to_do():
+    fixed = QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.ones(2))
+    assert_optimal(fixed, solved(fixed))
+    free = QP(Diagonal(np.ones(3)), np.array([1.0, 2.0, 3.0]))
+    assert solved(free).x == pytest.approx([-1.0, -2.0, -3.0], abs=1e-7)
+
+
+def test_limits_and_refusals(capsys):
+    X, y = samples(200, 4)
+    qp = qpsvm.CSVM(X, y, 1.0).qp("dual")
+    assert solved(qp, max_iter=2).reason == "iteration_limit"
+    assert solved(qp, time_limit=0.0).reason == "time_limit"
+    assert capsys.readouterr().out == ""
+    lines = solved(qp, verbose=True).iterations + 1
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == lines
+    assert all(word in printed for word in ("objective", "gap", "primal", "dual", "step", " s\n"))
+    assert "inf" not in printed
+    with pytest.raises(qpsvm.errors.ParameterError, match="max_iter"):
+        solved(qp, max_iter=0)
+    with pytest.raises(qpsvm.errors.ParameterError, match="entry 1"):
+        mehrotra(qp.P, qp.q, lb=np.eye(200)[1], ub=np.zeros(200))
+
+
+def test_sparse_products_are_those_of_the_dense_matrix():
+    rng = np.random.default_rng(0)
+    Z = sp.random_array((300, 200), density=0.01, random_state=rng, format="csr")
+    A, D = rng.standard_normal((2, 300)), rng.random(300)
+    B = np.hstack([Z.toarray(), A.T])
+    columns = as_columns(Z, A, np.zeros((2, 200)))
+    assert isinstance(columns, SparseColumns)
+    M, Bx, BDrho = columns.normal(D, D, A[0])
+    assert np.allclose(M, B.T @ (D[:, None] * B))
+    assert np.allclose(Bx, B.T @ D)
+    assert np.allclose(BDrho, B.T @ (D * A[0]))
+    u = rng.standard_normal(202)
+    assert np.allclose(columns.times(u), B @ u)
+    assert row_pairs(sp.csr_array((4, 3))).shape == (6, 4)
+
+
+def test_rows_left_out_of_the_newton_matrix():
+    rng = np.random.default_rng(0)
+    Z, A = rng.standard_normal((3000, 60)), rng.standard_normal((1, 3000))
+    B = np.hstack([Z, A.T])
+    D = 10.0 ** rng.uniform(-9, 2, 3000)
+    x, rho = rng.standard_normal((2, 3000))
+    columns = as_columns(Z, A, np.zeros((1, 60)))
+    whole, Bx, BDrho = columns.normal(D, x, rho)
+    assert columns.exact
+    assert np.allclose(whole, B.T @ (D[:, None] * B))
+    spared, *products = columns.normal(D, x, rho, spare=0.25)
+    assert not columns.exact
+    assert np.abs(np.linalg.eigvalsh((whole - spared)[:60, :60])).max() <= 0.25
+    assert np.allclose(spared[60:], whole[60:], rtol=1e-12, atol=0)  # the equality row keeps all
+    assert np.allclose(products, [Bx, BDrho])
+
+
+def test_sparse_products_beside_dense_chunks():
+    rng = np.random.default_rng(0)
+    Z = sp.random_array((9000, 60), density=0.15, random_state=rng, format="csr")
+    A, D = rng.standard_normal((1, 9000)), rng.random(9000)
+    B = np.hstack([Z.toarray(), A.T])
+    columns = as_columns(Z, A, np.zeros((1, 60)))
+    assert isinstance(columns, SparseColumns)
+    M, Bx, BDrho = columns.normal(D, D, A[0])
+    assert np.allclose(M, B.T @ (D[:, None] * B))
+    assert np.allclose([Bx, BDrho], [B.T @ D, B.T @ (D * A[0])])
+
+
+@pytest.mark.parametrize("kind", ["box", "fixed"])
+def test_more_columns_than_rows(kind):
+    rng = np.random.default_rng(0)
+    n = 300
+    lb, ub = -rng.random(n), rng.random(n)
+    A = rng.standard_normal((1, n))
+    if kind == "fixed":
+        lb[:20] = ub[:20] = 0.1
+    Z = rng.standard_normal((n, 500)) + 3.0
+    qp = QP(LowRank(Z), rng.standard_normal(n) * 50, A=A, b=A @ np.clip(np.full(n, 0.1), lb, ub), lb=lb, ub=ub)
+    found = solved(qp, tol=1e-7)
+    assert_optimal(qp, found, 1e-5)
+    assert found.v == pytest.approx(Z.T @ found.x, abs=1e-5 * np.abs(found.v).max())
+
+
+def test_an_objective_that_is_small_beside_what_C_allows():
+    X, y = samples(60, 3, gap=2.0)
+    assert qpsvm.solve(qpsvm.CSVM(1e7 * X, y, 1e6), backend="interior_point", polish=False).gap <= 1e-6
+
+
+def test_an_interrupt_leaves_nothing_behind(monkeypatch):
+    X, y = samples(200, 4)
+    problem = qpsvm.CSVM(X, y, 1.0)
+    for form in ("dual", "primal"):
+        compiled = qpsvm.compile(problem.qp(form), "interior_point")
+        whole = compiled.solve().x
+        with monkeypatch.context() as patch:
+            patch.setattr(Iterate, "factor", interrupted_at(4, Iterate.factor))
+            with pytest.raises(KeyboardInterrupt):
+                compiled.solve()
+        assert (compiled.solve().x == whole).all()
+
+
+def interrupted_at(count: int, method):
+    calls = []
+
+    def interrupted(self):
+        calls.append(1)
+        if len(calls) == count:
+            raise KeyboardInterrupt
+        method(self)
+
+    return interrupted
+
+
+def test_cholesky_of_a_singular_matrix():
+    v = np.array([1e-6, 1.0, 1e6])
+    x = Cholesky(np.outer(v, v)).solve(v * 3.0)
+    assert v @ x == pytest.approx(3.0, rel=1e-6)
+
+
+def osqp_svm(n: int, seed: int = 0) -> tuple[np.ndarray, sp.csc_array]:
+    """d and G of the SVM class of the OSQP paper: w (n,), t (100 n,)."""
+    rng = np.random.default_rng(seed)
+    m = 100 * n
+    b = np.repeat([1.0, -1.0], m // 2)
+    A = sp.random_array((m, n), density=0.15, random_state=rng, format="csr", data_sampler=rng.standard_normal)
+    A.data = A.data / np.sqrt(n) + np.repeat(b, np.diff(A.indptr)) / n
+    G = sp.vstack([sp.hstack([sp.diags_array(b) @ A, -sp.eye_array(m)])], format="csc")
+    return np.append(np.ones(n), np.zeros(m)), G
+
+
+def test_the_svm_class_of_the_osqp_paper():
+    d, G = osqp_svm(10)
+    m, n = G.shape
+    q = np.append(np.zeros(10), np.ones(m))
+    lb = np.append(np.full(10, -np.inf), np.zeros(m))
+    qp = QP(Diagonal(d), q, G=G, h=-np.ones(m), lb=lb, ub=np.full(n, np.inf))
+    rows = soft_rows(d, q, G, qp.h, *qp.bounds)
+    assert rows is not None
+    found = rows.solve(tol=1e-8)
+    value = qp.objective(found.x)
+    assert found.objective == pytest.approx(value, rel=1e-12)
+    assert primal_residual(qp, found.x) <= 1e-14
+    assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-8
+    assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-7 * value
+
+
+@pytest.mark.parametrize("variant", ["soft", "hard", "scaled"])
+def test_primal_rows(variant):
+    X, y = samples(80, 3, gap=2.0 if variant == "hard" else 0.0)
+    problem = qpsvm.HardMargin(X, y) if variant == "hard" else qpsvm.CSVM(X, y, 1.0)
+    qp = problem.qp("primal")
+    if variant == "scaled":
+        qp = qp.scaled({"xi": 3.0, "w": 0.5}, {}, 7.0)
+    rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, *qp.bounds)
+    assert rows is not None
+    found = rows.solve(tol=1e-9)
+    assert found.reason == "converged"
+    assert found.objective == pytest.approx(by_cvxopt(qp), rel=1e-6)
+    assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6
+    assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6 * abs(found.objective)
+
+
+def test_other_forms_are_not_recognised():
+    G, h, inf = np.array([[1.0, -1.0]]), np.ones(1), np.inf
+    d, q = np.array([1.0, 0.0]), np.ones(2)
+    assert soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.full(2, inf)) is not None
+    assert soft_rows(d, q, -G, h, np.array([-inf, 0.0]), np.full(2, inf)) is None
+    assert soft_rows(d, q, G, h, np.zeros(2), np.full(2, inf)) is None
+    assert soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.array([inf, 1.0])) is None
+
+
+def structured(X, y, C, options=CVXOPT_OPTIONS):
+    n = len(y)
+    nothing = np.zeros(n)
+    return solve_structured(
+        y[:, None] * X, nothing, -np.ones(n), nothing, np.full(n, C), y[None], np.zeros(1), options
+    )
+
+
+def test_cvxopt_with_structure_gives_the_dense_answer():
+    from cvxopt import matrix, solvers
+
+    X, y = samples(300, 5)
+    n, Z = 300, y[:, None] * X
+    G = matrix(np.vstack([-np.eye(n), np.eye(n)]))
+    h = matrix(np.append(np.zeros(n), np.ones(n)))
+    dense = solvers.qp(
+        matrix(Z @ Z.T), matrix(-np.ones(n)), G, h, matrix(y[None]), matrix(0.0), options=CVXOPT_OPTIONS
+    )
+    ours = structured(X, y, 1.0)
+    assert ours["status"] == dense["status"] == "optimal"
+    for name in ("x", "y", "z"):
+        assert np.array(ours[name]) == pytest.approx(np.array(dense[name]), abs=1e-7)
+
+
+def test_cvxopt_with_structure_is_fast():
+    X, y = samples(20_000, 30)
+    began = time.perf_counter()
+    answer = structured(X, y, 1.0, {"show_progress": False, "abstol": 1e-30, "reltol": 1e-7, "feastol": 1e-7})
+    assert time.perf_counter() - began < 20  # one second on an idle machine
+    assert qpsvm.CSVM(X, y, 1.0).certify(np.array(answer["x"]).ravel()).gap <= 1e-6
+
+
+@pytest.mark.parametrize("p", [0, 1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kkt_systems_over_a_wide_range_of_scalings(p, sparse):
+    from cvxopt import matrix
+
+    rng = np.random.default_rng(p)
+    n, k = 50, 4
+    Z = rng.standard_normal((n, k))
+    A = rng.standard_normal((p, n))
+    d = rng.random(n)
+    lb, ub = np.where(rng.random(n) < 0.2, -np.inf, 0.0), np.where(rng.random(n) < 0.2, np.inf, 1.0)
+    low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+    G = np.vstack([-np.eye(n)[low], np.eye(n)[high]])
+    w = 10.0 ** rng.uniform(-4, 4, len(G))
+    kktsolver = structured_kktsolver(sp.csr_array(Z) if sparse else Z, d, lb, ub, A)
+    right = [rng.standard_normal(size) for size in (n, p, len(G))]
+    x, y, z = (matrix(part, (len(part), 1)) for part in right)
+    kktsolver({"d": matrix(w), "di": matrix(1 / w)})(x, y, z)
+    x, y, z = (np.array(part).ravel() for part in (x, y, z))
+    z = z / w
+    curvature = np.abs(G.T) @ ((np.abs(G @ x) + np.abs(right[2])) / w**2)  # z is a difference of these two
+    terms = np.abs(Z) @ np.abs(Z.T @ x) + np.abs(right[0]) + np.abs(A.T) @ np.abs(y) + curvature
+    assert (np.abs(Z @ (Z.T @ x) + d * x + A.T @ y + G.T @ z - right[0]) <= 1e-12 * terms).all()
+    assert (np.abs(A @ x - right[1]) <= 1e-12 * (np.abs(A) @ np.abs(x))).all()
+    assert (np.abs(G @ x - w * w * z - right[2]) <= 1e-12 * (np.abs(G @ x) + np.abs(right[2]))).all()

@@ -1,0 +1,88 @@
+"""What the files beside the package promise: one version, lower bounds that are tested, a change log, how to cite."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import qpsvm
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+#: Keys that the Citation File Format 1.2.0 requires, and those that this project uses besides.
+REQUIRED = {"cff-version", "message", "title", "authors"}
+OPTIONAL = {"type", "abstract", "keywords", "license", "repository-code"}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "qpsvm.__version__"}
+    assert "version:" not in text("CITATION.cff").replace("cff-version:", "")
+
+
+def test_the_change_log_has_this_version_and_what_is_to_come():
+    headings = re.findall(r"^## \[(.+?)\]( – \d{4}-\d{2}-\d{2})?$", text("CHANGELOG.md"), flags=re.MULTILINE)
+    names = [name for name, _ in headings]
+    assert names[0] == "Unreleased"
+    assert qpsvm.__version__ in names
+    assert all(date for _, date in headings[1:]), "a version has a date"
+
+
+def test_the_citation_has_the_keys_of_its_schema():
+    keys = set(re.findall(r"^([a-z-]+):", text("CITATION.cff"), flags=re.MULTILINE))
+    assert REQUIRED <= keys <= REQUIRED | OPTIONAL
+    assert "cff-version: 1.2.0" in text("CITATION.cff")
+    assert f"license: {PROJECT['project']['license']}" in text("CITATION.cff")
+    assert PROJECT["project"]["urls"]["Repository"] in text("CITATION.cff")
+
+
+def test_every_lower_bound_can_be_installed_as_it_stands():
+    done = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "constraints.py", *PROJECT["project"]["optional-dependencies"]],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert len(lines) == len({line.partition("==")[0] for line in lines})
+    assert "numpy==1.26" in lines
+    assert any(line.startswith("piqp==") for line in lines)
+
+
+def test_the_workflow_runs_what_is_run_here():
+    workflow = text(".github/workflows/ci.yml")
+    for script in (".ci/run", ".ci/lowest"):
+        assert f"run: {script}" in workflow
+        assert (ROOT / script).stat().st_mode & 0o100 or sys.platform == "win32", f"{script} cannot be executed"
+    told = {c.rpartition(" ")[2] for c in PROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", c)}
+    assert set(re.findall(r'"(3\.\d+)"', workflow)) == told
+
+
+def test_the_rooms_of_the_guide_are_the_rooms_of_the_library():
+    table = text("CONTRIBUTING.md").split("## The rooms")[1].split("##")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    files = {path.stem for path in (ROOT / "qpsvm").glob("*.py")} - {"__init__", "__main__"}
+    assert named == files | {path.parent.name for path in (ROOT / "qpsvm").glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md"])
+def test_paths_that_the_guides_name_exist(name):
+    for path in re.findall(r"`((?:qpsvm|tests|benchmarks|\.ci)/[\w./]*)`", text(name)):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_room_that_is_a_folder_has_its_tests():
+    folders = {path.parent.name for path in (ROOT / "qpsvm").glob("*/__init__.py")}
+    assert {name for name in folders if not list((ROOT / "tests" / name).rglob("test_*.py"))} == set()
+
+
+def test_no_two_test_files_have_one_name():
+    """They are modules on one path, so that a file alone can be run and its classes pickled."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py")]
+    assert len(names) == len(set(names))
