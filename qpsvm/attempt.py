@@ -216,7 +216,7 @@ def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -
 
 
 def _too_large(problem: Problem, backend: Backend, form: Form, short: str) -> str:
-    n, d = problem.space.X.shape
+    n, d = problem.space.samples.shape
     ways = "backend='auto' takes what fits" if problem.space.is_linear else "a linear kernel needs no n × n matrix"
     return f"{backend.name} {short}, for the {form} form of {n} rows with {d} features: use fewer rows; {ways}"
 

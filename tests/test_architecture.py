@@ -25,7 +25,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 ROOMS = (
     {"errors"},
     {"arrays", "resources"},
-    {"samples", "operators", "files"},
+    {"rows", "samples", "files"},
+    {"operators"},
     {"kernels"},
     {"dual", "saving"},
     {"qp", "model"},
@@ -41,8 +42,8 @@ ROOMS = (
     {"__main__"},
 )
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
-#: What our own algorithms may know: arrays, kernels and operators, neither problems nor results.
-BELOW_SOLVERS = {"errors", "arrays", "resources", "operators", "kernels", "solvers"}
+#: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
+BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels", "solvers"}
 #: The families of solvers know what all share, and not each other.
 FAMILIES = {"linear", "kernel", "interior_point", "study"}
 #: Packages that are imported when first used.

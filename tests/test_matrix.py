@@ -342,5 +342,5 @@ def test_the_lift_of_a_linear_dual_is_w(cell):
     factor = scaled.original.P.factor()[0]
     assert close(answer.v, factor.T @ answer.x, 1e2 * np.abs(answer.v).max())
     alpha, w = problem.read(answer, "dual")
-    expected = problem.space.rows.T @ (alpha * problem.labels)
+    expected = problem.space.rows.weights(alpha * problem.labels)
     assert close(w, expected, 1e2 * np.abs(expected).max())

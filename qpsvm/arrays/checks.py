@@ -52,7 +52,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
-        matrix = _short_indices(matrix)
+        matrix = short_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
         _check_two_dimensional(matrix.shape, name)
@@ -70,7 +70,7 @@ def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
         raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
 
 
-def _short_indices(matrix: Matrix) -> Matrix:
+def short_indices(matrix: Matrix) -> Matrix:
     """The same CSR array with 32-bit indices where they fit: half the memory, and many libraries need them."""
     fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
     if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):

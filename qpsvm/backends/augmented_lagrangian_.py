@@ -58,7 +58,7 @@ class AugmentedLagrangianBackend(Backend):
                 "kernel; use kernel_newton, cvxopt or osqp for others"
             )
         problem = recognise(qp, qp.P.scale, self.name)
-        data = SolverData(X=qp.P.Z, y=problem.y, C=problem.C, intercept="free" if problem.row else None)
+        data = SolverData(X=qp.P.source, y=problem.y, C=problem.C, intercept="free" if problem.row else None)
         return AugmentedLagrangianCompiled(self, qp, data, problem)
 
 
@@ -86,5 +86,5 @@ class AugmentedLagrangianCompiled(Compiled):
             return None
         X, y, C = self.data.X, self.data.y, self.data.C
         alpha = np.clip(self._problem.alpha(x), 0.0, C)
-        w = X.T @ (alpha * y)
-        return w, middle(*hinge_intercepts(X @ w, y, C)) if self.data.intercept else 0.0, alpha
+        w = X.weights(alpha * y)
+        return w, middle(*hinge_intercepts(X.margins(w), y, C)) if self.data.intercept else 0.0, alpha

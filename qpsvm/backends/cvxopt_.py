@@ -65,7 +65,7 @@ class CvxoptBackend(Backend):
     def compile(self, qp: QP) -> CvxoptCompiled:
         """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
         self.require()
-        if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.Z.shape[1] < qp.n and qp.G is None:
+        if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             lb, ub = qp.bounds
             Z, d = qp.P.factor()
             A = None if qp.A is None else as_dense(qp.A)

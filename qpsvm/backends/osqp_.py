@@ -68,7 +68,7 @@ class OsqpBackend(Backend):
     def compile(self, qp: QP) -> OsqpCompiled:
         """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
         self.require()
-        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.Z.shape[1] < qp.n
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
         return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted)
 
 

@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, UserKernel
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
@@ -62,16 +62,15 @@ class Accuracy:
     @cached_property
     def _width(self) -> int:
         """Terms of one inner product of samples."""
-        X = self.space.X
-        return int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
+        return self.space.samples.longest_row
 
     @cached_property
     def _sizes(self) -> FloatArray | None:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            many = space.rows.size > MANY_ENTRIES
-            return None if many else self._norms(space.rows)
+            many = space.rows.entries > MANY_ENTRIES
+            return None if many else self._norms(space.rows.squared_norms())
         n = space.n
         if not space.is_plain or isinstance(kernel, (Precomputed, UserKernel)):
             largest = float(np.abs(space.centred.dense()).max())
@@ -89,8 +88,7 @@ class Accuracy:
         if self._sizes is not None:
             return float(self._sizes.max())
         rows = self.space.rows
-        flat = (rows.data if sp.issparse(rows) else rows).ravel(order="K")
-        return math.sqrt(float(flat @ flat)) * (1.0 + gamma(len(flat)))
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
     @property
     def norm(self) -> float:
@@ -101,11 +99,11 @@ class Accuracy:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
             return self._sizes[rows]
-        return self._norms(self.space.rows[rows])
+        return self._norms(squared_norms(self.space.rows.take(rows)))
 
-    def _norms(self, Z: Matrix) -> FloatArray:
-        """‖z_i‖ from above: (r,)."""
-        norms: FloatArray = np.sqrt(squared_norms(Z)) * (1.0 + gamma(self._width + 4))
+    def _norms(self, squares: FloatArray) -> FloatArray:
+        """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
+        norms: FloatArray = np.sqrt(squares) * (1.0 + gamma(self._width + 4))
         norms += math.sqrt(self._width) * TINY_NORM
         return norms
 
@@ -151,9 +149,9 @@ class Accuracy:
     def sharp_weights(self, beta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much."""
         support = np.flatnonzero(beta)
-        X = self.space.X[support]
-        if len(support) * X.shape[1] > AFFORDABLE:
+        if len(support) * self.space.samples.d > AFFORDABLE:
             return None
+        X = self.space.samples.take(support)
         columns = max(AT_A_TIME // max(len(support), 1), 1)
         starts = range(0, X.shape[1], columns)
         parts = [dots(np.ascontiguousarray(as_dense(X[:, j : j + columns]).T), beta[support]) for j in starts]
@@ -235,7 +233,7 @@ class Accuracy:
     def _sharp_linear(
         self, rows: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        X = as_dense(self.space.X[rows])
+        X = as_dense(self.space.samples.take(rows))
         return dots(np.column_stack([X, np.ones(len(rows)), levels]), weights)
 
     def _sharp_kernel(

@@ -39,7 +39,7 @@ def primal_points(
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            yield PrimalPoint(space.rows @ w, w, 0.5 * float(w @ w), w - own)
-        yield PrimalPoint(space.rows @ own, own, half_norm)
+            yield PrimalPoint(space.rows.margins(w), w, 0.5 * float(w @ w), w - own)
+        yield PrimalPoint(space.rows.margins(own), own, half_norm)
 
     return half_norm, candidates()

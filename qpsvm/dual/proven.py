@@ -409,7 +409,7 @@ class Proof:
         known = replace(point, offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
-        u = self.svm.at_rows(self.space.rows @ own)
+        u = self.svm.at_rows(self.space.rows.margins(own))
         half = 0.5 * float(own @ own)
         other = replace(known, offset=0.0, half_norm=half, slack=None, radius=None)
         other = self._bounded(self._placed(other, u, own, point.level, 1.0))
@@ -443,10 +443,10 @@ class Proof:
         if found is None:
             return None
         support = np.flatnonzero(beta)
-        part = self.space.X[support]
+        part = self.space.samples.take(support)
         mean = np.asarray(part.mean(axis=0)).ravel()
         own = found[0] - mean * total(beta)[0]
-        means = (mean, np.asarray(self.space.X.mean(axis=0)).ravel())  # of all rows, where that is nearer
+        means = (mean, self.space.samples.means())  # of all rows, where that is nearer
         size = np.min([np.abs(as_dense(part) - at).T @ np.abs(beta[support]) for at in means], axis=0)
         if not (np.abs(own) <= gamma(len(support) + 2) * size).all():
             return None
@@ -455,7 +455,7 @@ class Proof:
 
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
-        part = self.space.X[np.flatnonzero(beta)]
+        part = self.space.samples.take(np.flatnonzero(beta))
         if isinstance(self.space.kernel, Precomputed) or part.shape[0] * part.shape[1] > AFFORDABLE:
             return False
         dense = as_dense(part)

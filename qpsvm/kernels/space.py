@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
@@ -29,6 +28,7 @@ from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
 from qpsvm.operators import Dense, LowRank, Operator
+from qpsvm.rows import Centred, RowSource, WithOnes, as_row_source
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
 LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
@@ -65,23 +65,33 @@ class FeatureSpace:
     ----------
     kernel : Kernel
         With every parameter a number.
-    X : ndarray or csr_array, shape (n, d)
+    X : ndarray, csr_array or RowSource, shape (n, d)
         The rows that take part; for a precomputed kernel the (n, n) kernel matrix among them.
     intercept : "free", "penalised" or None
         Centring is allowed only where it is free: b then absorbs what the centring takes away.
     psd : "raise", "clip" or "shift"
         What to do about an indefinite Gram matrix.
+
+    Attributes
+    ----------
+    samples : RowSource, shape (n, d)
+        The samples as they came: all that a linear machine looks at.
     """
 
-    def __init__(self, kernel: Kernel, X: Matrix, intercept: Intercept, psd: PSDRule) -> None:
+    def __init__(self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule) -> None:
         self.kernel = kernel
-        self.X = X
+        self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
-        self.n = int(X.shape[0])
+        self.n = self.samples.n
 
     def __repr__(self) -> str:
         return f"<FeatureSpace of {self.kernel}: {self.n} samples, intercept {self.intercept}>"
+
+    @property
+    def X(self) -> Matrix:
+        """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
+        return self.samples.matrix()
 
     @property
     def is_linear(self) -> bool:
@@ -91,20 +101,26 @@ class FeatureSpace:
     @cached_property
     def origin(self) -> FloatArray | None:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
-        if not self.is_linear or self.intercept != "free" or sp.issparse(self.X):
+        samples = self.samples
+        if not self.is_linear or self.intercept != "free" or samples.is_sparse:
             return None
-        if self.X.size > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
-            sample = self.X[:: self.n // SAMPLED_ROWS or 1]
+        if samples.entries > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
+            sample = samples.take(slice(None, None, self.n // SAMPLED_ROWS or 1))
             offset = sample.mean(axis=0)
             if (offset * offset <= SMALL_OFFSET * sample.var(axis=0)).all():
                 return None
-        mean: FloatArray = self.X.mean(axis=0)
-        return mean
+        return samples.means()
 
     @cached_property
-    def rows(self) -> Matrix:
-        """The samples as a linear machine computes with them: (n, d), centred where that is allowed."""
-        return self.X if self.origin is None else self.X - self.origin
+    def rows(self) -> RowSource:
+        """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
+
+        What is in memory is centred in a copy: every product with it is then one call of the BLAS.
+        """
+        if self.origin is None:
+            return self.samples
+        whole = self.samples.whole
+        return Centred(self.samples, self.origin) if whole is None else as_row_source(whole - self.origin)
 
     @property
     def is_plain(self) -> bool:
@@ -128,7 +144,7 @@ class FeatureSpace:
     @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
-        return LowRank(self.X) if self.is_linear else self._treated.gram
+        return LowRank(self.samples) if self.is_linear else self._treated.gram
 
     @cached_property
     def centred(self) -> Operator:
@@ -151,7 +167,7 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        return self.kernel.diagonal(self.rows[rows]) if self.is_linear else self.centred.diagonal()[rows]
+        return self.kernel.diagonal(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
 
     @cached_property
     def scale(self) -> float:
@@ -213,8 +229,7 @@ class FeatureSpace:
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        w: FloatArray = self.rows.T @ beta
-        return w
+        return self.rows.weights(beta)
 
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
@@ -246,7 +261,7 @@ class FeatureSpace:
     @cached_property
     def coordinates(self) -> Matrix:
         """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
-        return self.rows if self.is_linear else pivoted_cholesky(self.centred.dense())
+        return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred.dense())
 
     @property
     def textbook_coordinates(self) -> Matrix:
@@ -256,19 +271,13 @@ class FeatureSpace:
     def with_penalised_intercept(self) -> Operator:
         """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
         if self.is_linear:
-            return LowRank(with_ones(self.X))
+            return LowRank(WithOnes(self.samples))
         gram = self.gram
         if self.computed_intercept is None:
             return gram
         if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
             return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
         return Dense(gram.dense() + 1.0)
-
-
-def with_ones(X: Matrix) -> Matrix:
-    """X (n, d) with a column of ones behind it: (n, d + 1)."""
-    ones = np.ones((X.shape[0], 1))
-    return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
 
 
 def pivoted_cholesky(K: FloatArray) -> FloatArray:

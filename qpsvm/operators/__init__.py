@@ -4,10 +4,11 @@ An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it 
 What is never done here is to make an n × n matrix that nobody asked for.
 """
 
-from qpsvm.operators.base import Operator, check_memory, largest_asymmetry, rowwise, two_sided
+from qpsvm.operators.base import Operator, largest_asymmetry, rowwise, two_sided
 from qpsvm.operators.composed import Gathered, Shifted, gathered, shifted
 from qpsvm.operators.explicit import Dense, Diagonal
 from qpsvm.operators.low_rank import LowRank
+from qpsvm.resources.memory import check_memory
 
 __all__ = [
     "Dense",

@@ -1,4 +1,4 @@
-"""What a symmetric matrix with structure can do, and whether there is memory for it without."""
+"""What a symmetric matrix with structure can do."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ import numpy as np
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.errors import TooLargeError
-from qpsvm.resources.memory import available_memory, in_words, total_memory
-
-#: Share of the machine's memory that one dense matrix may take.
-MEMORY_SHARE = 0.4
-#: Bytes up to which nobody asks whether they are there.
-LITTLE = 1e8
 
 
 class Operator(ABC):
@@ -77,27 +70,6 @@ class Operator(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}: {self.describe()}>"
-
-
-def check_memory(n: int, m: int, what: str) -> None:
-    """Refuse a dense (n, m) matrix that would take too much of this machine's memory.
-
-    Raises
-    ------
-    TooLargeError
-        With the size and the ways around it.
-    """
-    size, total = 8.0 * n * m, total_memory()
-    if size <= LITTLE:
-        return
-    there = available_memory()
-    if size > min(MEMORY_SHARE * total, there):
-        short = size > MEMORY_SHARE * total
-        has = f"this machine has {in_words(total)}" if short else f"{in_words(there)} are available"
-        raise TooLargeError(
-            f"{what} would be a dense {n} × {m} matrix of {in_words(size)}; {has}. Use fewer rows, or form='primal' "
-            "where the kernel is linear"
-        )
 
 
 def largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import DataError
-from qpsvm.operators.base import Operator, check_memory, two_sided
+from qpsvm.operators.base import Operator, two_sided
 from qpsvm.operators.coefficients import as_coefficients, as_vector, is_ready
+from qpsvm.resources.memory import check_memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""ZZᵀ with scaled rows, plus a diagonal: the dual of every linear machine."""
+"""XXᵀ with scaled rows, plus a diagonal: the dual of every linear machine."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ import scipy.sparse as sp
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import DataError
-from qpsvm.operators.base import Operator, check_memory, rowwise
+from qpsvm.operators.base import Operator, rowwise
 from qpsvm.operators.coefficients import as_coefficients, as_vector
+from qpsvm.resources.memory import check_memory
+from qpsvm.rows import RowSource, as_row_source
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class LowRank(Operator):
     """S Z Zᵀ S + diag(d) with S = diag(scale): never made dense unless asked.
 
     Parameters
     ----------
-    Z : array_like or SciPy sparse, shape (n, k)
+    Z : array_like, SciPy sparse or RowSource, shape (n, k)
         Kept by reference: the dual of a linear SVM shares the caller's X.
     d : array_like, shape (n,), optional
         Zero where None.
     scale : array_like, shape (n,), optional
         The rows of the factor are scale_i·z_i; ones where None.
+
+    Attributes
+    ----------
+    source : RowSource
+        The rows of Z: all products go through it, block by block.
 
     Raises
     ------
@@ -33,35 +40,45 @@ class LowRank(Operator):
         No matrix or vectors of real numbers, or shapes that do not fit.
     """
 
-    Z: Matrix
-    d: FloatArray | None = None
-    scale: FloatArray | None = None
+    source: RowSource
+    d: FloatArray | None
+    scale: FloatArray | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "Z", as_coefficients(self.Z, "the factor Z"))
-        for name in ("d", "scale"):
-            given = getattr(self, name)
-            if given is not None:
-                vector = as_vector(given, f"{name} of a low-rank operator")
-                object.__setattr__(self, name, vector)
-                if vector.shape != self.Z.shape[:1]:
-                    raise DataError(f"{name} has shape {vector.shape} where the factor Z has {self.Z.shape[0]} rows")
+    def __init__(self, Z: RowSource | Matrix, d: FloatArray | None = None, scale: FloatArray | None = None) -> None:
+        source = Z if isinstance(Z, RowSource) else as_row_source(as_coefficients(Z, "the factor Z"))
+        object.__setattr__(self, "source", source)
+        for name, given in (("d", d), ("scale", scale)):
+            vector = None if given is None else as_vector(given, f"{name} of a low-rank operator")
+            object.__setattr__(self, name, vector)
+            if vector is not None and vector.shape != (source.n,):
+                raise DataError(f"{name} has shape {vector.shape} where the factor Z has {source.n} rows")
+
+    @property
+    def Z(self) -> Matrix:
+        """The factor as one array, (n, k): what was given, or a copy of rows that are not one array in memory.
+
+        Raises
+        ------
+        TooLargeError
+            There is no memory for the copy.
+        """
+        return self.source.matrix()
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """(n, n)."""
-        return self.Z.shape[0], self.Z.shape[0]
+        return self.source.n, self.source.n
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         scaled = x if self.scale is None else rowwise(self.scale, x)
-        product: FloatArray = self.Z @ (self.Z.T @ scaled)
+        product = self.source.margins(self.source.weights(scaled))
         if self.scale is not None:
             product = rowwise(self.scale, product)
         return product if self.d is None else product + rowwise(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """P[rows][:, columns]: (r, c)."""
-        out = as_dense(self.Z[rows] @ self.Z[columns].T)
+        out = self.source.inner(rows, columns)
         if self.scale is not None:
             out *= self.scale[rows][:, None]
             out *= self.scale[columns]
@@ -71,8 +88,7 @@ class LowRank(Operator):
 
     def diagonal(self) -> FloatArray:
         """scale_i²‖z_i‖² + d_i: (n,)."""
-        squares = self.Z.multiply(self.Z).sum(axis=1) if sp.issparse(self.Z) else np.einsum("ij,ij->i", self.Z, self.Z)
-        diagonal: FloatArray = np.asarray(squares, dtype=np.float64).ravel()
+        diagonal = self.source.squared_norms()
         if self.scale is not None:
             diagonal = diagonal * self.scale**2
         return diagonal if self.d is None else diagonal + self.d
@@ -81,8 +97,7 @@ class LowRank(Operator):
         """The mean of the diagonal, where nothing is scaled or added by one pass over Z."""
         if self.scale is not None or self.d is not None:
             return super().mean_diagonal()
-        values = (self.Z.data if sp.issparse(self.Z) else self.Z).ravel(order="K")
-        return float(values @ values) / self.shape[0]
+        return self.source.sum_of_squares() / self.source.n
 
     def dense(self) -> FloatArray:
         """(n, n)."""
@@ -95,21 +110,19 @@ class LowRank(Operator):
     def congruence(self, s: FloatArray) -> Operator:
         """The same factor with other row scales."""
         return LowRank(
-            self.Z, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
+            self.source, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
         )
 
     def describe(self) -> str:
         """Name the factor's shape and kind."""
-        kind = f"sparse, {self.Z.nnz} non-zeros" if sp.issparse(self.Z) else "dense"
+        kind = f"sparse, {self.source.entries} non-zeros" if self.source.is_sparse else "dense"
         plus = "" if self.d is None else " + diagonal"
-        return f"low rank ZZᵀ{plus}, Z {self.Z.shape[0]} × {self.Z.shape[1]} {kind}"
+        return f"low rank ZZᵀ{plus}, Z {self.source.n} × {self.source.d} {kind}"
 
     @property
     def nbytes(self) -> int:
         """Of the factor and the diagonal."""
-        Z = self.Z
-        held = Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes if sp.issparse(Z) else Z.nbytes
-        return int(held) + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
+        return self.source.nbytes + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
 
     def factor(self) -> tuple[Matrix, FloatArray]:
         """Z with its row scales multiplied in, (n, k), and d, (n,)."""

@@ -228,8 +228,8 @@ def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
 
 def _coordinates(space: FeatureSpace, rows: IntArray) -> FloatArray:
     """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
-    if space.is_linear and space.rows.shape[1] <= len(rows):
-        Z = as_dense(space.rows[rows])
+    if space.is_linear and space.rows.d <= len(rows):
+        Z = as_dense(space.rows.take(rows))
     else:
         Z = pivoted_cholesky(space.centred.block(rows, rows))
     centred: FloatArray = Z - Z.mean(axis=0)
@@ -254,8 +254,8 @@ def _measured(
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear:
         w = space.weights(beta)
-        mean = np.asarray(space.rows.mean(axis=0)).ravel()
-        squares = space.centred.diagonal() - 2.0 * (space.rows @ mean) + float(mean @ mean)
+        mean = space.rows.means()
+        squares = space.centred.diagonal() - 2.0 * space.rows.margins(mean) + float(mean @ mean)
         distance = float(np.linalg.norm(w))
     else:
         w = np.zeros(0)

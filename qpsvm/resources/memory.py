@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from qpsvm.errors import TooLargeError
+
 try:  # it exists on Unix only
     import resource
 except ImportError:  # pragma: no cover
@@ -20,6 +22,12 @@ MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 #: Bytes that a machine is assumed to have where its system does not say.
 UNKNOWN = 16 * 2**30
+#: Share of the machine's memory that one dense matrix may take.
+MEMORY_SHARE = 0.4
+#: Bytes up to which nobody asks whether they are there.
+LITTLE = 1e8
+#: What to do instead of a matrix that is too large.
+SMALLER = "Use fewer rows, or form='primal' where the kernel is linear"
 
 
 def total_memory() -> float:
@@ -44,6 +52,32 @@ def address_space() -> float:
     words = _text(STATM).split()
     mapped = float(words[0]) * os.sysconf("SC_PAGE_SIZE") if words else 0.0
     return float(limit) - mapped
+
+
+def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
+    """Refuse a dense (n, m) matrix that would take too much of this machine's memory.
+
+    Parameters
+    ----------
+    n, m : int
+    what : str
+        What the matrix is, to begin the message with.
+    instead : str
+        The way around it.
+
+    Raises
+    ------
+    TooLargeError
+        With the size and the way around it.
+    """
+    size, total = 8.0 * n * m, total_memory()
+    if size <= LITTLE:
+        return
+    there = available_memory()
+    if size > min(MEMORY_SHARE * total, there):
+        short = size > MEMORY_SHARE * total
+        has = f"this machine has {in_words(total)}" if short else f"{in_words(there)} are available"
+        raise TooLargeError(f"{what} would be a dense {n} × {m} matrix of {in_words(size)}; {has}. {instead}")
 
 
 def in_words(size: float) -> str:

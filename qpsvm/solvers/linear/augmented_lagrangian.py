@@ -1,6 +1,6 @@
 """Linear SVMs by a semismooth Newton augmented Lagrangian method.
 
-The problem, with the rows Z of `row_blocks` (labels, centring and intercept are inside) and W = (w, b):
+The problem, with the rows Z of `signed_rows` (labels, centring and intercept are inside) and W = (w, b):
 
     (ALM.1)  minimise ½WᵀRW − hᵀW + ℓ + Σ C_i max(0, 1 − m_i),  m = ZW,  R = diag(1, …, 1, r)
 

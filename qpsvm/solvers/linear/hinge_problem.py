@@ -8,7 +8,7 @@ import numpy as np
 
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.linear.row_blocks import Rows
+from qpsvm.solvers.linear.signed_rows import SignedRows
 
 #: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
 BALANCINGS = 2
@@ -20,7 +20,7 @@ class HingeProblem:
 
     Attributes
     ----------
-    rows : Rows
+    rows : SignedRows
         Z, (n, d + 1).
     upper : float or ndarray, shape (n,)
         C; one number if it is the same for all, which is faster.
@@ -32,7 +32,7 @@ class HingeProblem:
         ℓ.
     """
 
-    rows: Rows
+    rows: SignedRows
     upper: float | FloatArray
     ridge: FloatArray
     offset: FloatArray

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.linear.row_blocks import Rows
 from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky
 
 Mask = NDArray[np.bool_]
@@ -34,7 +34,7 @@ class NewtonSystem(Protocol):
         """Drop what was kept from earlier steps, with its rounding."""
 
 
-def newton_system(rows: Rows, ridge: FloatArray) -> NewtonSystem:
+def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
     """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
     if rows.d <= min(SETTINGS.direct_columns, max(rows.n, SETTINGS.least_columns)):
         return CholeskyNewton(rows, ridge)
@@ -44,7 +44,7 @@ def newton_system(rows: Rows, ridge: FloatArray) -> NewtonSystem:
 class CholeskyNewton:
     """H factored; Z_JᵀZ_J kept between steps."""
 
-    def __init__(self, rows: Rows, ridge: FloatArray) -> None:
+    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._gram: FloatArray | None = None
         self._members: Mask | None = None
@@ -94,7 +94,7 @@ class WideNewton:
     Z_PZ_Pᵀ is kept for a pool P of rows that were free, and grows by those that become free.
     """
 
-    def __init__(self, rows: Rows, ridge: FloatArray) -> None:
+    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
@@ -131,7 +131,7 @@ class WideNewton:
         return self._kernel.take(at, axis=0).take(at, axis=1)
 
 
-def _step_by_rows(members: Rows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
+def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
     """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, σ and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / sigma
     factor, e = Cholesky(M, SETTINGS.least_ridge, single=True), members.y * members.unit
@@ -155,7 +155,9 @@ def _step_by_rows(members: Rows, M: FloatArray, ridge: FloatArray, sigma: float,
     return dW + solve(-q - ridge * dW - sigma * members.gradient(members.margins(dW)))
 
 
-def _step_by_cg(members: Rows, ridge: FloatArray, sigma: float, q: FloatArray, W: FloatArray) -> tuple[FloatArray, int]:
+def _step_by_cg(
+    members: SignedRows, ridge: FloatArray, sigma: float, q: FloatArray, W: FloatArray
+) -> tuple[FloatArray, int]:
     """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:

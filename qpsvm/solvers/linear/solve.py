@@ -15,10 +15,11 @@ import numpy as np
 from qpsvm.arrays.checks import as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
+from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start
-from qpsvm.solvers.linear.row_blocks import DenseRows, Rows, as_rows
 from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
@@ -51,7 +52,7 @@ class LinearSolution:
 
 
 def solve_linear(
-    X: Matrix,
+    X: Matrix | RowSource,
     y: FloatArray,
     C: float | FloatArray,
     *,
@@ -66,7 +67,7 @@ def solve_linear(
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (n, d)
+    X : ndarray, CSR or RowSource, shape (n, d)
         C or F order. Anything but float64 is converted, which takes a copy.
     y : ndarray, shape (n,)
         −1 or +1, both present.
@@ -105,11 +106,12 @@ def solve_linear(
     budget = Budget(max_iter, time_limit, verbose)
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
         y = np.asarray(y, dtype=np.float64)
-        unit, narrow = 0.0 if intercept is None else 1.0, reduced(X, intercept == "free")
+        source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
+        narrow = reduced(source.whole, intercept == "free")
         if narrow is None:
-            rows, mean = as_rows(X, y, unit, intercept == "free")
+            rows, mean = signed_rows(source, y, unit, intercept == "free")
         else:
-            rows, mean = DenseRows(narrow.L, y, unit), narrow.mean
+            rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
         problem = _problem(rows, C, intercept)
         first = _first(problem, intercept) if start is None else _given(problem, start, mean, narrow)
         point, reason = _run(problem, first, tol, budget)
@@ -118,7 +120,7 @@ def solve_linear(
     return LinearSolution(w, b, point.alpha, budget.steps, reason)
 
 
-def _problem(rows: Rows, C: Any, intercept: Intercept) -> HingeProblem:
+def _problem(rows: SignedRows, C: Any, intercept: Intercept) -> HingeProblem:
     """(ALM.1) for (LIN.1): one number for C where all are equal."""
     upper: float | FloatArray = float(C) if np.ndim(C) == 0 else np.ascontiguousarray(C, dtype=np.float64)
     if isinstance(upper, np.ndarray) and float(upper.min()) == float(upper.max()):

@@ -57,12 +57,11 @@ class Reduced:
         return np.asarray(product[:, 0], dtype=np.float64)
 
 
-def reduced(X: Matrix, centred: bool) -> Reduced | None:
-    """(WIDE.1) for a dense X (n, d), where it pays; μ is the column means if `centred`, else 0."""
-    n, d = X.shape
-    if sp.issparse(X) or n > MOST_ROWS or d < COLUMNS_PER_ROW * n:
+def reduced(X: Matrix | None, centred: bool) -> Reduced | None:
+    """(WIDE.1) for a dense X (n, d) in memory, where it pays; μ is the column means if `centred`, else 0."""
+    if X is None or sp.issparse(X) or X.shape[0] > MOST_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
         return None
-    mean = np.asarray(X, dtype=np.float64).mean(axis=0) if centred else None
-    rows = np.array(X, dtype=np.float64, order="C") if mean is None else np.ascontiguousarray(X - mean)
+    n, mean = len(X), X.mean(axis=0) if centred else None
+    rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
     factor, scales, _, _ = lapack.dgeqrf(rows.T, overwrite_a=1)
     return Reduced(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)

@@ -12,11 +12,12 @@ import qpsvm
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.dual.certificate import gap_terms
 from qpsvm.errors import DataError, ParameterError
+from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.hinge_problem import balanced
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.row_blocks import DenseRows, SparseRows, as_rows
 from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.linear.wide import reduced
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
@@ -320,9 +321,8 @@ def test_rows_are_products_with_z(kind, unit):
     X, y = blobs(30, 4)
     mean = X.mean(axis=0) if kind == "centred" else None
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.full(30, unit)])
-    rows = SparseRows(sp.csr_array(X), y, unit) if kind == "sparse" else DenseRows(
-        np.asfortranarray(X) if kind == "fortran" else X, y, unit, mean
-    )  # fmt: skip
+    stored = {"sparse": sp.csr_array(X), "fortran": np.asfortranarray(X)}.get(kind, X)
+    rows = SignedRows(as_row_source(stored), y, unit, mean)
     J, L = np.array([1, 4, 5, 20]), np.array([0, 5])
     a = np.linspace(0, 1, 30)
     np.testing.assert_allclose(rows.margins(Z[3]), Z @ Z[3], atol=1e-12)
@@ -347,7 +347,7 @@ def test_rows_are_products_with_z(kind, unit):
 @pytest.mark.parametrize("free_intercept", [True, False])
 def test_all_newton_systems_give_the_same_step(sigma, free_intercept, monkeypatch):
     X, y = blobs(40, 8)
-    rows, _ = as_rows(X, y, 1.0, free_intercept)
+    rows, _ = signed_rows(as_row_source(X), y, 1.0, free_intercept)
     ridge = np.append(np.ones(8), 0.0 if free_intercept else 1.0)
     q = np.random.default_rng(0).standard_normal(9)
     q[-1] = 0.1

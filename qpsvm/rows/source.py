@@ -1,0 +1,199 @@
+"""Rows of numbers that are only ever seen a block at a time: what a linear machine needs of its samples.
+
+    (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
+
+Each is a sum or a sequence over blocks. They are written once, in `RowSource`, for an array in memory (one block, so
+that a product is one call of the BLAS) and for rows that are made as they are needed. Operators, certificates and
+linear solvers use these and nothing else; only the rows of a working set, or the support vectors, are ever gathered.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
+from qpsvm.resources.memory import check_memory
+from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
+
+#: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
+Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
+#: Rows of a block as (block, their places in it, their places among those asked for).
+Found: TypeAlias = tuple[Block, Places, Places]
+
+
+class RowSource(ABC):
+    """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and columns.
+    is_sparse : bool
+        Whether the blocks are.
+    """
+
+    n: int
+    d: int
+    is_sparse: bool
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in order, in blocks; as often as it is asked for."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """Numbers stored: nd where the rows are dense."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes that the source holds in memory."""
+
+    @property
+    def whole(self) -> Matrix | None:
+        """X, where it is one array in memory already; else None."""
+        return None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.n, self.d
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
+        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}>"
+
+    # --- maps: a number a row ---
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
+        return _joined([block.margins(w) for block in self.blocks()])
+
+    def squared_norms(self) -> FloatArray:
+        """‖x_i‖²: (n,)."""
+        return _joined([block.squared_norms() for block in self.blocks()])
+
+    # --- sums over the rows ---
+
+    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
+        if rows is None:
+            return _added([block.weights(beta[block.rows]) for block in self.blocks()])
+        parts = [block.weights_at(beta[where], at) for block, at, where in self.holding(rows)]
+        return _added(parts) if parts else np.zeros(self.d)
+
+    def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
+        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block."""
+        total = np.zeros(self.d)
+        for block in self.blocks():
+            for piece in block.pieces():
+                beta = visit(piece.rows, piece.margins(w))
+                if beta is not None:
+                    total += piece.weights(beta)
+        return total
+
+    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
+        parts = (
+            block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows)
+        )
+        return added_moments(parts, self.d)
+
+    def sum_of_squares(self) -> float:
+        """Σ ‖x_i‖²."""
+        return math.fsum(block.sum_of_squares() for block in self.blocks())
+
+    def means(self) -> FloatArray:
+        """The means of the columns: (d,)."""
+        return _added([block.column_sums() for block in self.blocks()]) / self.n
+
+    def column_squares(self) -> FloatArray:
+        """The diagonal of XᵀX: (d,)."""
+        return _added([block.column_squares() for block in self.blocks()])
+
+    def largest_norm(self) -> float:
+        """The largest ‖x_i‖."""
+        return math.sqrt(max(float(block.squared_norms().max(initial=0.0)) for block in self.blocks()))
+
+    @cached_property
+    def longest_row(self) -> int:
+        """The most numbers that one row stores: the terms of a product with it."""
+        return max(block.longest_row for block in self.blocks())
+
+    # --- some rows, gathered ---
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        """X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
+        if isinstance(rows, slice):
+            if self.whole is not None:
+                return self.whole[rows]
+            rows = np.arange(self.n)[rows]
+        found = [(block.take(at), where) for block, at, where in self.holding(rows)]
+        if len(found) == 1 and isinstance(found[0][1], slice):
+            return found[0][0]
+        if not self.is_sparse:
+            out = np.empty((len(rows), self.d))
+            for part, where in found:
+                out[where] = part
+            return out
+        if not found:
+            return sp.csr_array((0, self.d))
+        places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
+        return sp.vstack([part for part, _ in found], format="csr")[np.argsort(places)]
+
+    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
+        left = self.take(rows)
+        right = left if others is rows else self.take(others)
+        return as_dense(left @ right.T)
+
+    def matrix(self) -> Matrix:
+        """X as one array, dense or sparse: (n, d). For solvers that know nothing else; it may be a copy.
+
+        Raises
+        ------
+        TooLargeError
+            There is no memory for it.
+        """
+        if self.whole is not None:
+            return self.whole
+        if not self.is_sparse:
+            check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
+        parts = [block.matrix for block in self.blocks()]
+        return sp.vstack(parts, format="csr") if self.is_sparse else _joined(parts)
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        """The blocks that some rows (j,), in any order, lie in: each row once."""
+        order = bounds = None
+        done = 0
+        for block in self.blocks():
+            if block.n == self.n:
+                yield block, rows, ALL
+                return
+            if order is None or bounds is None:
+                order = np.argsort(rows, kind="stable")
+                bounds = rows[order]
+            if done == len(rows):
+                return
+            end = int(np.searchsorted(bounds, block.rows.stop))
+            if end > done:
+                yield block, bounds[done:end] - block.rows.start, order[done:end]
+                done = end
+
+
+def _joined(parts: list[FloatArray]) -> FloatArray:
+    """Parts of a vector or matrix below each other; one part is the whole."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _added(parts: list[FloatArray]) -> FloatArray:
+    """The sum of vectors or matrices; a list of one is its own sum."""
+    return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)

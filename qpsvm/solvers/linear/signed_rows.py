@@ -1,0 +1,183 @@
+"""The only way in which the linear solvers touch the data: a few products with the rows, never the whole table.
+
+The rows are those of
+
+    (ROWS.1)  Z = diag(y) [X − 1μᵀ, e·1],  (n, d + 1)
+
+with the column means μ, or near them (0 where nothing is centred), and e = 1, or e = 0 for a model without intercept.
+A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so that Zᵀα does not depend
+on μ, and w is that of the data as they came; b belongs to x − μ. X is a `RowSource`: products with all rows take μ off
+their result, which costs nothing a row; rows that are gathered are a copy, in which it is subtracted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.arrays.checks import short_indices
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.rows import Centred, RowSource, SomeRows, as_row_source
+from qpsvm.rows.source import Visitor
+
+#: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
+GATHER_SHARE = 0.3
+#: Share of entries from which a sparse array is stored densely: no larger then, faster, and it can be centred.
+DENSE_SHARE = 0.6
+#: Offset in spreads above which X@w − μᵀw has lost too many digits, and every row is centred instead: in memory, in a
+#: copy.
+LARGE_OFFSET = 1e3
+#: Spread, as a share of the offset, below which a column is constant but for rounding: its weight is 0 either way.
+CONSTANT_SPREAD = 1e-12
+#: Rows of an array in memory from which the column means and spreads are estimated.
+OFFSET_SAMPLE = 5000
+
+
+class SignedRows:
+    """The rows Z of (ROWS.1), or some of them.
+
+    Parameters
+    ----------
+    source : RowSource, shape (n, d)
+        The rows of X.
+    y : ndarray, shape (n,)
+        Labels −1/+1.
+    unit : float
+        e: 1 with an intercept, 0 without.
+    mean : ndarray, shape (d,), or None
+        μ; None for 0.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and features; Z is (n, d + 1).
+    row_numbers : float
+        Numbers stored a row, on average: what a product with a row costs.
+    """
+
+    def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
+        self.source, self.y, self.unit, self.mean = source, y, unit, mean
+        self.n, self.d = source.n, source.d
+        self.row_numbers = source.entries / max(1, self.n)
+        self._centred = source if mean is None else Centred(source, mean)
+
+    def margins(self, W: FloatArray) -> FloatArray:
+        """Z W for W (d + 1,): (n,)."""
+        m = self.source.margins(W[: self.d])
+        shift = self._shift(W)
+        if shift:
+            m += shift
+        m *= self.y
+        return m
+
+    def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
+        """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
+        beta = (self.y if index is None else self.y[index]) * a
+        return self._closed(self.source.weights(beta, index), float(beta.sum()))
+
+    def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
+        """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
+        shift, y, total = self._shift(W), self.y, 0.0
+
+        def signed(block: slice, m: FloatArray) -> FloatArray | None:
+            nonlocal total
+            m += shift
+            m *= y[block]
+            a = visit(block, m)
+            if a is not None:
+                a *= y[block]
+                total += float(a.sum())
+            return a
+
+        g = self.source.scan(W[: self.d], signed)
+        return self._closed(g, total)
+
+    def _shift(self, W: FloatArray) -> float:
+        """What the intercept and the centring add to X@w."""
+        return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
+
+    def _closed(self, pull: FloatArray, total: float) -> FloatArray:
+        """Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
+        g = np.empty(self.d + 1)
+        g[: self.d] = pull
+        if self.mean is not None:
+            g[: self.d] -= total * self.mean
+        g[self.d] = self.unit * total
+        return g
+
+    def gram(self, index: IntArray) -> FloatArray:
+        """Z_JᵀZ_J for J = index (k,): (d + 1, d + 1)."""
+        d, S = self.d, np.empty((self.d + 1, self.d + 1))
+        S[:d, :d], sums = self._centred.moments(index)
+        S[:d, d] = S[d, :d] = self.unit * sums
+        S[d, d] = self.unit**2 * len(index)
+        return S
+
+    def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
+        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few: (k, l)."""
+        K = self._centred.inner(index, other)
+        K += self.unit**2
+        K *= self.y[other]
+        K *= self.y[index][:, None]
+        return K
+
+    def select(self, index: IntArray) -> SignedRows:
+        """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
+        many = self.source.whole is None and not self.gathers_cheaply(len(index))
+        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index))
+        return SignedRows(part, self.y[index], self.unit)
+
+    def column_squares(self) -> FloatArray:
+        """The diagonal of ZᵀZ: (d + 1,)."""
+        squares = self.source.column_squares()
+        if self.mean is not None:
+            squares = np.maximum(squares - self.n * self.mean**2, 0.0)
+        return np.append(squares, self.unit**2 * self.n)
+
+    def gathers_cheaply(self, count: int) -> bool:
+        """Whether products with `count` selected rows cost less than a pass over all."""
+        return count < GATHER_SHARE * self.n
+
+
+def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) -> tuple[SignedRows, FloatArray | None]:
+    """Make the rows (ROWS.1) of a source, and the μ they are centred by, (d,), or None.
+
+    Parameters
+    ----------
+    source : RowSource, shape (n, d)
+    y : ndarray, shape (n,)
+        Labels −1/+1.
+    unit : float
+        e.
+    centred : bool
+        Whether μ may be chosen (the intercept is free); what is sparse is never centred.
+    """
+    source = _stored_well(source)
+    if not centred or source.is_sparse:
+        return SignedRows(source, y, unit), None
+    mean, spread = _middle(source)
+    offset = np.abs(mean)
+    if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
+        whole = source.whole
+        near = Centred(source, mean) if whole is None else as_row_source(whole - mean)
+        return SignedRows(near, y, unit), mean
+    return SignedRows(source, y, unit, mean), mean
+
+
+def _stored_well(source: RowSource) -> RowSource:
+    """A sparse array in memory as the products like it: dense where it hardly is sparse, and with short indices."""
+    whole = source.whole
+    if whole is None or not source.is_sparse:
+        return source
+    if source.entries > DENSE_SHARE * source.n * source.d:
+        return as_row_source(whole.toarray())
+    short = short_indices(whole.tocsr())
+    return source if short is whole else as_row_source(short)
+
+
+def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
+    """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
+    if source.whole is not None:
+        sample = source.take(slice(None, None, max(1, source.n // OFFSET_SAMPLE)))
+        return sample.mean(axis=0), sample.std(axis=0)
+    mean = source.means()
+    return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
