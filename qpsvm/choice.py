@@ -20,10 +20,8 @@ from functools import cache
 import scipy.sparse as sp
 
 from qpsvm import backends
-from qpsvm.arrays.constant import repeated
 from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.costs import Cost, Size
-from qpsvm.operators import Diagonal
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
@@ -154,9 +152,8 @@ def size_of(problem: Problem) -> Size:
 
 
 def machine_traits(problem: Problem) -> Traits:
-    """The traits of a problem's dual, without a look at its Gram matrix: of the intercept as the user states it."""
-    stand_in = Diagonal(repeated(1.0, len(problem.labels)))
-    return traits_of(problem._dual(stand_in, problem.intercept), problem.space.is_linear)
+    """The traits of a problem's dual, without a look at its Gram matrix."""
+    return traits_of(problem.outlined, problem.space.is_linear)
 
 
 class Followers:

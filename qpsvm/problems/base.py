@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays.checks import as_finite_vector, as_real_vector
-from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.accuracy import Accuracy
@@ -30,7 +30,7 @@ from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedE
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.operators import Operator
+from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.affordable import affordable_alpha
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
@@ -157,6 +157,12 @@ class Problem(ABC):
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
         return self._dual(self.space.centred, self.space.computed_intercept)
+
+    @cached_property
+    def outlined(self) -> SVMDual:
+        """The same dual with a stand-in for the Gram matrix, which need not be made to tell machines apart."""
+        stand_in = Diagonal(repeated(1.0, self.n if self.takes_all else len(self.rows)))
+        return self._dual(stand_in, self.intercept)
 
     @property
     def upper(self) -> FloatArray:
