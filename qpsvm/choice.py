@@ -20,7 +20,7 @@ from functools import cache
 import scipy.sparse as sp
 
 from qpsvm import backends
-from qpsvm.backends.abilities import Traits, dual_traits
+from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.costs import Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
@@ -153,7 +153,7 @@ def size_of(problem: Problem) -> Size:
 
 def machine_traits(problem: Problem) -> Traits:
     """The traits of a problem's dual, without a look at its Gram matrix."""
-    return dual_traits(problem.outlined, problem.space.is_linear)
+    return traits_of(problem.outlined, problem.space.is_linear)
 
 
 class Followers:

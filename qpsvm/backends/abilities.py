@@ -1,12 +1,9 @@
 """What a backend can do, as data: said once, beside its class, and read by messages, by `auto`, by tests and tables.
 
-A machine is judged by its traits, and not by its name: by what its dual
+A machine is judged by its traits, and not by its name: by what its dual (DUAL.1) asks of a solver. One trait of each
+kind:
 
-    minimise ½‖Σ α_k s_k φ(x_k)‖² + ½Σ δ_k α_k² − ℓᵀα  subject to 0 ≤ α ≤ U,  Eᵀα = e
-
-asks of a solver. One trait of each kind:
-
-| kind         | traits                                                   | in the dual                            |
+| kind         | traits                                                   | in (DUAL.1)                            |
 |--------------|----------------------------------------------------------|----------------------------------------|
 | kernel       | linear, kernel                                           | φ(x) = x, or not                       |
 | level        | level 1, level 0, other levels                           | ℓ                                      |
@@ -22,14 +19,12 @@ other. So a new machine is judged without being named, and what is missing is sa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 
@@ -72,93 +67,40 @@ IN_WORDS: dict[Trait, str] = {
 }
 
 
-def traits_of(
-    *,
-    linear: bool,
-    sign: FloatArray,
-    level: FloatArray,
-    upper: FloatArray,
-    curvature: FloatArray,
-    E: FloatArray,
-    e: FloatArray,
-    price: FloatArray,
-    one_each: bool = True,
-) -> Traits:
-    """The traits of a dual.
-
-    Parameters
-    ----------
-    linear : bool
-    sign, level, upper, curvature : ndarray, shape (m,)
-        s, ℓ, U and δ.
-    E, e, price : ndarray, shapes (m, p), (p,), (p,)
-        The columns of Eᵀα = e; one with a positive price is a penalised multiplier, and no equality.
-    one_each : bool
-        Whether there is one row of the dual a sample.
-    """
-    penalised = bool(price.any())
-    if penalised:
-        E, e = E[:, price == 0.0], e[price == 0.0]
+def traits_of(svm: SVMDual, linear: bool) -> Traits:
+    """The traits of a dual, over a linear or another kernel."""
+    value = svm.common_level
     return frozenset(
         (
             "linear" if linear else "kernel",
-            _level(level),
-            _bounds(upper),
-            "flat" if _common(curvature) == 0.0 else "curved",
-            _equalities(sign, E, e),
-            "penalised" if penalised else "unpenalised",
-            "one α a sample" if one_each else "several α a sample",
+            "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels",
+            "bounded" if svm.bounded else "partly bounded" if np.isfinite(svm.upper).any() else "unbounded",
+            "curved" if svm.curved else "flat",
+            _equalities(svm),
+            "penalised" if svm.penalised else "unpenalised",
+            "one α a sample" if svm.rows is None else "several α a sample",
         )
     )
 
 
-def dual_traits(svm: SVMDual, linear: bool) -> Traits:
-    """The traits of a machine's dual, whose kernel is linear or not."""
-    groups = svm.groups
-    return traits_of(
-        linear=linear, sign=svm.sign, level=svm.level, upper=svm.upper, curvature=svm.curvature,
-        E=np.array([group.column for group in groups]).reshape(len(groups), svm.m).T,
-        e=np.array([group.total for group in groups]), price=np.array([group.ridge for group in groups]),
-        one_each=svm.rows is None,
-    )  # fmt: skip
-
-
-def _common(vector: FloatArray) -> float | None:
-    """The number that all entries are, or None."""
-    value = common_value(vector)
-    if value is None and len(vector) and (vector == vector[0]).all():
-        return float(vector[0])
-    return value
-
-
-def _level(level: FloatArray) -> Trait:
-    value = _common(level)
-    return "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels"
-
-
-def _bounds(upper: FloatArray) -> Trait:
-    value = common_value(upper)
-    if value is not None:
-        return "bounded" if value < math.inf else "unbounded"
-    finite = np.isfinite(upper)
-    return "bounded" if finite.all() else "partly bounded" if finite.any() else "unbounded"
-
-
-def _equalities(sign: FloatArray, E: FloatArray, e: FloatArray) -> Trait:
-    """The kind of the rows Eᵀα = e: two that hold one sum in each class are yᵀα = 0 and 1ᵀα = ν, however written."""
-    count = E.shape[1]
-    if count == 0:
+def _equalities(svm: SVMDual) -> Trait:
+    """The kind of the groups that are equalities."""
+    groups = [group for group in svm.groups if not group.ridge]
+    if not groups:
         return "no rows"
-    if count == 1:
-        return "balance" if e[0] == 0.0 and _common(E[:, 0] * sign) else "one row"
-    positive = sign > 0
-    if count > 2 or positive.all() or not positive.any():
-        return "other rows"
-    first, second = E[positive.argmax()], E[positive.argmin()]  # of a sample of either class
-    by_class = bool((np.where(positive[:, None], first, second) == E).all())
-    (a, b), (c, d) = first.tolist(), second.tolist()
-    equal = (a + c) * e[1] == (b + d) * e[0]  # the same sum t in both classes is Eᵀα = t (a + c, b + d)
-    return "balance and total" if by_class and a * d != b * c and equal else "other rows"
+    signed = [group for group in groups if group.total == 0.0 and _constant(group.column, svm.sign)]
+    if len(groups) == 1:
+        return "balance" if signed else "one row"
+    total = [group for group in groups if group.total != 0.0 and _constant(group.column)]
+    return "balance and total" if len(signed) == len(total) == 1 and len(groups) == 2 else "other rows"
+
+
+def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
+    """Whether a column (m,), or a column times the sign, is one number other than 0."""
+    if column is sign:
+        return True
+    values = column if sign is None else column * sign
+    return bool(len(values) and values[0] and (values == values[0]).all())
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_finite_vector, as_flag, as_positive
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline, shown
-from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, dual_traits, listed
+from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
 from qpsvm.backends.recognise import statement_of
 from qpsvm.costs import Cost, Import, Size
 from qpsvm.dual.statement import Statement
@@ -380,7 +380,7 @@ class Backend(ABC):
         """
         statement = statement_of(qp, self.name)
         svm = statement.svm
-        reason = self.refuse(dual_traits(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
+        reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
         if reason is not None:
             raise UnsupportedError(reason)
         return statement

@@ -14,6 +14,8 @@ from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.backends import REGISTRY, everyone, get
 from qpsvm.backends.abilities import ALL, ANYTHING, IN_WORDS, Abilities, Machines, traits_of
 from qpsvm.choice import machine_traits
+from qpsvm.dual.svm_dual import Group, SVMDual
+from qpsvm.operators import Diagonal
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 N = len(Y)
@@ -130,54 +132,57 @@ def test_traits_of_the_machines(machine, kernel):
     assert problem.space.is_linear or not problem.space.gram.nbytes, "the Gram matrix was built for it"
 
 
-def dual(**changed: Any) -> dict[str, Any]:
+SIGN = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+
+
+def group(column: Any, total: float = 0.0, ridge: float = 0.0) -> Group:
+    return Group("row", "mu", np.asarray(column, dtype=float), total, ridge)
+
+
+def dual(**changed: Any) -> SVMDual:
     """A C-SVM's dual over six samples, with something changed."""
-    sign = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
-    parts = {
-        "linear": False, "sign": sign, "level": np.ones(6), "upper": np.full(6, 2.0), "curvature": np.zeros(6),
-        "E": sign[:, None], "e": np.zeros(1), "price": np.zeros(1),
-    }
-    return parts | changed
+    plain = SVMDual(
+        gram=Diagonal(np.ones(6)), sign=SIGN, level=np.ones(6), upper=np.full(6, 2.0), curvature=np.zeros(6),
+        groups=(group(SIGN),),
+    )  # fmt: skip
+    return replace(plain, **changed)
 
 
-SIGN = dual()["sign"]
-NU = np.column_stack([SIGN, np.ones(6)])
-BY_CLASS = np.column_stack([SIGN > 0, SIGN < 0]).astype(float)
+ROOT = np.arange(6.0)
+TOTAL = group(np.ones(6), 0.3)
 CHANGED = {
     "nothing": (dual(), set()),
     "squared hinge": (dual(upper=np.full(6, np.inf), curvature=np.full(6, 0.5)), {"unbounded", "curved"}),
-    "Huber": (dual(curvature=np.arange(6.0)), {"curved"}),
+    "Huber": (dual(curvature=ROOT), {"curved"}),
     "a row of the user's": (dual(upper=np.array([1.0, 1, 1, 1, 1, np.inf])), {"partly bounded"}),
-    "regression": (dual(level=np.arange(6.0), one_each=False), {"other levels", "several α a sample"}),
-    "linear": (dual(linear=True), {"linear"}),
-    "nu": (dual(level=np.zeros(6), E=NU, e=np.array([0.0, 0.3])), {"level 0", "balance and total"}),
-    "nu, by class": (dual(E=BY_CLASS, e=np.array([0.1, 0.1])), {"balance and total"}),
-    "unequal sums": (dual(E=BY_CLASS, e=np.array([0.1, 0.2])), {"other rows"}),
-    "unequal sums, the other way": (dual(E=NU, e=np.array([0.1, 0.3])), {"other rows"}),
-    "the same row twice": (dual(E=NU[:, [1, 1]], e=np.ones(2)), {"other rows"}),
-    "a row of its own": (dual(E=np.column_stack([SIGN, np.arange(6.0)]), e=np.zeros(2)), {"other rows"}),
-    "three rows": (dual(E=np.column_stack([NU, np.arange(6.0)]), e=np.zeros(3)), {"other rows"}),
-    "one class": (dual(sign=np.ones(6), E=np.ones((6, 1)), e=np.ones(1)), {"one row"}),
-    "one class, two rows": (dual(sign=np.ones(6), E=NU, e=np.ones(2)), {"other rows"}),
-    "no intercept": (dual(E=np.zeros((6, 0)), e=np.zeros(0), price=np.zeros(0)), {"no rows"}),
-    "a price": (dual(price=np.ones(1)), {"no rows", "penalised"}),
-    "a price on one of two": (dual(E=NU, e=np.array([0.0, 0.3]), price=np.array([0.0, 1.0])), {"penalised"}),
+    "regression": (dual(level=ROOT, rows=np.array([0, 1, 2, 0, 1, 2])), {"other levels", "several α a sample"}),
+    "nu": (dual(level=np.zeros(6), groups=(group(SIGN), TOTAL)), {"level 0", "balance and total"}),
+    "nu, scaled": (dual(groups=(group(-2 * np.ones(6), -1.0), group(3 * SIGN))), {"balance and total"}),
+    "unequal sums": (dual(groups=(group(SIGN, 0.1), TOTAL)), {"other rows"}),
+    "the same row twice": (dual(groups=(TOTAL, TOTAL)), {"other rows"}),
+    "a row of its own": (dual(groups=(group(SIGN), group(ROOT))), {"other rows"}),
+    "three rows": (dual(groups=(group(SIGN), TOTAL, group(ROOT))), {"other rows"}),
+    "one class": (dual(sign=np.ones(6), groups=(group(np.ones(6), 1.0),)), {"one row"}),
+    "no intercept": (dual(groups=()), {"no rows"}),
+    "a price": (dual(groups=(group(SIGN, ridge=1.0),)), {"no rows", "penalised"}),
+    "a price on one of two": (dual(groups=(group(SIGN), group(ROOT, ridge=1.0))), {"penalised"}),
 }
-PLAIN = {"kernel", "level 1", "bounded", "flat", "balance", "unpenalised", "one α a sample"}
+PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α a sample"}
 
 
 @pytest.mark.parametrize("change", CHANGED)
 def test_traits_of_duals_that_no_machine_has_yet(change):
-    parts, other = CHANGED[change]
-    found = traits_of(**parts)
-    assert found - PLAIN == other
-    assert len(found) == len(PLAIN), "one of each kind"
+    svm, other = CHANGED[change]
+    for linear, word in ((True, "linear"), (False, "kernel")):
+        found = traits_of(svm, linear)
+        assert found - PLAIN == other | {word}
+        assert len(found) == len(PLAIN) + 1, "one of each kind"
 
 
 @pytest.mark.parametrize("change", CHANGED)
 def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_name_it(change):
-    parts, other = CHANGED[change]
-    traits = traits_of(**parts)
+    svm, other = CHANGED[change]
+    traits = traits_of(svm, False)
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm"}
@@ -194,8 +199,8 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
 def test_abilities_by_hand():
     narrow = Machines(ANYTHING - {"curved", "linear"}), Machines(ANYTHING - {"curved", "kernel"}, 10)
     can = Abilities("a dual", dual=narrow, because="it is narrow")
-    csvm, other = traits_of(**dual()), traits_of(**dual(linear=True))
-    curved = traits_of(**dual(curvature=np.ones(6)))
+    csvm, other = traits_of(dual(), False), traits_of(dual(), True)
+    curved = traits_of(dual(curvature=np.ones(6)), False)
     assert can.forms == ("dual",)
     assert can.takes(csvm, 1000, "dual")
     assert can.takes(other, 10, "dual")
