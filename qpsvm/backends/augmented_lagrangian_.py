@@ -15,6 +15,7 @@ from qpsvm.errors import UnsupportedError
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.rows import WithOnes
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -48,7 +49,10 @@ class AugmentedLagrangianBackend(Backend):
                 "kernel; use kernel_newton, cvxopt or osqp for others"
             )
         problem = recognise(qp, qp.P.scale, self.name)
-        data = SolverData(X=qp.P.source, y=problem.y, C=problem.C, intercept="free" if problem.row else None)
+        X, intercept = qp.P.source, "free" if problem.row else None
+        if intercept is None and isinstance(X, WithOnes):  # the weight of a feature of ones
+            X, intercept = X.source, "penalised"
+        data = SolverData(X=X, y=problem.y, C=problem.C, intercept=intercept)
         return AugmentedLagrangianCompiled(self, qp, data, problem)
 
 
@@ -71,7 +75,8 @@ class AugmentedLagrangianCompiled(Compiled):
         solver = Solver(self.backend.name, built_in_version(), raw)
         if not (np.isfinite(answer.alpha).all() and np.isfinite(answer.w).all()):
             return QPSolution(self.qp, status, solver, iterations=answer.iterations)
-        v = answer.w * (self._problem.target / self._problem.unit)
+        w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
+        v = w * (self._problem.target / self._problem.unit)
         x, balance = self._problem.x(answer.alpha), self._problem.balance(answer.b)
         return QPSolution(self.qp, status, solver, x=x, y=balance, iterations=answer.iterations, v=v)
 
@@ -82,4 +87,6 @@ class AugmentedLagrangianCompiled(Compiled):
         X, y, C = self.data.X, self.data.y, self.data.C
         alpha = np.clip(self._problem.alpha(x), 0.0, C)
         w = X.weights(alpha * y)
-        return w, middle(*hinge_intercepts(X.margins(w), y, C)) if self.data.intercept else 0.0, alpha
+        if self.data.intercept == "free":
+            return w, middle(*hinge_intercepts(X.margins(w), y, C)), alpha
+        return w, float(alpha @ y) if self.data.intercept else 0.0, alpha
