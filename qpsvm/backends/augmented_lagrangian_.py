@@ -16,6 +16,7 @@ from qpsvm.dual.statement import Statement
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+from qpsvm.rows import WithOnes
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -54,7 +55,10 @@ class AugmentedLagrangianBackend(Backend):
         statement = self.stated(qp)
         svm = statement.svm
         assert isinstance(svm.gram, LowRank)  # it takes linear machines only
-        data = SolverData(X=svm.gram.source, y=svm.sign, C=svm.upper, intercept="free" if svm.groups else None)
+        X, intercept = svm.gram.source, "free" if svm.groups else None
+        if intercept is None and isinstance(X, WithOnes):  # the weight of a feature of ones
+            X, intercept = X.source, "penalised"
+        data = SolverData(X=X, y=svm.sign, C=svm.upper, intercept=intercept)
         return AugmentedLagrangianCompiled(self, qp, data, statement)
 
 
@@ -73,8 +77,9 @@ class AugmentedLagrangianCompiled(Compiled):
         answer = solve_linear(
             data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
+        w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
         y = statement.multipliers({"b": answer.b})
-        return self._answer(answer, statement.x(answer.alpha), y=y, v=statement.lift(answer.w))
+        return self._answer(answer, statement.x(answer.alpha), y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and α at a point of the QP: b is the best one for w."""
@@ -83,4 +88,6 @@ class AugmentedLagrangianCompiled(Compiled):
         X, y, C = self.data.X, self.data.y, self.data.C
         alpha = np.clip(self._statement.alpha(x), 0.0, C)
         w = X.weights(alpha * y)
-        return w, middle(*hinge_intercepts(X.margins(w), y, C)) if self.data.intercept else 0.0, alpha
+        if self.data.intercept == "free":
+            return w, middle(*hinge_intercepts(X.margins(w), y, C)), alpha
+        return w, float(alpha @ y) if self.data.intercept else 0.0, alpha

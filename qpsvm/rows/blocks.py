@@ -159,7 +159,10 @@ class DenseBlock(Block):
         """X_Jᵀβ, a few rows at a time where they have to be gathered."""
         if isinstance(at, slice):
             return np.asarray(self.X[at].T @ beta)
-        g, step = np.zeros(self.d), rows_at_a_time(self.d)
+        step = rows_at_a_time(self.d)
+        if len(at) <= step:
+            return np.asarray(self.take(at).T @ beta)
+        g = np.zeros(self.d)
         for i in range(0, len(at), step):
             g += self.take(at[i : i + step]).T @ beta[i : i + step]
         return g
@@ -179,6 +182,8 @@ class DenseBlock(Block):
         if isinstance(at, slice):
             return self._moments(self.X[at], scale)
         step = rows_at_a_time(self.d)
+        if len(at) <= step:
+            return self._moments(self.take(at), scale)
         parts = (
             self._moments(self.take(at[i : i + step]), None if scale is None else scale[i : i + step])
             for i in range(0, len(at), step)

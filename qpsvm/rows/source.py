@@ -86,9 +86,8 @@ class RowSource(ABC):
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
         if rows is None:
-            return _added([block.weights(beta[block.rows]) for block in self.blocks()])
-        parts = [block.weights_at(beta[where], at) for block, at, where in self.holding(rows)]
-        return _added(parts) if parts else np.zeros(self.d)
+            return _added((block.weights(beta[block.rows]) for block in self.blocks()), self.d)
+        return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), self.d)
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block."""
@@ -113,11 +112,11 @@ class RowSource(ABC):
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        return _added([block.column_sums() for block in self.blocks()]) / self.n
+        return _added((block.column_sums() for block in self.blocks()), self.d) / self.n
 
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX: (d,)."""
-        return _added([block.column_squares() for block in self.blocks()])
+        return _added((block.column_squares() for block in self.blocks()), self.d)
 
     def largest_norm(self) -> float:
         """The largest ‖x_i‖."""
@@ -194,6 +193,11 @@ def _joined(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _added(parts: list[FloatArray]) -> FloatArray:
-    """The sum of vectors or matrices; a list of one is its own sum."""
-    return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
+def _added(parts: Iterator[FloatArray], d: int) -> FloatArray:
+    """The sum of vectors (d,) or matrices (d, r), in the first of them: no more than two are held at a time."""
+    total = next(parts, None)
+    if total is None:
+        return np.zeros(d)
+    for part in parts:
+        total += part
+    return total

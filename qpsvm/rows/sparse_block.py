@@ -101,6 +101,8 @@ class SparseBlock(Block):
             scaled = A if scale is None else sp.csr_array(sp.diags_array(scale) @ A)
             return (A.T @ scaled).toarray(), _summed(scaled.indices, scaled.data, d)
         step = rows_at_a_time(d)
+        if len(at) <= step:
+            return self._scattered(at, scale)
         parts = (
             self._scattered(at[i : i + step], None if scale is None else scale[i : i + step])
             for i in range(0, len(at), step)

@@ -282,6 +282,8 @@ def test_an_intercept_in_the_norm_copies_nothing():
         P = problem.solver_qp("dual").qp.P
         assert isinstance(P, LowRank)
         assert P.source.source is problem.space.samples
+        data = qpsvm.compile(problem.solver_qp("dual").qp, "augmented_lagrangian").data
+        assert (data.X, data.intercept) == (problem.space.samples, "penalised")
         close(P.Z, np.column_stack([X, np.ones(200)]))
 
 
@@ -315,7 +317,7 @@ MACHINES = {
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kind", ["dense", "far from the origin", "sparse"])
 def test_a_source_that_refuses_the_whole_is_solved_and_certified(machine, kind):
-    X, y = two_classes(offset=1e5 * (kind == "far from the origin" and "intercept" not in machine))
+    X, y = two_classes(160, offset=1e5 * (kind == "far from the origin" and "intercept" not in machine))
     samples = sp.csr_array(X * (np.abs(X) > 0.8)) if kind == "sparse" else X
     expected = qpsvm.solve(MACHINES[machine](samples, y), "augmented_lagrangian")
     problem, source = in_blocks(MACHINES[machine](samples, y), samples)
