@@ -10,8 +10,7 @@ class Settings:
     """Of one solve, file by file. What a product with B costs stands beside it, in `columns`."""
 
     # --- mehrotra: where it ends
-    # Iterations without progress, by a factor, after which only rounding is left; and as long as the point is still
-    # far.
+    # Iterations without progress, by a factor, after which only rounding is left; and while the point is still far.
     stalled: int = 6
     stalled_far: int = 20
     progress: float = 0.9
@@ -56,13 +55,11 @@ class Settings:
     # ijcnn1 (30 for 24); below 0.3 the first iterations make no progress.
     start_product: float = 1.0
     # Columns of Z a row from which Z = LQᵀ, about 3n²k multiplications, costs less than what a smaller Newton matrix
-    # saves in a dozen iterations. P itself, (n, n), would cost less again, but loses the digits of badly scaled
-    # columns.
+    # saves in a dozen iterations. P itself, (n, n), costs less again, but loses the digits of badly scaled columns.
     wide: float = 1.25
     # Rows from which that time matters; below it the digits do.
     wide_rows: int = 256
-    # θ of a free variable without curvature, as a share of the mean diagonal of P (a proximal term: it vanishes with
-    # dx).
+    # θ of a free variable without curvature, a share of the mean diagonal of P (a proximal term: it vanishes with dx).
     proximal: float = 1e-8
 
     # --- systems: the Newton systems

@@ -54,8 +54,7 @@ class Settings:
     rows_per_root: int = 35
     # Most rows in the pool of `WideNewton`; beyond, it is begun anew.
     pool_rows: int = 3000
-    # Weight that an unpenalised intercept gets in H: a small share of σ|J|, and σ where J is empty and H singular in
-    # it.
+    # Weight of an unpenalised intercept in H: a small share of σ|J|, and σ where J is empty and H singular in it.
     intercept_share: float = 1e-10
     # The least ridge, as a share of the diagonal. Duplicate columns need it.
     least_ridge: float = 1e-14

@@ -310,6 +310,3 @@ def serve() -> None:
     with os.fdopen(out, "wb") as pipe:
         pipe.write(_outcome(function, arguments))
     os._exit(0)
-
-
-__all__ = ["Forked", "Fresh", "is_child", "run_apart", "serve", "when_hurried"]

@@ -31,17 +31,11 @@ class NumericalTrouble(ArithmeticError):
 
 
 def factored(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
-    """The factor of M + diag(shift), lower and in LAPACK's order, or None where there is none.
+    """The lower factor of M + diag(shift), M (k, k) symmetric, or None where there is none; in LAPACK's order.
 
-    Parameters
-    ----------
-    M : ndarray, shape (k, k)
-        Symmetric, in C order: transposed it is the Fortran order that LAPACK wants.
-    shift : float or ndarray, shape (k,), optional
-    single : bool
-        In single precision, at half the cost.
+    It is made in single precision, at half the cost, if `single`.
     """
-    shifted: Any = M.astype(np.float32 if single else np.float64, order="C")
+    shifted: Any = M.astype(np.float32 if single else np.float64, order="C")  # transposed, it is in Fortran's order
     if shift is not None:
         shifted.flat[:: len(M) + 1] += shift
     factor, info = (lapack.spotrf if single else lapack.dpotrf)(shifted.T, lower=1, clean=0, overwrite_a=1)
@@ -51,16 +45,9 @@ def factored(M: FloatArray, shift: float | FloatArray | None = None, single: boo
 def ridged(
     M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = LARGEST_RIDGE
 ) -> tuple[Factor, float]:
-    """The factor of M + ρ diag(u) for the first ρ of the ladder that has one, and ρ.
+    """The factor of M + ρ diag(u), M (k, k), with the first ρ from `ridge` to `largest` that has one, and that ρ.
 
-    Parameters
-    ----------
-    M : ndarray, shape (k, k)
-        As in `factored`.
-    ridge, largest : float
-        Where the ladder begins, and what it does not pass.
-    unit : float or ndarray, shape (k,), optional
-        u; the diagonal of M, and 1 where that is not positive, by default.
+    u is `unit`, (k,) or one number; by default the diagonal of M, and 1 where that is not positive.
 
     Raises
     ------
@@ -136,6 +123,3 @@ def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
     """The least pivot (a root) that the factor of a matrix with this diagonal (k,) has once that is scaled to 1."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))
-
-
-__all__ = ["Cholesky", "Factor", "NumericalTrouble", "factored", "ridged"]

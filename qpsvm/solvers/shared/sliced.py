@@ -138,6 +138,3 @@ class _Apart:
             self._said = now
             print(f"{'loop':>12}  has been running for {now - self._began:.1f} s", flush=True)
         return self.clock.stopped() is not None
-
-
-__all__ = ["run_sliced"]

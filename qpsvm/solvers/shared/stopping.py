@@ -52,15 +52,11 @@ class Budget:
     def report(self, stage: str, number: int, **measures: float | str) -> None:
         """Print one line, if verbose: stage and number, each measure by its name, and the seconds."""
         if self.verbose:
-            said = "  ".join(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in measures.items())
-            print(f"{stage:<14} {number:7d}  {said}  {self.clock.seconds:8.3f} s", flush=True)
-
-
-def _shown(value: float | str) -> str:
-    """A whole number, a measure of whose size only two digits matter, or text as it is."""
-    if isinstance(value, str):
-        return value
-    return f"{value:7d}" if isinstance(value, int) else f"{value:8.1e}"
+            said = f"{stage:<14} {number:7d}"
+            for name, value in measures.items():
+                form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
+                said += f"  {name.replace('_', ' ')} {value:{form}}"
+            print(f"{said}  {self.clock.seconds:8.3f} s", flush=True)
 
 
 __all__ = ["Budget", "Clock", "StopReason"]
