@@ -19,9 +19,9 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
 from qpsvm.solvers.kernel.nystrom import Guess, SingleArray
-from qpsvm.solvers.kernel.working_set import Effort, Outcome
 
 #: Most rows: K is 4·20000² = 1.6 GB.
 LARGEST_DENSE = 20_000
@@ -43,9 +43,9 @@ STALL, STALL_STEPS = 0.5, 4
 PATIENCE = 3.0
 
 
-def dense_outcome(
+def dense_point(
     blocks: KernelBlocks, problem: HingeDual, guess: Guess, target: float, effort: Effort, seconds: float
-) -> Outcome | None:
+) -> DualPoint | None:
     """Solve from what is foretold; None where time runs out before K is made.
 
     Parameters
@@ -88,7 +88,7 @@ def dense_outcome(
                 break
             point = best = problem.point(point.beta, blocks.product(everything, point.beta, everything))
             exact, gaps = True, [point.gap]
-    return Outcome(best.beta, best.u, np.full(problem.n, exact), best.b, best.gap)
+    return best
 
 
 def _promising(gaps: list[float], target: float, spent: float) -> bool:

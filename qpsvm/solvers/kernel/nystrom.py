@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.working_set import Effort
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.shared.line_search import Slope, find_step
 
 SingleArray: TypeAlias = NDArray[np.float32]

@@ -1,0 +1,253 @@
+"""The engines by name, the order in which they are tried, and what a start is good for.
+
+What an engine leaves above the tolerance is the guess of the next. At last Newton steps go on from the best point with
+more patience.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
+from qpsvm.solvers.kernel.costs import seconds, seconds_at_least
+from qpsvm.solvers.kernel.dense import dense_point
+from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.first import SETTINGS as FIRST
+from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
+from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
+from qpsvm.solvers.kernel.working_set import Plan, Stage, WorkingSet, solve_from
+
+#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+LOOP_TOL = 1e-3
+#: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
+#: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
+#: last tolerance has no meaning.
+GRAM = Plan((Stage(3e-3, True, 60), Stage(1e-4, False, 60), Stage(2e-6, False, 60), Stage(2e-7)), wearisome=30)
+#: Few rows: F may have so many, because a factorisation of that size costs less than the Gram matrix of all rows.
+FEW = Plan((Stage(3e-3, True, 300),))
+#: A band: loose until the rows are the right ones.
+BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, again=LOOP_TOL)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the order.
+
+    Attributes
+    ----------
+    gram_rows : int
+        Up to here the whole Gram matrix is made in double precision.
+    few_from : int
+        From this many rows on a subsample costs less than it saves, on the average.
+    few_rows, very_few : int, float
+        Above `gram_rows` a subsample is asked up to so many rows, and believed where at most this share supports.
+    sample_rows, sample_tolerance : int, float
+        With more rows, a subsample of so many says whether so few support that LIBSVM itself costs less than
+        foretelling.
+    waste : float
+        `dense` is given up after this share of the seconds of the other way, if it does not promise to end in time.
+    foretelling, useful : float
+        A point is taken for a guess where its relative gap is below the first, and where `dense` fell short below the
+        second; Newton steps go on from a start below the second.
+    start_rows, start_share : int, float
+        They do where at most so many rows, and at most this share, are not at rest.
+    start_steps, start_gain : int, float
+        And as long as every so many steps bring the gap to this share.
+    last_reach, last_rows, last_steps : float, int, int
+        The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
+    """
+
+    gram_rows: int = 2000
+    few_from: int = 800
+    few_rows: int = 9000
+    very_few: float = 0.06
+    sample_rows: int = 600
+    sample_tolerance: float = 1e-2
+    waste: float = 0.3
+    foretelling: float = 0.05
+    useful: float = 0.3
+    start_rows: int = 1500
+    start_share: float = 0.35
+    start_steps: int = 3
+    start_gain: float = 0.3
+    last_reach: float = 0.3
+    last_rows: int = 5000
+    last_steps: int = 60
+
+
+SETTINGS = Settings()
+
+
+class Engines:
+    """One problem, and the best point that any engine has found.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    problem : HingeDual
+    target : float
+        Relative gap.
+    effort : Effort
+
+    Attributes
+    ----------
+    best : DualPoint
+        At first α = 0.
+    used : str
+        The engine that found it.
+    """
+
+    def __init__(self, blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> None:
+        self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
+        self.best, self.used = problem.point(np.zeros(problem.n), np.zeros(problem.n)), "none"
+
+    def run(self, engine: str, start: FloatArray | None) -> None:
+        """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
+        if start is None or not self._done("start", self._from_start(start)):
+            if engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
+                self._small()
+            else:
+                self._large(engine, start is not None)
+        if self.best.gap > self.target and not self.effort.late():
+            self._patient()
+
+    def _done(self, engine: str, point: DualPoint | None) -> bool:
+        """Keep the point if it is the best so far; whether that ends the search."""
+        if point is not None and (point.gap < self.best.gap or self.used == "none"):
+            self.best, self.used = point, engine
+        return self.best.gap <= self.target or self.effort.late()
+
+    def _small(self) -> None:
+        few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
+        if not (few and self._few(FIRST.most_support)):
+            self._gram()
+
+    def _large(self, engine: str, started: bool) -> None:
+        guess = self._as_guess(SETTINGS.foretelling) if started else None
+        if guess is None and engine == "auto" and self.blocks.single:
+            if self.problem.n > SETTINGS.few_rows:
+                engine = "libsvm" if self._hardly_any_support() else engine
+            elif self._few(SETTINGS.very_few):
+                return
+        if guess is None and engine not in ("libsvm", "gram"):
+            guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
+        costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
+        used = min(costs, key=lambda name: costs[name]) if engine == "auto" and costs else engine
+        if guess is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
+            if self._dense(guess, costs if engine == "auto" else {}):
+                return
+            guess = self._as_guess(SETTINGS.useful) or guess
+            costs = {**seconds(guess, self.problem, self.blocks), "dense": np.inf}
+            used = min(costs, key=lambda name: costs[name])
+        if used == "gram" and self.effort.affords(self.problem.n, self.blocks.width, False):
+            self._gram()
+        elif guess is None or used in ("gram", "libsvm") or not self._band(guess):
+            self._libsvm()
+
+    def _few(self, most_support: float) -> bool:
+        """Where few rows support most of the Gram matrix is never looked at."""
+        first = subsample(self.blocks, self.problem, self.effort, most_support)
+        return first is not None and self._done("few", self._solve_from(first, FEW))
+
+    def _gram(self) -> None:
+        """The whole Gram matrix in double precision, which is kept."""
+        self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), GRAM))
+
+    def _solve_from(self, first: First, plan: Plan) -> DualPoint | None:
+        return solve_from(self.blocks, self.problem, first, plan, self.target, self.effort)
+
+    def _dense(self, guess: Guess, costs: dict[str, float]) -> bool:
+        """Newton by conjugate gradients on the whole Gram matrix in single precision."""
+        otherwise = min(costs.get("band", np.inf), costs.get("gram", np.inf))
+        otherwise = costs["libsvm"] if np.isfinite(costs.get("libsvm", np.inf)) else otherwise
+        allowed = SETTINGS.waste * otherwise
+        return self._done("dense", dense_point(self.blocks, self.problem, guess, self.target, self.effort, allowed))
+
+    def _band(self, guess: Guess) -> bool:
+        """Whether a point was found."""
+        first = foretold(self.blocks, self.problem, guess, self.effort)
+        if first is None or len(first.rows) > COSTS.largest_band:
+            return False
+        if not self.effort.affords(len(first.rows), self.blocks.width, False):
+            return False
+        point = self._solve_from(first, BAND)
+        self._done("band", point)
+        return point is not None
+
+    def _libsvm(self) -> None:
+        """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
+        samples, effort = self.blocks.samples, self.effort
+        if effort.late():
+            return
+        if samples is None:
+            if effort.affords(self.problem.n, self.blocks.width, False):
+                self._gram()
+            return
+        beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
+        point = self._measured(beta)
+        first = at_point(self.problem, point, max(LOOP_TOL, rough_margin(beta)))
+        if not self._done("libsvm", point) and effort.affords(len(first.rows), self.blocks.width):
+            self._done("libsvm", WorkingSet(self.blocks, self.problem, first, effort).sharpen(self.target))
+
+    def _from_start(self, beta: FloatArray) -> DualPoint:
+        """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
+        measured = self._measured(beta)
+        first = at_point(self.problem, measured, rough_margin(beta))
+        rows, most = len(first.rows), min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n)
+        if not (measured.gap < SETTINGS.useful and 0 < rows <= most and self.effort.affords(rows, self.blocks.width)):
+            return measured
+        W = WorkingSet(self.blocks, self.problem, first, self.effort)
+        point = W.sharpen(self.target, steps=SETTINGS.start_steps, gain=SETTINGS.start_gain, gap=measured.gap)
+        return min(measured, point, key=lambda p: p.gap)
+
+    def _patient(self) -> None:
+        """The last resort: from the best point, as many Newton steps as it takes."""
+        first = at_point(self.problem, self.best, SETTINGS.last_reach)
+        if len(first.rows) <= SETTINGS.last_rows and self.effort.affords(len(first.rows), self.blocks.width):
+            self.effort.report("patient", len(first.rows), self.best.gap)
+            W = WorkingSet(self.blocks, self.problem, first, self.effort)
+            self._done(self.used, W.sharpen(self.target, steps=SETTINGS.last_steps))
+
+    def _measured(self, beta: FloatArray) -> DualPoint:
+        """A feasible β with its rough u and gap."""
+        support = np.flatnonzero(beta)
+        u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+        return self.problem.point(beta, u)
+
+    def _as_guess(self, largest_gap: float) -> Guess | None:
+        """The best point taken for a guess; None where its gap says that it foretells nothing."""
+        point, problem = self.best, self.problem
+        if not point.gap < largest_gap:
+            return None
+        alpha = problem.y * point.beta
+        free = (alpha > 0) & (alpha < problem.upper) & (np.abs(point.slack) <= FIRST.band)  # C may have been another
+        nothing = np.ones((problem.n, 1), dtype=np.float32)
+        return Guess(point.slack, point.beta, free, nothing, np.zeros(problem.n))
+
+    def _hardly_any_support(self) -> bool:
+        """Whether LIBSVM's loop over all rows would cost less than foretelling what it does."""
+        n, rows = self.problem.n, np.sort(stratified_order(self.problem.y)[: SETTINGS.sample_rows])
+        sample = HingeDual(self.problem.y[rows], self.problem.upper[rows] * (n / len(rows)))
+        if not 0 < sample.positives < len(rows):
+            return False
+        beta = self.effort.loop(sample, self.blocks.symmetric(rows), SETTINGS.sample_tolerance)
+        support = np.count_nonzero(beta) / len(rows) * n
+        return seconds_at_least(support, self.problem, self.blocks) < COSTS.guess_seconds * n
+
+
+def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
+    """A random order of the rows of which every beginning holds both classes in proportion: (n,)."""
+    rng = np.random.default_rng(seed)
+    key = np.empty(len(y))
+    for sign in (-1.0, 1.0):
+        rows = rng.permutation(np.flatnonzero(y == sign))
+        key[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return np.argsort(key, kind="stable")
+
+
+__all__ = ["Engines"]
