@@ -26,43 +26,30 @@ from qpsvm.solvers.kernel.nystrom import Guess
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the model.
+    """Constants of the model: seconds, and most rows."""
 
-    Attributes
-    ----------
-    libsvm : tuple of float
-        c_e, c_f, c_i, c_m and c_F of (KCOST.1).
-    band : tuple of float
-        c_n, e_s, e_f, e_W, e_i and e_F of (KCOST.2).
-    gram : tuple of float
-        g_n, g_f, g_i and g_F of (KCOST.3). Most of g_n is memory that is touched for the first time.
-    dense : tuple of float
-        k_n and k_f of (KCOST.4).
-    least_rest : float
-        `dense` takes too many products unless the low-rank model leaves at least this share of the diagonal.
-    cached : float
-        R n of (KCOST.5).
-    crowded, crowded_rows, crowded_gram : float
-        A band of more than this share of the rows grows to nearly all of them: by so much the foretold seconds of
-        `libsvm` and `band` are too few, and by so much those of `gram`.
-    largest_band, largest_gram, largest_dense : int
-        Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
-    guess_seconds : float
-        Seconds that foretelling takes, a row.
-    """
-
+    #: c_e, c_f, c_i, c_m and c_F of (KCOST.1).
     libsvm: tuple[float, ...] = (17e-9, 0.5e-9, 0.5e-9, 0.09e-9, 4e-12)
+    #: c_n, e_s, e_f, e_W, e_i and e_F of (KCOST.2).
     band: tuple[float, ...] = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
+    #: g_n, g_f, g_i and g_F of (KCOST.3). Most of g_n is memory that is touched for the first time.
     gram: tuple[float, ...] = (14e-9, 0.05e-9, 3e-9, 4e-12)
+    #: k_n and k_f of (KCOST.4), where the low-rank model leaves at least this share of the diagonal: else too many
+    #: products.
     dense: tuple[float, ...] = (22e-9, 0.1e-9)
     least_rest: float = 0.9
+    #: R n of (KCOST.5).
     cached: float = 50e6
+    #: A band of more than this share of the rows grows to nearly all of them: by so much the foretold seconds of
+    #: `libsvm` and `band` are too few, and by so much those of `gram`.
     crowded: float = 0.6
     crowded_rows: float = 2.0
     crowded_gram: float = 1.4
+    #: Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
     largest_band: int = 12_000
     largest_gram: int = 12_000
     largest_dense: int = 20_000
+    #: What foretelling takes, a row.
     guess_seconds: float = 12e-6
 
 

@@ -12,26 +12,17 @@ from qpsvm.solvers.shared.stopping import Clock, StopReason
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the limits.
+    """Limits of what cannot be interrupted, and of LIBSVM's loop."""
 
-    Attributes
-    ----------
-    per_row, besides : int
-        Iterations that one run of LIBSVM's loop may take, a row and besides. Newton steps go on from there.
-    short_per_row, short_besides : int
-        The same of a short run. The loop finds which rows support faster than anything else, and is slow to find the
-        last digits where C is large: where it needs more iterations than this, Newton steps are cheaper.
-    gram_seconds, gram_feature_seconds : float
-        Seconds of an entry of a Gram matrix in double precision, besides for each feature: as pessimistic. It cannot
-        be interrupted, so it is not begun where it would not end in time.
-    newton_seconds : float
-        Those of Newton steps over m rows, in units of m³: the same.
-    """
-
+    #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
     per_row: int = 100
     besides: int = 20_000
+    #: The same of a short run. The loop finds which rows support faster than anything else, and is slow to find the
+    #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper.
     short_per_row: int = 2
     short_besides: int = 50
+    #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
+    #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
     gram_seconds: float = 20e-9
     gram_feature_seconds: float = 0.1e-9
     newton_seconds: float = 1.5e-11

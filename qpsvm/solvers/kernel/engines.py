@@ -36,45 +36,31 @@ BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, 
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the order.
+    """Constants of the order."""
 
-    Attributes
-    ----------
-    gram_rows : int
-        Up to here the whole Gram matrix is made in double precision.
-    few_from : int
-        From this many rows on a subsample costs less than it saves, on the average.
-    few_rows, very_few : int, float
-        Above `gram_rows` a subsample is asked up to so many rows, and believed where at most this share supports.
-    sample_rows, sample_tolerance : int, float
-        With more rows, a subsample of so many says whether so few support that LIBSVM itself costs less than
-        foretelling.
-    waste : float
-        `dense` is given up after this share of the seconds of the other way, if it does not promise to end in time.
-    foretelling, useful : float
-        A point is taken for a guess where its relative gap is below the first, and where `dense` fell short below the
-        second; Newton steps go on from a start below the second.
-    start_rows, start_share : int, float
-        They do where at most so many rows, and at most this share, are not at rest.
-    start_steps, start_gain : int, float
-        And as long as every so many steps bring the gap to this share.
-    last_reach, last_rows, last_steps : float, int, int
-        The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
-    """
-
+    #: Up to here the whole Gram matrix is made in double precision.
     gram_rows: int = 2000
+    #: From this many rows on a subsample costs less than it saves, on the average. Above `gram_rows` it is asked up to
+    #: so many, and believed where at most this share supports.
     few_from: int = 800
     few_rows: int = 9000
     very_few: float = 0.06
+    #: With more rows, a subsample of so many says whether LIBSVM itself costs less than foretelling.
     sample_rows: int = 600
     sample_tolerance: float = 1e-2
+    #: `dense` is given up after this share of the other way's seconds, if it does not promise to end in time.
     waste: float = 0.3
+    #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
+    #: go on from it, and a point that `dense` left is a guess.
     foretelling: float = 0.05
     useful: float = 0.3
+    #: They do where at most so many rows, and at most this share, are not at rest, and as long as every so many steps
+    #: bring the gap to this share.
     start_rows: int = 1500
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
+    #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
     last_steps: int = 60

@@ -26,71 +26,48 @@ from qpsvm.solvers.kernel.nystrom import Guess
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the guesses.
+    """Constants of the guesses. Distances are in units of the margin."""
 
-    Attributes
-    ----------
-    stride, least_sample : int
-        The subsample: every `stride`-th row of each class, but at least so many in all.
-    sample_tolerance : float
-        Of LIBSVM's loop on the subsample, in units of the margin.
-    long : int
-        Where that loop takes more iterations than this, a row, the loop on W would be long, too.
-    reach : float
-        Rows that the subsample sees closer than this to the margin are in W: its errors are large.
-    most_support : float
-        Where more than this share of the subsample supports, the whole Gram matrix is cheaper.
-    asked, largest_share : float
-        It also is where the kernel values of W, and so many times those of the support and the rows outside, are more
-        than this share of n²: what is saved on values is lost on repeated loops.
-    band, neighbours : float
-        The band is |s| ≤ `band`, in units of the margin, and holds at most this share of rows besides those foretold as
-        free.
-    cheap, besides : float, int
-        But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
-        more: they cost little beside those.
-    room : float
-        W holds this many times what it must to balance the rows that rest at C.
-    rough_value, deviations : float
-        Relative error of a kernel value in single precision. In u the errors add up like a random walk, and ε is so
-        many of its deviations.
-    least_margin, largest_margin : float
-        Limits of ε, in units of the margin.
-    streamed : float
-        Entries of K between two looks at the clock: a fifth of a second.
-    large_penalty : float
-        Only from this C in units of 1/κ on can nearly all rows be free.
-    rank_share, sampled_rows : float, int
-        Nor can they where the effective rank (tr K)²/‖K‖², by so many rows, is a smaller share of n: over few clusters
-        the unbounded solution is as easy to find, but another one, sparse, is meant.
-    residuals : tuple of float
-        After each product conjugate gradients must have brought the squared residual below the square of this share.
-    nearly_all : float
-        Share of their solution that must lie in the box.
-    """
-
+    #: The subsample: every eighth row of each class, but at least so many in all; and the tolerance of its loop.
     stride: int = 8
     least_sample: int = 120
     sample_tolerance: float = 1e-2
+    #: Where that loop takes more iterations than this, a row, the loop on W would be long, too.
     long: int = 6
+    #: Rows that the subsample sees closer than this to the margin are in W: its errors are large.
     reach: float = 0.3
+    #: Where more than this share of the subsample supports, the whole Gram matrix is cheaper. It also is where the
+    #: kernel values of W, and so many times those of the support and the rows outside, are more than this share of n²:
+    #: what is saved on values is lost on repeated loops.
     most_support: float = 0.3
     asked: float = 1.4
     largest_share: float = 0.35
+    #: The band is |s| ≤ `band`, and holds at most this share of rows besides those foretold as free.
     band: float = 0.1
     neighbours: float = 0.5
+    #: But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
+    #: more: they cost little beside those.
     cheap: float = 0.04
     besides: int = 30
+    #: W holds this many times what it must to balance the rows that rest at C.
     room: float = 1.1
+    #: Relative error of a kernel value in single precision. In u the errors add up like a random walk: ε is so many of
+    #: its deviations, between limits.
     rough_value: float = 4e-7
     deviations: float = 4.0
     least_margin: float = 1e-4
     largest_margin: float = 0.05
+    #: Entries of K between two looks at the clock: a fifth of a second.
     streamed: float = 5e7
+    #: Only from this C in units of 1/κ on can nearly all rows be free.
     large_penalty: float = 1.5
-    rank_share: float = 0.1
+    #: The effective rank (tr K)²/‖K‖², by so many rows, must be at least this share of n: over few clusters the
+    #: unbounded solution is as easy to find, but another one, sparse, is meant.
     sampled_rows: int = 16
+    rank_share: float = 0.1
+    #: After each product conjugate gradients must have brought the residual below this share of the first one.
     residuals: tuple[float, ...] = (0.8, 0.6, 0.4)
+    #: Share of their solution that must lie in the box.
     nearly_all: float = 0.8
 
 

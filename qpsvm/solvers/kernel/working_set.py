@@ -30,51 +30,34 @@ from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newt
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the loop.
+    """Constants of the loop. Distances are in units of the margin."""
 
-    Attributes
-    ----------
-    loops, rounds : int
-        Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
-    largest : int
-        Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
-    slight : float
-        Rows on their wrong side by at most this, in units of the margin, are left to Newton steps.
-    few, few_share : int, float
-        So are at most so many others, or this share of W.
-    lookahead : float
-        Rows on their right side by up to this, in units of the margin, join with those on the wrong one: they are next.
-    company : float
-        After LIBSVM's loop at most so many of them join, for each on the wrong side.
-    crowd_share : float
-        Where more rows than `few` and than this share of W are on the wrong side after Newton steps, those next to them
-        join, too.
-    noticed : float
-        What counts as the wrong side then: LIBSVM's own tolerance.
-    aim : float
-        Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
-    steps : int
-        Newton steps between two looks outside.
-    rounding, cheap_free, cheap_rows : float, int, int
-        Where all of at most `cheap_rows` rows are in W and at most `cheap_free` move, one more Newton step costs little
-        and goes for this gap.
-    """
-
+    #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
     loops: int = 8
     rounds: int = 10
+    #: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
     largest: int = 12_000
+    #: Rows on their wrong side by at most this are left to Newton steps, and so are at most so many others, or this
+    #: share of W.
     slight: float = 0.01
     few: int = 30
     few_share: float = 0.01
+    #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
+    #: loop at most so many for each of those.
     lookahead: float = 0.1
     company: float = 0.25
+    #: They join after Newton steps where more rows than `few`, and than this share of W, are on the wrong side by more
+    #: than LIBSVM itself would notice.
     crowd_share: float = 0.05
     noticed: float = 1e-3
+    #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
+    #: Newton steps between two looks outside.
     steps: int = 10
-    rounding: float = 1e-13
-    cheap_free: int = 150
+    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap:
     cheap_rows: int = 1000
+    cheap_free: int = 150
+    rounding: float = 1e-13
 
 
 SETTINGS = Settings()
