@@ -41,7 +41,7 @@ class Settings:
     #: R n of (KCOST.5).
     cached: float = 50e6
     #: A band of more than this share of the rows grows to nearly all of them: by so much the foretold seconds of
-    #: `libsvm` and `band` are too few, and by so much those of `gram`.
+    #: `libsvm` and `band` are too few, and by so much those of `gram`. `libsvm` never pays beside a narrower one.
     crowded: float = 0.6
     crowded_rows: float = 2.0
     crowded_gram: float = 1.4
@@ -49,8 +49,6 @@ class Settings:
     largest_band: int = 12_000
     largest_gram: int = 12_000
     largest_dense: int = 20_000
-    #: What foretelling takes, a row.
-    guess_seconds: float = 12e-6
 
 
 SETTINGS = Settings()
@@ -63,6 +61,7 @@ def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str,
     iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
     missed = iterations * max(0.0, 1.0 - SETTINGS.cached / n / support) * (10 + width)
     narrow = free > 0 and float(guess.rest[guess.free].mean()) >= SETTINGS.least_rest
+    crowded = band > SETTINGS.crowded * n
     terms = {
         "libsvm": (support * n, width * support * n, iterations * n, missed * n, free**3),
         "band": (n, support * n, width * support * n, band**2, min(iterations, 4.0 * band) * band, free**3),
@@ -70,21 +69,16 @@ def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str,
         "dense": (n**2, width * n**2),
     }
     able = {
-        "libsvm": blocks.samples is not None,
+        "libsvm": blocks.samples is not None and (crowded or band > SETTINGS.largest_band),
         "band": band <= SETTINGS.largest_band,
         "gram": n <= SETTINGS.largest_gram,
         "dense": n <= SETTINGS.largest_dense and narrow,
     }
     costs = {name: float(np.dot(terms[name], getattr(SETTINGS, name))) if able[name] else np.inf for name in terms}
-    if band > SETTINGS.crowded * n:
+    if crowded:
         for name, factor in (("libsvm", "crowded_rows"), ("band", "crowded_rows"), ("gram", "crowded_gram")):
             costs[name] *= getattr(SETTINGS, factor)
     return costs
 
 
-def seconds_at_least(support: float, problem: HingeDual, blocks: KernelBlocks) -> float:
-    """What LIBSVM itself would take where so many rows support, besides its iterations."""
-    return support * problem.n * (SETTINGS.libsvm[0] + SETTINGS.libsvm[1] * blocks.width)
-
-
-__all__ = ["SETTINGS", "seconds", "seconds_at_least"]
+__all__ = ["SETTINGS", "seconds"]

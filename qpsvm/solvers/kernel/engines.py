@@ -13,14 +13,15 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
-from qpsvm.solvers.kernel.costs import seconds, seconds_at_least
+from qpsvm.solvers.kernel.costs import seconds
 from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
+from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
-from qpsvm.solvers.kernel.working_set import Plan, Stage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.working_set import WorkingSet
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3
@@ -40,14 +41,14 @@ class Settings:
 
     #: Up to here the whole Gram matrix is made in double precision.
     gram_rows: int = 2000
-    #: From this many rows on a subsample costs less than it saves, on the average. Above `gram_rows` it is asked up to
-    #: so many, and believed where at most this share supports.
+    #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
-    few_rows: int = 9000
-    very_few: float = 0.06
-    #: With more rows, a subsample of so many says whether LIBSVM itself costs less than foretelling.
+    #: With more rows, a subsample of so many, to such a tolerance, says whether LIBSVM itself costs less than foretelling
+    #: would: so many seconds a row.
+    sampled_from: int = 9000
     sample_rows: int = 600
     sample_tolerance: float = 1e-2
+    guess_seconds: float = 12e-6
     #: `dense` is given up after this share of the other way's seconds, if it does not promise to end in time.
     waste: float = 0.3
     #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
@@ -110,16 +111,14 @@ class Engines:
 
     def _small(self) -> None:
         few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
-        if not (few and self._few(FIRST.most_support)):
+        first = subsample(self.blocks, self.problem, self.effort) if few else None
+        if first is None or not self._done("few", self._solve_from(first, FEW)):
             self._gram()
 
     def _large(self, engine: str, started: bool) -> None:
         guess = self._as_guess(SETTINGS.foretelling) if started else None
-        if guess is None and engine == "auto" and self.blocks.single:
-            if self.problem.n > SETTINGS.few_rows:
-                engine = "libsvm" if self._hardly_any_support() else engine
-            elif self._few(SETTINGS.very_few):
-                return
+        if guess is None and engine == "auto" and self._hardly_any_support():
+            engine = "libsvm"
         if guess is None and engine not in ("libsvm", "gram"):
             guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
@@ -135,11 +134,6 @@ class Engines:
         elif guess is None or used in ("gram", "libsvm") or not self._band(guess):
             self._libsvm()
 
-    def _few(self, most_support: float) -> bool:
-        """Where few rows support most of the Gram matrix is never looked at."""
-        first = subsample(self.blocks, self.problem, self.effort, most_support)
-        return first is not None and self._done("few", self._solve_from(first, FEW))
-
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
         self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), GRAM))
@@ -152,23 +146,21 @@ class Engines:
         otherwise = min(costs.get("band", np.inf), costs.get("gram", np.inf))
         otherwise = costs["libsvm"] if np.isfinite(costs.get("libsvm", np.inf)) else otherwise
         allowed = SETTINGS.waste * otherwise
-        return self._done("dense", dense_point(self.blocks, self.problem, guess, self.target, self.effort, allowed))
+        return self._done("dense", dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed))
 
     def _band(self, guess: Guess) -> bool:
-        """Whether a point was found."""
+        """A band around the foretold margin."""
         first = foretold(self.blocks, self.problem, guess, self.effort)
         if first is None or len(first.rows) > COSTS.largest_band:
             return False
         if not self.effort.affords(len(first.rows), self.blocks.width, False):
             return False
-        point = self._solve_from(first, BAND)
-        self._done("band", point)
-        return point is not None
+        return self._done("band", self._solve_from(first, BAND))
 
     def _libsvm(self) -> None:
         """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
         samples, effort = self.blocks.samples, self.effort
-        if effort.late():
+        if effort.over():
             return
         if samples is None:
             if effort.affords(self.problem.n, self.blocks.width, False):
@@ -212,18 +204,17 @@ class Engines:
             return None
         alpha = problem.y * point.beta
         free = (alpha > 0) & (alpha < problem.upper) & (np.abs(point.slack) <= FIRST.band)  # C may have been another
-        nothing = np.ones((problem.n, 1), dtype=np.float32)
-        return Guess(point.slack, point.beta, free, nothing, np.zeros(problem.n))
+        return Guess(point.slack, point.beta, free, np.zeros(problem.n))
 
     def _hardly_any_support(self) -> bool:
-        """Whether LIBSVM's loop over all rows would cost less than foretelling what it does."""
+        """Whether LIBSVM's loop over many rows would cost less than foretelling what it does."""
         n, rows = self.problem.n, np.sort(stratified_order(self.problem.y)[: SETTINGS.sample_rows])
         sample = HingeDual(self.problem.y[rows], self.problem.upper[rows] * (n / len(rows)))
-        if not 0 < sample.positives < len(rows):
+        if n <= SETTINGS.sampled_from or not self.blocks.single or not 0 < sample.positives < len(rows):
             return False
         beta = self.effort.loop(sample, self.blocks.symmetric(rows), SETTINGS.sample_tolerance)
-        support = np.count_nonzero(beta) / len(rows) * n
-        return seconds_at_least(support, self.problem, self.blocks) < COSTS.guess_seconds * n
+        share = np.count_nonzero(beta) / len(rows)
+        return share * n * (COSTS.libsvm[0] + COSTS.libsvm[1] * self.blocks.width) < SETTINGS.guess_seconds
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:

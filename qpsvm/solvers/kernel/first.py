@@ -137,9 +137,7 @@ def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
     return problem.balanced(beta) if np.count_nonzero(inside) >= SETTINGS.nearly_all * n else None
 
 
-def subsample(
-    blocks: KernelBlocks, problem: HingeDual, effort: Effort, most_support: float = SETTINGS.most_support
-) -> First | None:
+def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First | None:
     """W holds the rows that a subsample's decision function does not see far inside; None where that would be too many.
 
     The subsample's penalties are raised so that their sum is that of all rows. (The rows that it sees at C are in W,
@@ -153,7 +151,7 @@ def subsample(
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
     long = effort.iterations - before > SETTINGS.long * len(rows)
-    if long or len(support) > most_support * len(rows):
+    if long or len(support) > SETTINGS.most_support * len(rows):
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)

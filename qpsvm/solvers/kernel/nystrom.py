@@ -61,14 +61,13 @@ class Guess:
         y∘α of (NYSTROM.3); Σβ = 0 only nearly.
     free : ndarray of bool, shape (n,)
         F.
-    features, rest : ndarray, shape (n, m + 1) and (n,)
-        (G, 1) in single precision, and ϱ.
+    rest : ndarray, shape (n,)
+        ϱ, what the low rank leaves of the diagonal.
     """
 
     slack: FloatArray
     beta: FloatArray
     free: NDArray[np.bool_]
-    features: SingleArray
     rest: FloatArray
 
 
@@ -105,7 +104,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, eff
     beta = problem.y * problem.upper * np.clip(t, 0.0, 1.0)
     free = (t > 0.0) & (t < 1.0)
     effort.report("guess", int(np.count_nonzero(free)), np.inf)
-    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, G, rest)  # (NYSTROM.5)
+    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, rest)  # (NYSTROM.5)
 
 
 def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:

@@ -1,4 +1,4 @@
-"""The one loop of the kernel engines: choose rows W, solve on W, Newton steps on W, look outside, let rows join.
+"""A working set W: LIBSVM's loop and Newton steps on its rows, a look outside, and rows that join.
 
     (KSET.1)  W ∪ outside = all rows;  outside all rest, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
     (KSET.2)  r_i = s_i for rows that rest at 0, −s_i for rows that rest at C:  how far a row is on the wrong side
@@ -8,9 +8,6 @@
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
 are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
 them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
-
-The engines differ in their first guess at W (`first`), and in a `Plan` of a few numbers. Whatever the guess was, the
-answer is exact.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving, newton_polish, product
+from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
 
 
 @dataclass(frozen=True)
@@ -61,84 +58,6 @@ class Settings:
 
 
 SETTINGS = Settings()
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One tolerance of LIBSVM's loop, and the Newton steps after it.
-
-    Attributes
-    ----------
-    tolerance : float
-        In units of the margin.
-    short : bool
-        Few iterations: Newton steps go on from there.
-    crowd : int
-        After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
-        and always where at most so many can.
-    """
-
-    tolerance: float
-    short: bool = False
-    crowd: int = LARGEST_FREE_SET
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How the loop goes on from a first guess.
-
-    Attributes
-    ----------
-    stages : tuple of Stage
-        Each begins where the one before fell short of the target.
-    rough : bool
-        K_WW in single precision.
-    again : float
-        Largest tolerance of LIBSVM's loop after rows have joined.
-    wearisome : float
-        After so many iterations a row another stage would be as long: Newton steps with patience go on.
-    """
-
-    stages: tuple[Stage, ...]
-    rough: bool = False
-    again: float = np.inf
-    wearisome: float = np.inf
-
-
-def solve_from(
-    blocks: KernelBlocks, problem: HingeDual, first: First, plan: Plan, target: float, effort: Effort
-) -> DualPoint | None:
-    """Solve over all rows; None where time runs out before any point is known.
-
-    Parameters
-    ----------
-    blocks : KernelBlocks
-    problem : HingeDual
-    first : First
-    plan : Plan
-    target : float
-        Relative gap.
-    effort : Effort
-    """
-    W = WorkingSet(blocks, problem, first, effort, plan.rough)
-    best = W.sharpen(target) if first.known else None
-    for stage in plan.stages:
-        before = effort.iterations
-        if best is not None and (best.gap <= target or effort.over()):
-            break
-        if stage.tolerance >= W.tolerance:
-            continue
-        if not W.settle(stage, plan.again):
-            break
-        best = better(best, W.near(target) if plan.rough else W.sharpen(target, most=W.most_moving(stage)))
-        if effort.iterations - before > plan.wearisome * problem.n:
-            break
-    return best
-
-
-def better(a: DualPoint | None, b: DualPoint | None) -> DualPoint | None:
-    """The one with the smaller gap, the first if in doubt."""
-    return b if a is None or (b is not None and b.gap < a.gap) else a
 
 
 class WorkingSet:
@@ -199,15 +118,18 @@ class WorkingSet:
         scale = self.problem.point(self.beta, self.u).scale if resting.any() and self._known else None
         return self.problem.restricted(self.rows, float(resting.sum()), scale)
 
-    def settle(self, stage: Stage, again: float) -> bool:
-        """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known."""
-        self.tolerance = stage.tolerance
+    def settle(self, tolerance: float, again: float, short: bool = False) -> bool:
+        """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
+
+        `again` is the largest tolerance after rows have joined; `short` runs leave the end to Newton steps.
+        """
+        self.tolerance = tolerance
         for _ in range(SETTINGS.loops):
             part = self._part()
             if self.rough:
                 beta = anchored_loop(part, self.K, self._resting, self.tolerance, self.effort)
             else:
-                beta = self.effort.loop(part, self.K, self.tolerance, short=stage.short)
+                beta = self.effort.loop(part, self.K, self.tolerance, short=short)
             if beta is None or not self._move(beta):
                 break
             if self.whole and not self.rough:
@@ -256,10 +178,6 @@ class WorkingSet:
         if len(join) > most:
             join = join[np.argpartition(-reach[join], most)[:most]]
         return self.outside[np.sort(join)]
-
-    def most_moving(self, stage: Stage) -> int:
-        """How many rows may move in a Newton step after this stage."""
-        return max(most_moving(self.problem, self.beta), stage.crowd)
 
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
@@ -341,4 +259,4 @@ class WorkingSet:
             self.u[added] = self.K[w:] @ beta + self._resting[w:]
 
 
-__all__ = ["Plan", "Stage", "WorkingSet", "better", "solve_from"]
+__all__ = ["WorkingSet"]
