@@ -21,7 +21,7 @@ from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
-from qpsvm.solvers.kernel.working_set import WorkingSet
+from qpsvm.solvers.kernel.working_set import STEPS, WorkingSet
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3
@@ -43,13 +43,13 @@ class Settings:
     gram_rows: int = 2000
     #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
-    #: With more rows, a subsample of so many, to such a tolerance, says whether LIBSVM itself costs less than foretelling
-    #: would: so many seconds a row.
+    #: With more rows, a subsample of so many, to such a tolerance, says whether LIBSVM itself costs less than to
+    #: foretell would: so many seconds a row.
     sampled_from: int = 9000
     sample_rows: int = 600
     sample_tolerance: float = 1e-2
     guess_seconds: float = 12e-6
-    #: `dense` is given up after this share of the other way's seconds, if it does not promise to end in time.
+    #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
     #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
     #: go on from it, and a point that `dense` left is a guess.
@@ -95,7 +95,7 @@ class Engines:
 
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
-        if start is None or not self._done("start", self._from_start(start)):
+        if start is None or not self._from_start(start):
             if engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
                 self._small()
             else:
@@ -143,10 +143,10 @@ class Engines:
 
     def _dense(self, guess: Guess, costs: dict[str, float]) -> bool:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
-        otherwise = min(costs.get("band", np.inf), costs.get("gram", np.inf))
-        otherwise = costs["libsvm"] if np.isfinite(costs.get("libsvm", np.inf)) else otherwise
-        allowed = SETTINGS.waste * otherwise
-        return self._done("dense", dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed))
+        others = [cost for name, cost in costs.items() if name != "dense"]
+        allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
+        point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
+        return self._done("dense", point)
 
     def _band(self, guess: Guess) -> bool:
         """A band around the foretold margin."""
@@ -167,29 +167,27 @@ class Engines:
                 self._gram()
             return
         beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
-        point = self._measured(beta)
-        first = at_point(self.problem, point, max(LOOP_TOL, rough_margin(beta)))
-        if not self._done("libsvm", point) and effort.affords(len(first.rows), self.blocks.width):
-            self._done("libsvm", WorkingSet(self.blocks, self.problem, first, effort).sharpen(self.target))
+        self._newton("libsvm", self._measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
 
-    def _from_start(self, beta: FloatArray) -> DualPoint:
+    def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
-        measured = self._measured(beta)
-        first = at_point(self.problem, measured, rough_margin(beta))
-        rows, most = len(first.rows), min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n)
-        if not (measured.gap < SETTINGS.useful and 0 < rows <= most and self.effort.affords(rows, self.blocks.width)):
-            return measured
-        W = WorkingSet(self.blocks, self.problem, first, self.effort)
-        point = W.sharpen(self.target, steps=SETTINGS.start_steps, gain=SETTINGS.start_gain, gap=measured.gap)
-        return min(measured, point, key=lambda p: p.gap)
+        point, most = self._measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        most = most if point.gap < SETTINGS.useful else 0
+        return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _patient(self) -> None:
         """The last resort: from the best point, as many Newton steps as it takes."""
-        first = at_point(self.problem, self.best, SETTINGS.last_reach)
-        if len(first.rows) <= SETTINGS.last_rows and self.effort.affords(len(first.rows), self.blocks.width):
-            self.effort.report("patient", len(first.rows), self.best.gap)
-            W = WorkingSet(self.blocks, self.problem, first, self.effort)
-            self._done(self.used, W.sharpen(self.target, steps=SETTINGS.last_steps))
+        self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+
+    def _newton(
+        self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf
+    ) -> bool:
+        """Newton steps from a point, on its rows that are not at rest or within reach, where those are not too many."""
+        first, effort = at_point(self.problem, point, reach), self.effort
+        if 0 < len(first.rows) <= most and not effort.late() and effort.affords(len(first.rows), self.blocks.width):
+            W = WorkingSet(self.blocks, self.problem, first, effort)
+            point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
+        return self._done(engine, point)
 
     def _measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""
@@ -214,7 +212,7 @@ class Engines:
             return False
         beta = self.effort.loop(sample, self.blocks.symmetric(rows), SETTINGS.sample_tolerance)
         share = np.count_nonzero(beta) / len(rows)
-        return share * n * (COSTS.libsvm[0] + COSTS.libsvm[1] * self.blocks.width) < SETTINGS.guess_seconds
+        return bool(share * n * (COSTS.libsvm[0] + COSTS.libsvm[1] * self.blocks.width) < SETTINGS.guess_seconds)
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:

@@ -59,10 +59,8 @@ def solve_from(
             continue
         if not W.settle(stage.tolerance, plan.again, stage.short):
             break
-        if plan.rough:
-            point = W.near(target)
-        else:
-            point = W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
+        most = max(most_moving(problem, W.beta), stage.crowd)
+        point = W.near(target) if plan.rough else W.sharpen(target, most)
         best = point if best is None or point.gap < best.gap else best
         if effort.iterations - before > plan.wearisome * problem.n:
             break

@@ -49,8 +49,6 @@ class Settings:
     noticed: float = 1e-3
     #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
-    #: Newton steps between two looks outside.
-    steps: int = 10
     #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap:
     cheap_rows: int = 1000
     cheap_free: int = 150
@@ -58,6 +56,8 @@ class Settings:
 
 
 SETTINGS = Settings()
+#: Newton steps between two looks outside.
+STEPS = 10
 
 
 class WorkingSet:
@@ -183,8 +183,8 @@ class WorkingSet:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
         point = self.problem.point(self.beta, self.u)
         first = at_point(self.problem, point, self.tolerance)
-        rows = len(first.rows)
-        if self.effort.late() or rows > SETTINGS.largest or not self.effort.affords(rows, self.blocks.width):
+        rows, late = len(first.rows), self.effort.late()
+        if late or not 0 < rows <= SETTINGS.largest or not self.effort.affords(rows, self.blocks.width):
             return point
         return WorkingSet(self.blocks, self.problem, first, self.effort).sharpen(target)
 
@@ -192,7 +192,7 @@ class WorkingSet:
         self,
         target: float,
         most: int = LARGEST_FREE_SET,
-        steps: int = SETTINGS.steps,
+        steps: int = STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
     ) -> DualPoint:
@@ -259,4 +259,4 @@ class WorkingSet:
             self.u[added] = self.K[w:] @ beta + self._resting[w:]
 
 
-__all__ = ["WorkingSet"]
+__all__ = ["STEPS", "WorkingSet"]
