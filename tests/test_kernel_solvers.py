@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_moons
 
 import qpsvm
+from qpsvm.arrays.constant import repeated
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
+from qpsvm.solvers.kernel.anchored import anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import HingeDual, spread_residue
+from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution, solve_kernel
 
@@ -207,6 +212,13 @@ def test_a_stuck_newton_step_widens_its_free_set() -> None:
     assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
+def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
+    X, labels = make_moons(300, noise=0.2, random_state=3)
+    problem, K = HingeDual(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
+    beta = kernel_libsvm.libsvm_loop(problem, K, 650, tol=1e-3).beta
+    assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
+
+
 @pytest.mark.parametrize("engine", ["auto", "band", "libsvm"])
 def test_equal_rows_are_made_one(engine: str) -> None:
     X, y = samples(3000, 3, "lattice", 10)
@@ -224,6 +236,46 @@ def test_nearly_all_rows_free() -> None:
     assert solution.engine == "dense"
     assert (solution.alpha > 0).mean() > 0.9
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
+
+
+def test_a_busy_machine_chooses_the_same_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an engine may take is counted in processor time: others that share the machine do not matter."""
+    X, y = samples(2500, 12, "plain", 11)
+    fill = KernelBlocks.fill
+
+    def slowly(self: KernelBlocks, out: np.ndarray, start: int) -> None:
+        time.sleep(0.04)
+        fill(self, out, start)
+
+    monkeypatch.setattr(KernelBlocks, "fill", slowly)
+    assert solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL).engine == "dense"
+
+
+def test_one_number_for_all_is_seen_to_be_one() -> None:
+    X, y = samples(300, 3, "plain", 14)
+    one = HingeDual(y, repeated(2.0, len(y)))
+    many = HingeDual(y, np.full(len(y), 2.0))
+    rows = np.arange(0, len(y), 3)
+    assert one.restricted(rows).common_penalty == 2.0
+    assert many.common_penalty is None
+    u = RBF(0.3)(X, X) @ y
+    assert one.intercept(u) == pytest.approx(many.intercept(u))
+    assert one.total_penalty == pytest.approx(many.total_penalty)
+
+
+def test_rows_at_rest_are_counted_in_the_loop() -> None:
+    """LIBSVM's loop on a working set finds what it finds over all rows where the others are at the right bound."""
+    X, y = samples(200, 3, "plain", 15)
+    problem, K = HingeDual(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
+    whole = newton_polish(K, problem, kernel_libsvm.libsvm_loop(problem, K).beta, 1e-10).point
+    rows = np.flatnonzero(np.abs(whole.slack) < 0.5)
+    resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
+    assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
+    part = problem.restricted(rows, float(resting.sum()))
+    square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
+    beta = anchored_loop(part, square, (K @ resting)[rows], 1e-6, Effort())
+    assert beta is not None
+    np.testing.assert_allclose(beta, whole.beta[rows], atol=1e-4)
 
 
 def test_many_rows_start_from_a_neighbour() -> None:
