@@ -32,7 +32,7 @@ Recognised = TypeVar("Recognised", RecognisedCSVM, RecognisedNuSVM)
 
 
 class KernelNewtonBackend(Backend):
-    """`solvers.kernel_portfolio.solve_kernel`."""
+    """`solvers.kernel.portfolio.solve_kernel`."""
 
     name = "kernel_newton"
     package = "qpsvm"

@@ -13,8 +13,8 @@ Source: Steihaug (1983) for the truncated steps.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from time import thread_time
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Settings:
 
 
 SETTINGS = Settings()
+#: Others that share the machine do not matter; a browser has no such clock.
+thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 def dense_point(

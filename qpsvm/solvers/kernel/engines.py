@@ -206,9 +206,12 @@ class Engines:
 
     def _hardly_any_support(self) -> bool:
         """Whether LIBSVM's loop over many rows would cost less than foretelling what it does."""
-        n, rows = self.problem.n, np.sort(stratified_order(self.problem.y)[: SETTINGS.sample_rows])
+        n = self.problem.n
+        if n <= SETTINGS.sampled_from or not self.blocks.single:
+            return False
+        rows = np.sort(stratified_order(self.problem.y)[: SETTINGS.sample_rows])
         sample = HingeDual(self.problem.y[rows], self.problem.upper[rows] * (n / len(rows)))
-        if n <= SETTINGS.sampled_from or not self.blocks.single or not 0 < sample.positives < len(rows):
+        if not 0 < sample.positives < len(rows):
             return False
         beta = self.effort.loop(sample, self.blocks.symmetric(rows), SETTINGS.sample_tolerance)
         share = np.count_nonzero(beta) / len(rows)
