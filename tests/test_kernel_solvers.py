@@ -18,6 +18,8 @@ from qpsvm.solvers.kernel.anchored import anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import HingeDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.first import First
+from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.newton_step import newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution, solve_kernel
 
@@ -261,6 +263,23 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
     u = RBF(0.3)(X, X) @ y
     assert one.intercept(u) == pytest.approx(many.intercept(u))
     assert one.total_penalty == pytest.approx(many.total_penalty)
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
+    """Even one that has to grow until it holds every row."""
+    X, y = samples(300, 3, "plain", 16)
+    y = np.where(np.random.default_rng(0).random(len(y)) < 0.5, 1.0, -1.0)
+    problem, zero = HingeDual(y, repeated(100.0, len(y))), np.zeros(len(y))
+    for rows in (np.arange(7, 300, 17), np.arange(299, 100, -1), np.array([int(y.argmax()), int(y.argmin())])):
+        first, plan = First(rows, zero, zero, False), Plan((Stage(1e-2), Stage(1e-4)), rough=rough)
+        point = solve_from(KernelBlocks(RBF(50.0), X), problem, first, plan, TOL, Effort())
+        assert point is not None
+        assert (np.abs(point.beta) <= 100.0).all()
+        assert abs(point.beta.sum()) <= 1e-9
+        if point.gap <= TOL:
+            assert qpsvm.CSVM(X, y, 100.0, RBF(50.0)).certify(y * point.beta).gap <= 2 * TOL
+    assert point.gap <= TOL
 
 
 def test_rows_at_rest_are_counted_in_the_loop() -> None:

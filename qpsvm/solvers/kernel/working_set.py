@@ -34,15 +34,17 @@ class Settings:
     rounds: int = 10
     #: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
     largest: int = 12_000
-    #: Rows on their wrong side by at most this are left to Newton steps, and so are at most so many others, or this
-    #: share of W.
+    #: Rows on their wrong side by at most this are left to Newton steps. So are others: at most so many where that is
+    #: not more than the second share of W, and always the first share.
     slight: float = 0.01
     few: int = 30
     few_share: float = 0.01
+    few_most: float = 0.1
     #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
-    #: loop at most so many for each of those.
+    #: loop at most so many for each of those, and in all so many or as many as W has.
     lookahead: float = 0.1
     company: float = 0.25
+    growth: int = 100
     #: They join after Newton steps where more rows than `few`, and than this share of W, are on the wrong side by more
     #: than LIBSVM itself would notice.
     crowd_share: float = 0.05
@@ -84,7 +86,7 @@ class WorkingSet:
     ) -> None:
         self.blocks, self.problem, self.effort, self.rough = blocks, problem, effort, rough
         self.rows, self.beta, self.u, self._known = first.rows, first.beta.copy(), first.u.copy(), first.known
-        self.whole, self.tolerance = len(self.rows) == problem.n, np.inf
+        self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
         self.slack = np.zeros(problem.n) if first.slack is None else first.slack
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         if rough:
@@ -112,7 +114,7 @@ class WorkingSet:
 
     def _part(self) -> HingeDual:
         """(KDUAL.1) over W."""
-        if self.whole:
+        if self.whole and not self._joined:
             return self.problem
         resting = self.beta[self.outside]
         scale = self.problem.point(self.beta, self.u).scale if resting.any() and self._known else None
@@ -172,9 +174,11 @@ class WorkingSet:
         resting = self.beta[self.outside] == 0.0
         reach = np.where(resting, self.slack[self.outside], -self.slack[self.outside])
         count = int(np.count_nonzero(reach > SETTINGS.slight))
-        if count <= max(SETTINGS.few, SETTINGS.few_share * len(self.rows)):
+        w = len(self.rows)
+        if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
             return self.outside[:0]
         join, most = (reach > -SETTINGS.lookahead).nonzero()[0], int((1.0 + SETTINGS.company) * count)
+        most = min(most, max(w, SETTINGS.growth))
         if len(join) > most:
             join = join[np.argpartition(-reach[join], most)[:most]]
         return self.outside[np.sort(join)]
@@ -252,7 +256,7 @@ class WorkingSet:
         self.K = self.blocks.grown(self.K[:w, :w], before, np.append(added, spare), self.rough)
         self.rows = np.append(before, added)
         self.outside = self._others()
-        self.whole = not len(self.outside)
+        self.whole, self._joined = not len(self.outside), True
         self._resting = np.append(self._resting, self._rest_on(added))
         if not self.rough:
             beta = self.beta[self.rows]
