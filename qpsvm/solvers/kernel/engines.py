@@ -14,7 +14,7 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
-| `libsvm`                      |  1.2 |     – | one crowded table; 17 on another, where few of 10 000 rows support    |
+| `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
 | equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
 
 A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
@@ -60,12 +60,6 @@ class Settings:
     gram_rows: int = 2000
     #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
-    #: With more rows, a subsample of so many, to such a tolerance, says whether LIBSVM itself costs less than to
-    #: foretell would: so many seconds a row.
-    sampled_from: int = 9000
-    sample_rows: int = 600
-    sample_tolerance: float = 1e-2
-    guess_seconds: float = 12e-6
     #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
     #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
@@ -134,8 +128,6 @@ class Engines:
 
     def _large(self, engine: str, started: bool) -> None:
         guess = self._as_guess(SETTINGS.foretelling) if started else None
-        if guess is None and engine == "auto" and self._hardly_any_support():
-            engine = "libsvm"
         if guess is None and engine not in ("libsvm", "gram"):
             guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
@@ -220,19 +212,6 @@ class Engines:
         alpha = problem.y * point.beta
         free = (alpha > 0) & (alpha < problem.upper) & (np.abs(point.slack) <= FIRST.band)  # C may have been another
         return Guess(point.slack, point.beta, free, np.zeros(problem.n))
-
-    def _hardly_any_support(self) -> bool:
-        """Whether LIBSVM's loop over many rows would cost less than foretelling what it does."""
-        n = self.problem.n
-        if n <= SETTINGS.sampled_from or not self.blocks.single:
-            return False
-        rows = np.sort(stratified_order(self.problem.y)[: SETTINGS.sample_rows])
-        sample = HingeDual(self.problem.y[rows], self.problem.upper[rows] * (n / len(rows)))
-        if not 0 < sample.positives < len(rows):
-            return False
-        beta = self.effort.loop(sample, self.blocks.symmetric(rows), SETTINGS.sample_tolerance)
-        share = np.count_nonzero(beta) / len(rows)
-        return bool(share * n * (COSTS.libsvm[0] + COSTS.libsvm[1] * self.blocks.width) < SETTINGS.guess_seconds)
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
