@@ -22,6 +22,7 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.first import in_band
 from qpsvm.solvers.kernel.nystrom import Guess
+from qpsvm.solvers.kernel.working_set import LARGEST
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ class Settings:
     crowded_rows: float = 2.0
     crowded_gram: float = 1.4
     #: Most rows of their matrices: 1.2 GB in double precision, and 1.6 GB in single.
-    largest_band: int = 12_000
     largest_gram: int = 12_000
     largest_dense: int = 20_000
 
@@ -69,8 +69,8 @@ def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str,
         "dense": (n**2, width * n**2),
     }
     able = {
-        "libsvm": blocks.samples is not None and (crowded or band > SETTINGS.largest_band),
-        "band": band <= SETTINGS.largest_band,
+        "libsvm": blocks.samples is not None and (crowded or band > LARGEST),
+        "band": band <= LARGEST,
         "gram": n <= SETTINGS.largest_gram,
         "dense": n <= SETTINGS.largest_dense and narrow,
     }

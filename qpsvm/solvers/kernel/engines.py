@@ -38,7 +38,7 @@ from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
-from qpsvm.solvers.kernel.working_set import STEPS, WorkingSet
+from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3
@@ -160,7 +160,7 @@ class Engines:
     def _band(self, guess: Guess) -> bool:
         """A band around the foretold margin."""
         first = foretold(self.blocks, self.problem, guess, self.effort)
-        if first is None or len(first.rows) > COSTS.largest_band:
+        if first is None or len(first.rows) > LARGEST:
             return False
         if not self.effort.affords(len(first.rows), self.blocks.width, False):
             return False

@@ -7,7 +7,8 @@
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
 | `band`   | a band around a foretold margin, all else resting at 0 or C           | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
-| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory   |
+| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
+|          |                                                                       | or of nearly all rows  |
 
 All but `dense` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look outside. The
 order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made one first
@@ -123,8 +124,9 @@ def solve_kernel(
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
-    upper = C if isinstance(C, np.ndarray) and C.ndim else repeated(float(C), n)
-    problem = HingeDual(np.asarray(y, dtype=np.float64), np.asarray(upper, dtype=np.float64))
+    upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (n,))
+    upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
+    problem = HingeDual(np.asarray(y, dtype=np.float64), upper)
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > TIES_FROM else None
     with np.errstate(all="ignore"):

@@ -32,8 +32,6 @@ class Settings:
     #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
     loops: int = 8
     rounds: int = 10
-    #: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
-    largest: int = 12_000
     #: Rows on their wrong side by at most this are left to Newton steps. So are others: at most so many where that is
     #: not more than the second share of W, and always the first share.
     slight: float = 0.01
@@ -60,6 +58,8 @@ class Settings:
 SETTINGS = Settings()
 #: Newton steps between two looks outside.
 STEPS = 10
+#: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
+LARGEST = 12_000
 
 
 class WorkingSet:
@@ -146,7 +146,7 @@ class WorkingSet:
         return self._known
 
     def _fits(self, rows: int) -> bool:
-        return rows <= SETTINGS.largest and self.effort.affords(rows, self.blocks.width, False)
+        return rows <= LARGEST and self.effort.affords(rows, self.blocks.width, False)
 
     def _move(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
         """β of W, (w,), with its u if that is known, and the u of all other rows; False where time runs out."""
@@ -188,7 +188,7 @@ class WorkingSet:
         point = self.problem.point(self.beta, self.u)
         first = at_point(self.problem, point, self.tolerance)
         rows, late = len(first.rows), self.effort.late()
-        if late or not 0 < rows <= SETTINGS.largest or not self.effort.affords(rows, self.blocks.width):
+        if late or not 0 < rows <= LARGEST or not self.effort.affords(rows, self.blocks.width):
             return point
         return WorkingSet(self.blocks, self.problem, first, self.effort).sharpen(target)
 
@@ -263,4 +263,4 @@ class WorkingSet:
             self.u[added] = self.K[w:] @ beta + self._resting[w:]
 
 
-__all__ = ["STEPS", "WorkingSet"]
+__all__ = ["LARGEST", "STEPS", "WorkingSet"]
