@@ -46,7 +46,7 @@ PAIR_BYTES = 20.0
 
 
 class KernelNewtonBackend(Backend):
-    """`solvers.kernel_portfolio.solve_kernel`."""
+    """`solvers.kernel.portfolio.solve_kernel`."""
 
     name = "kernel_newton"
     abilities = Abilities(
