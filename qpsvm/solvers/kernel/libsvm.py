@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.resources.apart import is_child, when_hurried
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.shared.apart import is_child, when_hurried
 from qpsvm.solvers.shared.sliced import run_sliced
 from qpsvm.solvers.shared.stopping import Clock
 
