@@ -771,6 +771,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 # numbers that overflow or vanish
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid()], ids=str)
 @pytest.mark.parametrize("factor", [1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320])

@@ -112,6 +112,7 @@ def task_of(name: str, variant: str, kernel: str) -> Task:
     return Task(X, y, kernel=KERNELS[kernel](X), **VARIANTS[variant](y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", DATA)
@@ -277,6 +278,7 @@ MEETING = {
 }
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("name", MEETING)
 def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
@@ -295,6 +297,7 @@ def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
                 problem.equivalent_c_svm(result)
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
 def test_reduced_hulls_that_all_but_meet(share: float, backend: str, form: str) -> None:
@@ -401,6 +404,7 @@ def with_long_indices(X: Any) -> Any:
 ROUND = np.round(4 * X0) / 4  # exact in float16, with zeros
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(2, 0.5, 1.0)], ids=str)
 @pytest.mark.parametrize("name", STORED)
 def test_storage_does_not_matter(name: str, kernel: Any) -> None:
@@ -515,6 +519,7 @@ LABELS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LABELS)
 @pytest.mark.parametrize("as_object", [False, True])
 def test_labels_of_any_kind_and_their_flip(name: str, as_object: bool, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_the_dual_with_a_penalised_intercept_is_made_without_its_matrix():
     assert problem.space.gram.nbytes == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["osqp", "cvxpy", "interior_point", "subgradient", "auto"])
 @pytest.mark.parametrize("problem", [CSVM(*samples(3000), 1.0, RBF(0.05)), NuSVM(*samples(3000), 0.3, RBF(0.05))])
 def test_a_time_limit_counts_the_set_up(problem, backend):

@@ -115,6 +115,7 @@ def test_the_list_names_cases_and_spares_the_interior_point_solvers():
     assert not [name for name in UNSOLVED if name.endswith(("-cvxopt", "-cvxpy"))]
 
 
+@pytest.mark.slow
 def test_the_certificate_is_what_arithmetic_gives(case):
     """Whatever the status: values and gap are those of the point, and optimal means a gap within the tolerance."""
     result = solved(case)
@@ -259,6 +260,7 @@ def test_some_intercepts_are_intervals():
     assert widths[Cell("csvm", "rbf", 1.0)] <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ordered([case for case in CASES if case.cell.scale == 1.0]))
 def test_raw_multipliers_have_the_signs_of_qp_1(case):
     """The unpolished solution of the textbook QP: Px + q + Gᵀz + Aᵀy + z_box = 0 with the signs that go with it.

@@ -22,6 +22,7 @@ def test_all_seven_are_there():
     assert [path.stem for path in NOTEBOOKS] == [f"{k}_{name}" for k, name in enumerate(NAMES, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_each_tag_in_a_notebook_exists(path):
     known = definitions()

@@ -62,6 +62,7 @@ def problems() -> dict[str, qpsvm.Problem]:
 # --- pickles ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", problems())
 def test_problems_results_models_and_certificates(name):
     problem = problems()[name]

@@ -25,6 +25,7 @@ NEIGHBOURS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "osqp"])
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_a_start_changes_the_time_and_not_the_answer(name, backend):

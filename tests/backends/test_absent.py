@@ -91,6 +91,7 @@ assert not [name for name in ABSENT if name in sys.modules]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("absent", "uninstalled"),
     [(("cvxopt",), True), (("osqp",), False), (("cvxpy",), True), (PACKAGES, True)],

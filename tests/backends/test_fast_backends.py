@@ -78,6 +78,7 @@ def test_kernel_problems_are_certified(name):
     assert qpsvm.solve(KERNEL[name], "libsvm", check=False).gap <= 1e-2  # at its own stopping rule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NU)
 @pytest.mark.parametrize("backend", ["libsvm", "auto"])
 def test_nu_svms_are_certified(name, backend):

@@ -90,6 +90,7 @@ def test_compare_has_a_line_for_each_backend_that_takes_the_problem(capsys, tabl
             assert [name, form, "optimal"] in [cells[:3] for cells in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["c", "nu", "hinge"])
 def test_derive_prints_every_step_and_writes_the_page(capsys, table, tmp_path, variant):
     page = tmp_path / "page.html"

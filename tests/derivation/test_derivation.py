@@ -404,6 +404,7 @@ def test_the_table_of_perturbations_is_complete(variant):
     assert measured == set(PERTURBED[variant]) | IDENTITIES.get(variant, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("variant", PERTURBED)
 def test_a_residual_is_a_size_and_not_negative(variant, kernel):
@@ -516,6 +517,7 @@ def test_an_unsolved_problem_has_steps_and_no_residuals():
     assert "∂L/∂b = 0:  yᵀα = 0" in str(derivation)
 
 
+@pytest.mark.slow
 def test_a_result_that_is_not_optimal_is_said_to_be_none():
     X, y = samples("breast_cancer")
     problem = qpsvm.CSVM(X, y, 100.0, "rbf")
@@ -641,6 +643,7 @@ def test_print_is_readable():
     assert repr(qpsvm.derive(problem)) == f"<Derivation of {problem.title}: 15 steps, not solved>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", problems(), ids=lambda p: p.title)
 def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
     derivation = qpsvm.derive(problem, qpsvm.solve(problem))

@@ -118,6 +118,7 @@ def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not()
     assert not examined(problem(1546, "poly", False)).faults
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])
 @pytest.mark.parametrize("variant", ["c", "nu", "hinge", "hard"])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)

@@ -745,6 +745,7 @@ def test_possum() -> None:
     np.testing.assert_allclose(table.X.std(axis=0), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shape", "nnz", "positive"),
     [
@@ -763,6 +764,7 @@ def test_libsvm_sets(name: str, shape: tuple[int, int], nnz: int | None, positiv
     assert read_like(real(name), table.encoding).X.shape == shape
 
 
+@pytest.mark.slow
 def test_narrow_and_wide_parts_of_one_set() -> None:
     wide = read_table(real("a9a.xz"))
     assert read_like(real("a9a.t.xz"), wide.encoding).X.shape == (16281, 123)

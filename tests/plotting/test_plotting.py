@@ -213,6 +213,7 @@ def test_what_is_not_solved_says_so():
 # --- multipliers and complementarity ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize("name", SOLVED)
 def test_heights_are_alpha(name, sort):
@@ -258,6 +259,7 @@ def test_samples_lie_on_the_path_of_complementarity(name):
 # --- hulls ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cap", [1.0, 0.4, 0.15, 1 / 12])
 def test_the_reduced_hull_reaches_as_far_as_a_linear_program_says(cap):
     rng = np.random.default_rng(1)

@@ -148,6 +148,7 @@ def test_equal_rows_and_constant_kernels_separate_nothing(kernel):
         qpsvm.solve(HardMargin(X, y, kernel))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 500])
 def test_kernel_newton_solves_hard_margins(n):
     X, y = clouds(n, 5, 3.0)

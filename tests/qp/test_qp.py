@@ -334,6 +334,7 @@ def stationarity(solution: QPSolution) -> float:
     return float(np.abs(sum(terms)).max() / max(np.abs(term).max() for term in terms))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_unscaling_keeps_qp_1(cell, form):

@@ -32,6 +32,7 @@ def patient(seconds: float) -> str:
     return "hurried" if ended else "ended"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_call_returns_and_raises(kind):
     large = run_apart(np.full, (300_000, 2.5), never, start=kind)

@@ -168,6 +168,7 @@ def test_two_presses_end_everything(backend, apart, monkeypatch):
     assert not interrupts.noted()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
 def test_what_the_loop_has_found_is_not_lost(monkeypatch):
     """A loop over samples is hurried to its end: what comes back is better than nothing at all."""

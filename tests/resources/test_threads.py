@@ -72,6 +72,7 @@ def test_restored_where_the_key_is_pressed_on_the_way_in(monkeypatch):
     assert not threads._pools.inside
 
 
+@pytest.mark.slow
 def test_a_block_that_was_never_left_counts_until_it_is_collected():
     lost = one_thread()
     lost.__enter__()

@@ -125,6 +125,7 @@ def some_rows(n):
     return np.random.default_rng(1).permutation(n)[: max(n // 2, 1)]
 
 
+@pytest.mark.slow
 def test_blocks_are_the_rows_in_order_again_and_again(case):
     source, X = case
     for _ in range(2):
@@ -161,6 +162,7 @@ def test_maps_and_sums_are_those_of_the_array(case):
     assert repr(source).startswith(f"<{type(source).__name__} {n} × {d}: ")
 
 
+@pytest.mark.slow
 def test_some_rows_are_those_of_the_array(case):
     source, X = case
     J, L = some_rows(len(X)), np.arange(len(X))[: max(len(X) // 3, 1)]
@@ -314,6 +316,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kind", ["dense", "far from the origin", "sparse"])
 def test_a_source_that_refuses_the_whole_is_solved_and_certified(machine, kind):
@@ -329,6 +332,7 @@ def test_a_source_that_refuses_the_whole_is_solved_and_certified(machine, kind):
     np.testing.assert_allclose(result.yf, y * (samples @ result.w + result.b), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_more_columns_than_can_be_factored_go_by_blocks(sparse, monkeypatch):
     """Conjugate gradients over the free rows, which may be most of all: they are not gathered."""

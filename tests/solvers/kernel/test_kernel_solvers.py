@@ -245,6 +245,7 @@ def test_nearly_all_rows_free() -> None:
     assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
+@pytest.mark.slow
 def test_a_busy_machine_chooses_the_same_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an engine may take is counted in processor time: others that share the machine do not matter."""
     X, y = samples(2500, 12, "plain", 11)
@@ -270,6 +271,7 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
     assert one.total_penalty == pytest.approx(many.total_penalty)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rough", [False, True])
 def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
     """Even one that has to grow until it holds every row."""

@@ -136,6 +136,7 @@ def test_values_agree_with_cvxopt(C, intercept):
     np.testing.assert_allclose(decision, reference.decision_function(X), atol=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(2, 60), d=st.integers(1, 12), seed=st.integers(0, 10**6), log_C=st.floats(-4, 4),
@@ -154,6 +155,7 @@ def test_random_problems(n, d, seed, log_C, scale, repeats, rounded, sparse, int
     assert solution.reason == "converged"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("heavy", [False, True])

@@ -187,6 +187,7 @@ def test_rows_that_do_not_combine_are_refused():
 # Projected gradient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DUALS)
 def test_projected_gradient_meets_the_kkt_conditions(kind):
     p = dual(kind)
