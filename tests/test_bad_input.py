@@ -755,6 +755,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_files_that_are_no_model(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"

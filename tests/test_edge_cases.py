@@ -612,6 +612,7 @@ def test_separable_classes(name: str, backend: str, form: str) -> None:
 NEAR_TWINS = np.vstack([X0, X0 + 1e-3])  # opposite labels 1e-3 apart: separable, with a tiny margin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [RBF(1.0), RBF(30.0), Polynomial(9, 1.0, 1.0)], ids=str)
 def test_a_tiny_margin_in_feature_space(kernel: Any) -> None:
     task = Task(NEAR_TWINS, np.repeat([1, -1], 24), "hard", kernel)
@@ -706,6 +707,7 @@ def test_inseparable_classes_carry_their_proof(name: str, backend: str, form: st
     assert result.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["osqp", "cvxpy"])
 @pytest.mark.parametrize("name", ["overlapping blobs", "sparse", "just touching", "overlapping blobs, degree 1"])
 def test_a_result_without_a_margin_agrees_with_itself(name: str, backend: str) -> None:

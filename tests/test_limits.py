@@ -202,6 +202,7 @@ def test_advice_is_only_what_was_not_done():
     assert "polish=True" in said[1]
 
 
+@pytest.mark.slow
 def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
     monkeypatch.setattr("qpsvm.resources.progress.EVERY", 0.01)
     with Pulse(True, "setting up") as pulse:

@@ -191,6 +191,7 @@ def printed() -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_nothing_prints_as_an_address_or_as_pages():
     for thing in printed():
         text = repr(thing)

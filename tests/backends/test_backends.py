@@ -129,12 +129,14 @@ def test_osqp_says_solved_and_the_certificate_says_15_percent(breast_cancer):
     assert 0.05 < result.gap < 0.30
 
 
+@pytest.mark.slow
 def test_polishing_makes_it_optimal(breast_cancer):
     result = qpsvm.solve(breast_cancer, "osqp", "dual", tol=1e-9)
     assert result.status == "optimal"
     assert result.gap <= 1e-9
 
 
+@pytest.mark.slow
 def test_inaccurate_warns_with_check(breast_cancer):
     with pytest.warns(qpsvm.InaccurateWarning, match=r"relative gap is 0\.\d+.*osqp ended with 'solved'") as caught:
         result = qpsvm.solve(breast_cancer, "osqp", "dual", polish=False)
@@ -176,6 +178,7 @@ def test_cvxpy_forwards_no_fill_as_a_dual(solver):
     assert not solution.z.any()
 
 
+@pytest.mark.slow
 def test_solver_error_where_nothing_can_be_certified(monkeypatch):
     """A linear program that says "separable" and offers no direction: there is no point and no proof, so no result."""
     from qpsvm.problems import hard_margin

@@ -72,6 +72,7 @@ def test_linear_problems_are_certified(name, backend, polish):
     same_answer(LINEAR[name], qpsvm.solve(LINEAR[name], backend, "dual", polish=polish))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNEL)
 def test_kernel_problems_are_certified(name):
     same_answer(KERNEL[name], qpsvm.solve(KERNEL[name], "kernel_newton"))

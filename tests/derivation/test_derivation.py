@@ -389,6 +389,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "kernel", "tag"), CASES)
 def test_every_equation_fails_where_it_is_violated(variant, kernel, tag):
     problem, result = solved(variant, kernel)
@@ -574,6 +575,7 @@ def test_a_step_is_chosen_by_text(tag):
         qpsvm.derive(qpsvm.CSVM(*samples("moons")))[tag]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("variant", SOFT)
 def test_the_headline_says_where_a_result_is_of_another_problem(variant, kernel):

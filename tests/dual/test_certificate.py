@@ -27,6 +27,7 @@ def projection_by_bisection(a: np.ndarray, caps: np.ndarray, mass: float) -> np.
     return np.clip(a - (low + high) / 2, 0, caps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_capped_simplex_is_the_projection(seed):
     """Random, tied, and at the ends: compared with bisection on τ."""
@@ -87,6 +88,7 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
         assert value(low - 1e-3) > best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_hinge_intercepts_solve_the_linear_program(seed):
     """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied: the value is the LP's, outside it is larger."""

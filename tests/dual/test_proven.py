@@ -81,6 +81,7 @@ def test_kernel_values_are_not_what_a_good_point_fails_by(seed):
     assert not faults(task, result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [768, 873, 899])
 def test_the_share_of_rounding_is_of_the_point_that_is_returned(seed):
     """The solver's own point is not good enough, and the one beside it is: its rounding was called 0."""

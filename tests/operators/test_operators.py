@@ -105,6 +105,7 @@ def test_a_matrix_beyond_the_memory_is_refused():
         Diagonal(np.zeros(n)).dense()
 
 
+@pytest.mark.slow
 def test_the_dual_of_100_000_rows_is_made_at_once_and_makes_no_square_matrix():
     """n = 100 000, d = 50: in a second of processor time (0.1 s is meant), within 100 MB beyond X."""
     rng = np.random.default_rng(0)

@@ -138,6 +138,7 @@ def contours(ax: Any) -> Any:
     return next(c for c in ax.collections if hasattr(c, "levels") and np.isfinite(c.levels).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVED)
 def test_the_lines_are_the_level_sets_of_the_decision_function(name):
     problem, result = SOLVED[name]
@@ -150,6 +151,7 @@ def test_the_lines_are_the_level_sets_of_the_decision_function(name):
         assert np.abs(result.decision_function(path.vertices) - level).max() <= tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVED)
 def test_rings_are_the_support_vectors_and_fills_the_kinds(name):
     problem, result = SOLVED[name]
@@ -240,6 +242,7 @@ def test_bounds_are_drawn_where_there_are_any():
             assert heights == pytest.approx(result.upper[problem.rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOLVED)
 def test_samples_lie_on_the_path_of_complementarity(name):
     problem, result = SOLVED[name]
@@ -287,6 +290,7 @@ def test_hulls_of_points_and_lines(points):
     assert rows_of(vertices) == rows_of(np.unique([points.min(axis=0), points.max(axis=0)], axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLAT)
 def test_the_closest_points_are_the_dual(name):
     """(HULL.3): w = A(p − m); for a hard margin the distance is the margin and the boundary bisects the segment."""
@@ -304,6 +308,7 @@ def test_the_closest_points_are_the_dual(name):
     assert result.decision_function(p[None])[0] == pytest.approx(slack, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLAT)
 def test_no_two_points_of_the_hulls_drawn_are_closer(name):
     problem, result = SOLVED[name]
@@ -316,6 +321,7 @@ def test_no_two_points_of_the_hulls_drawn_are_closer(name):
     assert (plus @ direction).min() >= p @ direction - tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLAT)
 def test_the_lines_between_hulls_are_level_sets(name):
     problem, result = SOLVED[name]
@@ -445,6 +451,7 @@ def test_gap_refuses_what_is_no_history(history):
 # --- what does not fit together ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [plotting.boundary, plotting.multipliers, plotting.complementarity, plotting.hulls])
 def test_problem_and_result_are_checked(draw):
     problem, result = SOLVED["linear"]

@@ -173,6 +173,7 @@ def expired() -> Clock:
     return clock
 
 
+@pytest.mark.slow
 def test_what_was_not_decided_in_time_is_not_claimed():
     X, y = moons(700)
     problem = HardMargin(X, y, RBF(0.5))

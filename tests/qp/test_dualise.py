@@ -95,6 +95,7 @@ def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
     assert solved(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", SAME_UNITS, ids=str)
 def test_the_multipliers_of_stationarity_are_x(cell):
     answer = solved(dualise(cell.problem().qp("primal")))

@@ -139,6 +139,7 @@ def test_blocks_are_the_rows_in_order_again_and_again(case):
         close(np.concatenate(parts), X)
 
 
+@pytest.mark.slow
 def test_maps_and_sums_are_those_of_the_array(case):
     source, X = case
     n, d = X.shape

@@ -464,6 +464,7 @@ def test_changing_nothing_changes_nothing(tmp_path: Path) -> None:
         alike(qpsvm.load(tmp_path / "model.npz"), MODELS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FALSE)
 def test_a_file_that_says_what_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"

@@ -196,6 +196,7 @@ def test_nearly_all_free_needs_no_loop() -> None:
     assert certified(solution, X, y, 10.0, RBF(0.5)) <= TOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1.0, 30.0])
 def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     X, y = samples(1900, 2, "plain", 12)
@@ -313,6 +314,7 @@ def test_many_rows_start_from_a_neighbour() -> None:
     assert solve_kernel(RBF(0.1), X, y, 1.0, tol=TOL, start=first.alpha).iterations <= first.iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["band", "dense"])
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.2])
 def test_many_rows_end_in_time(engine: str, limit: float) -> None:

@@ -120,6 +120,7 @@ def test_hostile_data_are_certified_or_honestly_given_up(name, intercept):
         assert solution.reason in ("converged", "numerical_error")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_values_agree_with_cvxopt(C, intercept):
@@ -280,6 +281,7 @@ def test_fewer_rows_are_a_start():
     assert whole.iterations < solve_linear(X, y, 1.0).iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):

@@ -65,6 +65,7 @@ def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
     assert apart == [10**6]
 
 
+@pytest.mark.slow
 def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(apart):
     answer = run(10**6, 100.0, limit=1.0, speed=400.0)
     assert not answer.finished
