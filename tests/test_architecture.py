@@ -36,6 +36,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"solve"},
+    {"path"},
     {"derivation", "plotting"},
     {"__init__"},
     {"cli"},

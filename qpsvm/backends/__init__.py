@@ -1,4 +1,10 @@
-"""The backends by name. A solver's module is imported when it is first used."""
+"""The backends by name: which there are, whether they are installed, and what each can do.
+
+A solver's package is imported when it is first used, so that to list the backends costs nothing.
+
+    >>> for backend in qpsvm.backends.everyone():                                   # doctest: +SKIP
+    ...     print(backend.name, backend.version(), backend.abilities.in_words())    # version() is None: not installed
+"""
 
 from __future__ import annotations
 
@@ -35,7 +41,7 @@ def get(name: str) -> Backend:
         No such backend; the nearest one is named.
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*REGISTRY, 'auto'])}")
+        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
     return _made(*REGISTRY[name])
 
 
@@ -43,6 +49,11 @@ def get(name: str) -> Backend:
 def _made(module: str, kind: str) -> Backend:
     backend: Backend = getattr(importlib.import_module(module), kind)(everyone)
     return backend
+
+
+def names() -> tuple[str, ...]:
+    """What `backend=` may be besides "auto": the names of all backends, installed or not."""
+    return tuple(REGISTRY)
 
 
 def everyone() -> Iterator[Backend]:
@@ -55,4 +66,4 @@ def keeping(wish: Wish) -> str:
     return able(wish, everyone())
 
 
-__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "keeping"]
+__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "keeping", "names"]
