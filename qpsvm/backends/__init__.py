@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from qpsvm.arrays.words import shown
-from qpsvm.backends.abilities import Wish
-from qpsvm.backends.base import Backend, Compiled, able
+from qpsvm.backends.base import Backend, Compiled
 from qpsvm.errors import UnknownOptionError, nearest
 
 #: One line a solver: name → module and class.
@@ -61,9 +60,4 @@ def everyone() -> Iterator[Backend]:
     return (get(name) for name in REGISTRY)
 
 
-def keeping(wish: Wish) -> str:
-    """The names of the backends that keep "max_iter" or "time_limit", or begin at a "start": from what each says."""
-    return able(wish, everyone())
-
-
-__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "keeping", "names"]
+__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "names"]
