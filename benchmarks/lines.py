@@ -53,13 +53,16 @@ def every(paths: Iterable[Path]) -> list[Line]:
 
 
 def read(paths: Iterable[Path]) -> list[Line]:
-    """The measurements; of those with the same key the last one, in the order of the first."""
+    """The measurements; of those with the same key the last one, in the order of the first.
+
+    "engine" is None in lines that were written before it was recorded.
+    """
     kept: dict[tuple[Any, ...], Line] = {}
     for line in every(paths):
         if line["kind"] == "begin":
             kept = {key: run for key, run in kept.items() if key[:3] != pair(line)}
         if line["kind"] == "run":
-            kept[(*pair(line), line.get("tol"), line.get("max_iter"))] = line
+            kept[(*pair(line), line.get("tol"), line.get("max_iter"))] = {"engine": None, **line}
     return list(kept.values())
 
 

@@ -127,6 +127,7 @@ def _line(said: Said, walls: list[float], processors: list[float], before: int |
         "memory": None if before is None or peak is None else float(max(peak - before, 0)),
         "iterations": said.iterations,
         "said": said.words,
+        "engine": said.engine,
         "claimed": said.claimed,
     }
 

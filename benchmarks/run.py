@@ -133,7 +133,7 @@ class _Session:
                 return "end"
 
     def _record(self, content: dict[str, Any]) -> None:
-        empty = {"seconds": None, "wall": None, "gap": None, "said": None, "claimed": False}
+        empty = {"seconds": None, "wall": None, "gap": None, "said": None, "engine": None, "claimed": False}
         line = {**self.head, "facts": self.facts, **self.who, **self.asked, **empty, **content}
         lines.append(self.path, line)
 

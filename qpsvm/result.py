@@ -118,7 +118,7 @@ class SVMResult:
 
     @cached_property
     def at_bound(self) -> IntArray:
-        """Rows with α = C, (k,). They lie behind the margin, or just on it."""
+        """Rows with α = C, (k,), or with a curved loss α > 0. They lie behind the margin, or just on it."""
         return np.flatnonzero(self.kind == 2)
 
     @property
@@ -174,6 +174,7 @@ class SVMResult:
 
     def summary(self) -> str:
         """The result in a few lines, as a person would report it."""
+        beyond = "at the bound" if np.isfinite(self.upper[self.at_bound]).all() else "behind the margin"
         low, high = self.b_interval
         width = high - low
         spread = "" if width <= 1e-9 * max(1.0, abs(self.b)) else f"   any b in [{low:.6g}, {high:.6g}] is as good"
@@ -184,7 +185,7 @@ class SVMResult:
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
             f"  vectors     {len(self.support)} support = {len(self.on_margin)} on the margin + {len(self.at_bound)} "
-            f"at the bound, of {len(self.alpha)}",
+            f"{beyond}, of {len(self.alpha)}",
             f"  intercept   b = {self.b:.10g}{spread}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
             f"{self.solver.status!r}",

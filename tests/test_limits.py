@@ -111,8 +111,9 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
             assert less is alpha
         else:
             assert 0 < np.count_nonzero(less) <= seconds / (n * 5e-9)
-    hard = HardMargin(X, y, RBF(0.05))
-    assert np.count_nonzero(affordable_alpha(hard.space, hard.svm, np.zeros(n), 1e-4)) == 2
+    machine = HardMargin(X, y, RBF(0.05))
+    hard = affordable_alpha(machine.space, machine.svm, np.zeros(n), 1e-4)
+    assert np.count_nonzero(hard) == 2
 
 
 # --- followers --------------------------------------------------------------------------------------------------------

@@ -36,12 +36,15 @@ class Said:
     iterations : int or None
     seconds : float or None
         Set-up and solution alone, where the call does other work as well.
+    engine : str or None
+        Which of several algorithms behind one name found the point.
     """
 
     words: str
     claimed: bool
     iterations: int | None = None
     seconds: float | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True)

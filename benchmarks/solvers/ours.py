@@ -14,7 +14,7 @@ from benchmarks.tasks import Machine, Task, Variant
 from qpsvm import backends
 from qpsvm.backends.abilities import Form, Traits
 from qpsvm.choice import machine_traits
-from qpsvm.qp.solution import Status
+from qpsvm.qp.solution import Solver, Status
 
 #: Rows of the machines whose traits are asked for: any will do.
 FEW_ROWS = 2
@@ -35,7 +35,8 @@ class Solve(Entrant):
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         result = qpsvm.solve(data.problem(), self.backend, tol=rung.tol or 1e-6, check=False)
-        return result, Said(str(result.status), result.status is Status.OPTIMAL, result.iterations)
+        optimal, engine = result.status is Status.OPTIMAL, engine_of(result.solver)
+        return result, Said(str(result.status), optimal, result.iterations, engine=engine)
 
     def point(self, data: Machine, answer: Any) -> Point:
         w = answer.w if data.task.kernel == "linear" else None
@@ -64,11 +65,18 @@ class Bare(Entrant):
         _, scaled = data
         tol = 1e-12 if rung.tol is None else rung.tol
         answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, max_iter=rung.max_iter)
-        return answer, Said(answer.solver.status, answer.status is Status.OPTIMAL, answer.iterations)
+        optimal, engine = answer.status is Status.OPTIMAL, engine_of(answer.solver)
+        return answer, Said(answer.solver.status, optimal, answer.iterations, engine=engine)
 
     def point(self, data: Any, answer: Any) -> Point:
         problem, scaled = data
         return point_of(problem, scaled, answer)
+
+
+def engine_of(solver: Solver) -> str:
+    """The backend and, where it says it in brackets after its status, the engine: "kernel_newton (band)"."""
+    _, bracket, engine = solver.status.partition(" (")
+    return f"{solver.name}{bracket}{engine}" if solver.name == "kernel_newton" else solver.name
 
 
 def _takes(name: str, task: Task) -> bool:

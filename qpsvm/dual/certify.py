@@ -55,7 +55,7 @@ def certify(
     slopes = {group.multiplier: (float(group.column @ a) - group.total) / group.ridge for group in svm.penalised}
     best: Measured | None = None
     for point in points:
-        for measured in _measure(svm, a, point, slopes):
+        for measured in _measure(svm, a, point, slopes, own + curvature):
             if best is None or measured.gap < best.gap:
                 best = measured
             if best.gap <= enough:
@@ -82,7 +82,9 @@ class Measured:
     gap: float
 
 
-def _measure(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> list[Measured]:
+def _measure(
+    svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], dual_cost: float
+) -> list[Measured]:
     """The point; and where it all but separates the classes, stretched until it does."""
     growth = 0.0
     if svm.hard is not None and svm.scalable:
@@ -93,8 +95,8 @@ def _measure(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[st
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
     found = _best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
-        return [_measured(svm, point, growth, *found, slopes)]
-    first = _measured(svm, point, 0.0, *found, slopes)
+        return [_measured(svm, point, growth, *found, slopes, dual_cost)]
+    first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
     if not found[3] < ALL_BUT_SEPARATED * float(svm.upper.sum()) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
     multipliers, interval = found[0], found[1]
@@ -105,7 +107,7 @@ def _measure(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[st
     multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
     b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
     sums = gap_sums(svm, a, (1.0 + growth) * point.u, b, svm.margin(multipliers))
-    return [first, _measured(svm, point, growth, multipliers, interval, *sums, slopes)]
+    return [first, _measured(svm, point, growth, multipliers, interval, *sums, slopes, dual_cost)]
 
 
 def _measured(
@@ -117,8 +119,9 @@ def _measured(
     terms: float,
     loss: float,
     slopes: Mapping[str, float],
+    dual_cost: float,
 ) -> Measured:
-    """(GAP.1) for a candidate."""
+    """(GAP.1) for a candidate; D is −½‖w(α)‖² − ½Σδα² where every level is 0, and better known so than from P."""
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
@@ -127,7 +130,7 @@ def _measured(
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
         difference += 0.5 * group.ridge * (mu - slopes[group.multiplier]) ** 2
-    gap = relative_gap(difference, primal, primal - difference)
+    gap = relative_gap(difference, primal, -dual_cost if svm.homogeneous else primal - difference)
     return Measured(point, growth, multipliers, interval, primal, difference, gap)
 
 

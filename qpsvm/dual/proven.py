@@ -453,6 +453,28 @@ class Proof:
         own = np.where(np.abs(own) <= found[1], 0.0, own)
         return float(own @ own), float(size @ size)
 
+    def _vanished(self, point: Certificate) -> FloatArray:
+        """The nearest α with w(α) = 0 that differs on free rows only, as far as one correction can tell: (m,).
+
+        α itself where there are many free rows, or where the correction would leave the box.
+        """
+        alpha, upper = point.alpha, self.svm.upper
+        free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
+        exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
+        if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
+            return alpha
+        Z = as_dense(self.space.samples.take(self._samples(free))) * self.svm.sign[free][:, None]
+        rows = [Z.T, *(part.column[free][None, :] for part in self.svm.parts)]
+        held = np.concatenate([exact[0], self._surpluses(alpha)])
+        step = np.linalg.lstsq(np.concatenate(rows), -held, rcond=None)[0]
+        moved = alpha.copy()
+        moved[free] += step
+        return moved if ((moved >= 0.0) & (moved <= upper)).all() else alpha
+
+    def _surpluses(self, alpha: FloatArray) -> FloatArray:
+        """Eᵀα − e of the parts: (q,)."""
+        return np.array([total(np.append(part.column * alpha, -part.total))[0] for part in self.svm.parts])
+
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
         part = self.space.samples.take(np.flatnonzero(beta))
@@ -474,6 +496,9 @@ class Proof:
             found: tuple[float, float] | None = 0.0, 0.0
         else:
             found = self._vanishing(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
+            if found is None and point.w is not None:  # an α beside it may do
+                point = replace(point, alpha=self._vanished(point))
+                found = self._vanishing(self.svm.beta(point.alpha))
         if found is None:
             return None
         own2, spread2 = found

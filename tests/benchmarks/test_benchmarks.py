@@ -156,6 +156,18 @@ def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, out
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_the_engine_that_solved_is_recorded(tmp_path):
+    path = tmp_path / "lines.jsonl"
+    suite = Suite("engines", "", (TASKS[1],), ("qpsvm", "qpsvm:libsvm", "SVC"))
+    run([Pair(suite, Plan(TASKS[1], name, 1e-3, 5.0, 5.0)) for name in suite.solvers], path, "fork")
+    found = {line["solver"]: line["engine"] for line in lines.read([path])}
+    assert found == {"qpsvm": "kernel_newton (gram)", "qpsvm:libsvm": "libsvm", "SVC": None}
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("\n".join(json.dumps({k: v for k, v in line.items() if k != "engine"}) for line in written))
+    assert {line["engine"] for line in lines.read([path])} == {None}  # a record from before
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_broken_session_is_taken_up_where_it_was(monkeypatch, tmp_path):
     monkeypatch.setitem(ENTRANTS, "liar", Trouble("liar"))
     path = tmp_path / "lines.jsonl"

@@ -126,6 +126,8 @@ def test_it_is_printed_saved_and_loaded(tmp_path: Any) -> None:
     assert "δ_i α_i²" in str(problem.qp("dual"))
     result = qpsvm.solve(problem)
     assert "squared hinge" in result.summary()
+    assert "0 on the margin" in result.summary()
+    assert "behind the margin" in result.summary()
     assert set(result.kkt["kind"]) <= {"peripheral", "violator"}
     result.save(tmp_path / "model.npz")
     loaded = qpsvm.load(tmp_path / "model.npz")

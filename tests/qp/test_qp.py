@@ -106,7 +106,7 @@ def test_a_qp_by_hand_is_made_of_what_one_has(name):
         assert vector.ndim == 1
     assert qp.objective([1, 1]) == 4.0
     assert "memory" in str(qp)
-    assert qpsvm.qp.dualise(qp).n > 2
+    assert qpsvm.dualise(qp).n > 2
     for backend in ("cvxopt", "osqp", "cvxpy", "slsqp"):
         answer = qpsvm.compile(qp, backend).solve(**({"tol": 1e-7} if backend != "slsqp" else {}))
         assert answer.status is Status.OPTIMAL, backend

@@ -19,10 +19,10 @@ from qpsvm import CSVM, RBF, InaccurateWarning, solve
 from qpsvm.attempt import HURRIED
 from qpsvm.dual.proven import Proof
 from qpsvm.resources import interrupts
+from qpsvm.resources.apart import Forked
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
 from qpsvm.solvers.shared import sliced
-from qpsvm.solvers.shared.apart import Forked
 from qpsvm.solvers.shared.stopping import Clock
 
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)

@@ -20,6 +20,7 @@ from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import spread_residue
+from qpsvm.solvers.kernel.ridged import ridged_cholesky
 
 #: From this size on a factorisation in single precision with refinement is faster than one in double.
 SINGLE_PRECISION_ROWS = 400
@@ -49,24 +50,13 @@ class Factor:
         self._m = len(A)
         self._single = self._m > SINGLE_PRECISION_ROWS and self._factor_single()
         if not self._single:
-            self._factor_double()
+            self._L, self.ridge = ridged_cholesky(A, ridge)
 
     def _factor_single(self) -> bool:
         shifted = self._A.astype(np.float32)
         shifted.flat[:: self._m + 1] += np.float32(self.ridge)
         self._L, info = lapack.spotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
         return bool(info == 0)
-
-    def _factor_double(self) -> None:
-        while True:
-            shifted = self._A.copy()
-            shifted.flat[:: self._m + 1] += self.ridge
-            self._L, info = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-            if info == 0:
-                return
-            self.ridge *= 100.0
-            if not np.isfinite(self.ridge):
-                raise np.linalg.LinAlgError("the kernel matrix has no Cholesky factor at any ridge")
 
     def rough(self, right: FloatArray) -> FloatArray:
         """Solve for columns `right` (m, k), unrefined: single precision where the factor is."""
@@ -92,7 +82,7 @@ class Factor:
         if worst < ACCEPTED:
             return solution
         self._single = False
-        self._factor_double()
+        self._L, self.ridge = ridged_cholesky(self._A, self.ridge)
         return self.rough(right)
 
 

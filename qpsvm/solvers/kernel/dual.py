@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray
 
 
@@ -57,14 +58,13 @@ class HingeDual:
 
     @cached_property
     def common_penalty(self) -> float | None:
-        """C where all C_i are equal, else None."""
-        first = float(self.upper[0])
-        return first if (self.upper == first).all() else None
+        """C where it is one number for all rows (`repeated`), else None."""
+        return common_value(self.upper)
 
     @cached_property
     def total_penalty(self) -> float:
         """ΣC_i."""
-        return float(self.upper.sum())
+        return float(self.upper.sum()) if self.common_penalty is None else self.common_penalty * self.n
 
     @cached_property
     def positives(self) -> int:
@@ -73,7 +73,9 @@ class HingeDual:
 
     def restricted(self, rows: IntArray, outside: float = 0.0, scale: float | None = None) -> HingeDual:
         """The same problem over some of the rows, with Σβ of the others and the denominator of the whole."""
-        return HingeDual(self.y[rows], self.upper[rows], outside, scale)
+        common = self.common_penalty
+        upper = self.upper[rows] if common is None else repeated(common, len(rows))
+        return HingeDual(self.y[rows], upper, outside, scale)
 
     def intercept(self, u: FloatArray) -> float:
         """The middle of the interval of best b for u (n,): (KDUAL.5)."""

@@ -65,7 +65,7 @@ def solve_kernel_hard(
         answer, start, before = replace(answer, iterations=iterations), answer.alpha, bound
         bound = int(np.count_nonzero(answer.alpha >= C))
         limited = answer.reason not in ("converged", "numerical_error") or iterations >= (max_iter or np.inf)
-        stuck = answer.gap_estimate > tol or (price > PRICES[0] and bound > STILL_BOUND * before)
+        stuck = answer.gap > tol or (price > PRICES[0] and bound > STILL_BOUND * before)
         if not bound or limited or stuck:
             break
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.resources.apart import is_child, when_hurried
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.shared.apart import is_child, when_hurried
 from qpsvm.solvers.shared.sliced import run_sliced
 from qpsvm.solvers.shared.stopping import Clock
 
@@ -37,7 +37,7 @@ EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LoopResult:
-    """β (n,) feasible, the iterations made, and whether the loop's own test was met."""
+    """β (n,), the iterations made, and whether the loop's own test was met."""
 
     beta: FloatArray
     iterations: int
@@ -91,11 +91,10 @@ def libsvm_loop(
     width = None if gamma is None else data.shape[1]
     arguments = (np.ascontiguousarray(data), problem.y, weights, settings)
     raw = run_sliced(
-        run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width), _nothing,
-        clock or Clock(), verbose, hurries=gamma is not None,
+        run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width),
+        lambda: LoopResult(np.zeros(n), 0, False), clock or Clock(), verbose, hurries=gamma is not None,
     )
-    beta = np.zeros(n)
-    beta[raw.support] = np.nan_to_num(raw.coefficients)
+    beta = raw.beta
     if beta @ problem.y < 0:  # which class LIBSVM calls +1 is its own affair
         beta = -beta
     return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
@@ -120,23 +119,15 @@ def iterations_within(
     return max(int(most), 0)
 
 
-def _nothing() -> _Raw:
-    return _Raw(np.empty(0, dtype=np.intp), np.empty(0), 0, False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Raw:
-    """The compiled loop's answer: β over its support (s,)."""
-
-    support: IntArray
-    coefficients: FloatArray
-    iterations: int
-    finished: bool
+def _result(n: int, support: IntArray, coefficients: FloatArray, iterations: Any, finished: bool) -> LoopResult:
+    beta = np.zeros(n)
+    beta[support] = np.nan_to_num(coefficients)
+    return LoopResult(beta, int(np.sum(iterations)), finished)
 
 
 def _through_compiled(
     data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
-) -> _Raw:
+) -> LoopResult:
     fit = compiled_loop()
     assert fit is not None
     if is_child() and settings["kernel"] != "precomputed":
@@ -147,16 +138,18 @@ def _through_compiled(
         probability=0, random_seed=0, max_iter=most, **settings,
     )
     hurried = is_child() and bool(np.isnan(data[0, 0]))
-    return _Raw(out[0], out[3][0], int(np.sum(out[8])), out[7] == 0 and not hurried)
+    return _result(len(y), out[0], out[3][0], out[8], out[7] == 0 and not hurried)
 
 
-def _through_svc(data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int) -> _Raw:
+def _through_svc(
+    data: FloatArray, y: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
+) -> LoopResult:
     import sklearn
 
     model = quiet("SVC")(max_iter=most, **settings)
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
         model.fit(data, y, weights if len(weights) else None)
-    return _Raw(model.support_, model.dual_coef_[0], int(np.sum(model.n_iter_)), model.fit_status_ == 0)
+    return _result(len(y), model.support_, model.dual_coef_[0], model.n_iter_, model.fit_status_ == 0)
 
 
 @cache

@@ -1,42 +1,70 @@
-"""A short run of LIBSVM's loop: what Newton steps start from, and no more.
+"""The one loop of the kernel engines: choose rows W, solve on W, Newton steps on W, look outside, let rows join.
 
-The loop finds which rows support faster than anything else, and is slow to find the last digits where C is large: where
-it needs more iterations than this, Newton steps are cheaper.
+The engines differ in their first guess at W (`first`) and in a `Plan` of a few numbers. Whatever the guess was, the
+answer is exact.
 """
 
 from __future__ import annotations
 
-from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.working_set import Effort
+from dataclasses import dataclass
 
-#: Iterations of a short run, a row and besides.
-ITERATIONS_PER_ROW, ITERATIONS = 2, 50
+import numpy as np
 
-
-def short_loop(K: FloatArray, problem: HingeDual, tolerance: float, effort: Effort) -> FloatArray:
-    """Run the loop on a Gram matrix with few iterations, which count as the effort's.
-
-    Parameters
-    ----------
-    K : ndarray, shape (n, n)
-    problem : HingeDual
-    tolerance : float
-        In units of the margin.
-    effort : Effort
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        β, feasible.
-    """
-    most = ITERATIONS_PER_ROW * problem.n + ITERATIONS
-    if effort.loop_iterations is not None:
-        most = min(most, effort.loop_iterations - effort.iterations)
-    short = Effort(None if effort.seconds is None else max(effort.clock.left, 0.0), most, effort.verbose)
-    beta = short.loop(problem, K, tolerance)
-    effort.iterations += short.iterations
-    return beta
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.first import First
+from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving
+from qpsvm.solvers.kernel.working_set import WorkingSet
 
 
-__all__ = ["short_loop"]
+@dataclass(frozen=True)
+class Stage:
+    """A run of LIBSVM's loop, and the Newton steps after it."""
+
+    #: In units of the margin.
+    tolerance: float
+    #: Few iterations: Newton steps go on from there.
+    short: bool = False
+    #: After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
+    #: and always where at most so many can.
+    crowd: int = LARGEST_FREE_SET
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the loop goes on from a first guess."""
+
+    #: Each begins where the one before fell short of the target.
+    stages: tuple[Stage, ...]
+    #: K_WW in single precision.
+    rough: bool = False
+    #: The largest tolerance after rows have joined.
+    again: float = np.inf
+    #: After so many iterations a row another stage would be as long: Newton steps with patience go on.
+    wearisome: float = np.inf
+
+
+def solve_from(
+    blocks: KernelBlocks, problem: HingeDual, first: First, plan: Plan, target: float, effort: Effort
+) -> DualPoint | None:
+    """Solve over all rows, to a relative gap; None where time runs out before any point is known."""
+    W = WorkingSet(blocks, problem, first, effort, plan.rough)
+    best = W.sharpen(target) if first.known else None
+    for stage in plan.stages:
+        before = effort.iterations
+        if best is not None and (best.gap <= target or effort.over()):
+            break
+        if stage.tolerance >= W.tolerance:
+            continue
+        if not W.settle(stage.tolerance, plan.again, stage.short):
+            break
+        most = max(most_moving(problem, W.beta), stage.crowd)
+        point = W.near(target) if plan.rough else W.sharpen(target, most)
+        best = point if best is None or point.gap < best.gap else best
+        if effort.iterations - before > plan.wearisome * problem.n:
+            break
+    return best
+
+
+__all__ = ["Plan", "Stage", "solve_from"]

@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-At a feasible β (see `kernel_dual`) only few entries can still move: the free ones and those whose slack has the wrong
+At a feasible β (see `dual`) only few entries can still move: the free ones and those whose slack has the wrong
 sign for their bound.
 
     (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
@@ -42,7 +42,8 @@ ON_BOUND = 1e-11
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and its limits in units of κ (KNEWTON.3).
 PROXIMITY, LEAST_RIDGE, LARGEST_RIDGE = 0.1, 1e-11, 0.1
-#: A step length below this asks for a larger ρ: σ times `STIFFEN`; after a full step σ falls by `RELAX`.
+#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`; after a step σ falls by
+#: `RELAX`.
 SHORT_STEP, STIFFEN, RELAX = 0.1, 100.0, 0.05
 #: Retries with a larger ρ in one run: short steps are taken afterwards.
 STIFFENINGS = 5
@@ -122,12 +123,12 @@ def newton_polish(
         if step is None and reach:
             reach = 0.0
             continue
-        if step is None:
-            break
-        if step.length < SHORT_STEP and stiffenings < STIFFENINGS:
+        if (step is None or step.length < SHORT_STEP) and stiffenings < STIFFENINGS:
             stiffenings += 1
             sigma *= STIFFEN
             continue
+        if step is None:
+            break
         point, steps = step.taken(problem, point), steps + 1
         sigma = max(1.0, sigma * RELAX)
         gaps.append(point.gap)

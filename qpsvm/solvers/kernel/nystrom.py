@@ -28,7 +28,8 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.working_set import Effort
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.ridged import ridged_cholesky
 from qpsvm.solvers.shared.line_search import Slope, find_step
 
 SingleArray: TypeAlias = NDArray[np.float32]
@@ -61,14 +62,13 @@ class Guess:
         y∘α of (NYSTROM.3); Σβ = 0 only nearly.
     free : ndarray of bool, shape (n,)
         F.
-    features, rest : ndarray, shape (n, m + 1) and (n,)
-        (G, 1) in single precision, and ϱ.
+    rest : ndarray, shape (n,)
+        ϱ, what the low rank leaves of the diagonal.
     """
 
     slack: FloatArray
     beta: FloatArray
     free: NDArray[np.bool_]
-    features: SingleArray
     rest: FloatArray
 
 
@@ -105,20 +105,18 @@ def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, eff
     beta = problem.y * problem.upper * np.clip(t, 0.0, 1.0)
     free = (t > 0.0) & (t < 1.0)
     effort.report("guess", int(np.count_nonzero(free)), np.inf)
-    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, G, rest)  # (NYSTROM.5)
+    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, rest)  # (NYSTROM.5)
 
 
 def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:
     """G with a column of ones for the intercept, float32: (n, m + 1); None where time runs out or there is no L."""
     m = len(landmarks)
     square = blocks.block(landmarks, landmarks)
-    square.flat[:: m + 1] += RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny)
-    lower, info = lapack.dpotrf(square, lower=1)
-    if info != 0:
+    try:
+        lower, _ = ridged_cholesky(square, RIDGE * max(float(np.mean(square.diagonal())), np.finfo(float).tiny))
+    except np.linalg.LinAlgError:
         return None
-    inverse, info = lapack.dtrtri(lower, lower=1)
-    if info != 0:
-        return None
+    inverse = lapack.dtrtri(lower, lower=1)[0]
     right = np.tril(inverse).T.astype(np.float32)
     G = np.empty((blocks.n, m + 1), dtype=np.float32)
     G[:, m] = 1.0
@@ -172,15 +170,12 @@ class _Smoothed:
             right += (1.0 + 0.5 * self.h) * ((weight * self.y[free])[strip].astype(np.float32) @ part)
         hessian.flat[:: len(hessian) + 1] += self.flat
         hessian[-1, -1] += FLAT * (1.0 + float(weight.sum()))
-        ridge = RIDGE
-        for _ in range(4):
-            lower, info = lapack.dpotrf(hessian, lower=1)
-            if info == 0:
-                solution: FloatArray = lapack.dpotrs(lower, right, lower=1)[0]
-                return solution
-            hessian.flat[:: len(hessian) + 1] += ridge * hessian.trace() / len(hessian)
-            ridge *= 100.0
-        return None
+        try:
+            lower, _ = ridged_cholesky(hessian, 0.0, RIDGE * float(hessian.trace()) / len(hessian))
+        except np.linalg.LinAlgError:
+            return None
+        solution: FloatArray = lapack.dpotrs(lower, right, lower=1)[0]
+        return solution
 
     def minimise(self, v: FloatArray, effort: Effort) -> tuple[FloatArray, FloatArray]:
         """v (m + 1,) and t (n,) where the sets have settled, from a v of a wider h or of fewer rows."""

@@ -1,43 +1,44 @@
-"""Kernel C-SVMs: the one public entry to the engines, and the rule that picks among them.
+"""Kernel C-SVMs: the one public entry to the engines.
 
-| engine   | what it does                                                                      | when                |
-|----------|-----------------------------------------------------------------------------------|---------------------|
-| `gram`   | whole Gram matrix in double precision, LIBSVM's loop, Newton                      | n ≤ 2000            |
-| `band`   | the loop on a band around the foretold margin, all else resting at 0 or C, Newton | nearly always       |
-| `dense`  | Newton by conjugate gradients on the whole Gram matrix in single precision        | nearly all free     |
-| `libsvm` | LIBSVM's loop evaluating the kernel itself, Newton on its support                 | bands beyond memory |
+| engine   | its first guess at the rows that matter                               | when                   |
+|----------|-----------------------------------------------------------------------|------------------------|
+| `start`  | those not at rest in a point that is given                            | few are not            |
+| `few`    | those that a subsample does not see far on their right side           | few support            |
+| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
+| `band`   | a band around a foretold margin, all else resting at 0 or C           | nearly always          |
+| `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
+| `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
+|          |                                                                       | or of nearly all rows  |
 
-Equal rows are made one first (`kernel_ties`). The cost model that picks is in `kernel_large`. An engine that falls
-short of the tolerance hands its best point to the next, at last to Newton steps with more patience, and what they
-cannot do is said in `reason`.
+All but `dense` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look outside. The
+order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made one first
+(`ties`). What no engine could do is said in `reason`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import Kernel
 from qpsvm.operators import Operator
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.large import large_outcome, start_outcome
-from qpsvm.solvers.kernel.small import small_outcome
-from qpsvm.solvers.kernel.ties import Ties, find_ties
-from qpsvm.solvers.kernel.working_set import Effort, Outcome, WorkingSet
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.engines import Engines
+from qpsvm.solvers.kernel.ties import find_ties
 from qpsvm.solvers.shared.stopping import StopReason
 
 Engine = Literal["auto", "gram", "band", "dense", "libsvm"]
 ENGINES = ("auto", "gram", "band", "dense", "libsvm")
 
-#: Up to here the whole Gram matrix is made in double precision.
-GRAM_ROWS = 2000
-#: The last resort: rows up to this far inside their right side take part, so many at most, in so many Newton steps.
-LAST_REACH, LAST_ROWS, PATIENT_STEPS = 0.3, 5000, 60
+#: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole.
+TIES_FROM = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,29 +51,25 @@ class KernelSolution:
         Feasible: 0 ≤ α ≤ C, yᵀα = 0 up to rounding.
     b : float
     u : ndarray, shape (n,)
-        K(y∘α); in double precision where `exact`, elsewhere to about seven digits: those rows lie strictly on the right
-        side of the margin and contribute nothing to the gap.
-    exact : ndarray of bool, shape (n,)
-    gap_estimate : float
+        K(y∘α): in double precision where it matters, and to about seven digits in rows that lie strictly on their right
+        side and contribute nothing to the gap.
+    gap : float
         Relative gap (KDUAL.4) over all rows.
     engine : str
+        Which one found the point: of `ENGINES`, "few", "start", or "none" where time ran out before any began.
     iterations : int
         Of LIBSVM's loop plus Newton steps.
     reason : str
         "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
-    gram : ndarray, shape (n, n), or None
-        The Gram matrix in double precision, if it was made or given.
     """
 
     alpha: FloatArray
     b: float
     u: FloatArray
-    exact: Any
-    gap_estimate: float
+    gap: float
     engine: str
     iterations: int
     reason: StopReason
-    gram: FloatArray | None
 
 
 def solve_kernel(
@@ -126,83 +123,29 @@ def solve_kernel(
     """
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    n = int(X.shape[0])
-    upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (n,)).copy()
+    n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
+    upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (n,))
+    upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
     problem = HingeDual(np.asarray(y, dtype=np.float64), upper)
-    effort = Effort(time_limit, max_iter, verbose)
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > GRAM_ROWS else None
+    ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > TIES_FROM else None
     with np.errstate(all="ignore"):
-        if ties is not None:
-            part = HingeDual(problem.y[ties.rows], ties.total(upper))
-            beta = None if start is None else part.y * ties.total(start)
-            merged = _solve(KernelBlocks(kernel, X[ties.rows], None), part, engine, beta, tol, effort)
-            return _untied(merged, ties, upper)
-        beta = None if start is None else problem.y * start
-        return _solve(blocks, problem, engine, beta, tol, effort)
-
-
-def _untied(merged: KernelSolution, ties: Ties, upper: FloatArray) -> KernelSolution:
-    """The solution over all rows, from that over one row of each group: the gap is the same."""
-    alpha = ties.share_out(merged.alpha, upper)
-    return replace(merged, alpha=alpha, u=ties.spread(merged.u), exact=ties.spread(merged.exact), gram=None)
+        if ties is None:
+            return _solve(blocks, problem, engine, start, tol, effort)
+        part = HingeDual(problem.y[ties.rows], ties.total(problem.upper))
+        start = None if start is None else ties.total(start)
+        merged = _solve(KernelBlocks(kernel, X[ties.rows], None), part, engine, start, tol, effort)
+    return replace(merged, alpha=ties.share_out(merged.alpha, problem.upper), u=ties.spread(merged.u))
 
 
 def _solve(
     blocks: KernelBlocks, problem: HingeDual, engine: Engine, start: FloatArray | None, tol: float, effort: Effort
 ) -> KernelSolution:
-    """By the start if that does, by the engine that suits the size, and by the last resort."""
-    best: Outcome | None = None
-    used: str = engine
-    if start is not None:
-        start = problem.balanced(start)
-        if problem.n <= GRAM_ROWS:
-            best, used = start_outcome(blocks, problem, start, tol, effort), "start"
-    if best is None or best.gap > tol:
-        outcome, used = _run(blocks, problem, engine, start, tol, effort)
-        best = outcome if best is None or outcome.gap < best.gap else best
-    if best.gap > tol and not effort.late():
-        best = min(best, _patient(blocks, problem, best, tol, effort), key=lambda o: o.gap)
-    return KernelSolution(
-        problem.y * best.beta + 0.0,
-        best.b,
-        best.u,
-        best.exact,
-        best.gap,
-        used,
-        effort.iterations + effort.newton_steps,
-        _reason(best.gap <= tol, effort),
-        blocks.whole,
-    )
-
-
-def _reason(converged: bool, effort: Effort) -> StopReason:
-    if converged:
-        return "converged"
-    stopped = effort.clock.stopped()
-    if stopped:
-        return stopped
-    if effort.shortened:
-        return "time_limit"
-    return "iteration_limit" if effort.exhausted() else "numerical_error"
-
-
-def _run(
-    blocks: KernelBlocks, problem: HingeDual, engine: Engine, start: FloatArray | None, tol: float, effort: Effort
-) -> tuple[Outcome, str]:
-    if engine in ("auto", "gram") and problem.n <= GRAM_ROWS:
-        return small_outcome(blocks, problem, tol, effort), "gram"
-    return large_outcome(blocks, problem, engine, start, tol, effort)
-
-
-def _patient(blocks: KernelBlocks, problem: HingeDual, best: Outcome, tol: float, effort: Effort) -> Outcome:
-    """The last resort: from the best point, as many Newton steps as it takes."""
-    inside = (best.beta != 0) | (1.0 - problem.y * (best.u + best.b) > -LAST_REACH)
-    if inside.sum() > LAST_ROWS or not effort.affords(int(inside.sum()), blocks.width):
-        return best
-    effort.report("patient", int(inside.sum()), best.gap)
-    working_set = WorkingSet(blocks, problem, np.flatnonzero(inside), best.beta, effort)
-    return working_set.run(tol, PATIENT_STEPS)
+    engines = Engines(blocks, problem, tol, effort)
+    engines.run(engine, None if start is None else problem.balanced(problem.y * start))
+    best, steps = engines.best, effort.iterations + effort.newton_steps
+    alpha = problem.y * best.beta + 0.0  # no −0.0
+    return KernelSolution(alpha, best.b, best.u, best.gap, engines.used, steps, effort.reason(best.gap <= tol))
 
 
 __all__ = ["ENGINES", "Engine", "KernelSolution", "solve_kernel"]

@@ -1,142 +1,65 @@
-"""A working set: the rows of a kernel SVM that still move, all others resting at 0 or C and watched from afar.
+"""A working set W: LIBSVM's loop and Newton steps on its rows, a look outside, and rows that join.
 
-    (KSET.1)  W ∪ outside = all rows;  β_i ∈ {0, C_i y_i} outside;  u = Kβ over all rows, in double precision on W
-    (KSET.2)  r_i = s_i for rows resting at 0, −s_i for rows resting at C:  how far a row is from leaving its bound
+    (KSET.1)  W ∪ outside = all rows;  outside all rest, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
+    (KSET.2)  r_i = s_i for rows that rest at 0, −s_i for rows that rest at C:  how far a row is on the wrong side
     (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
 
-A row with r_i < −ε contributes exactly nothing, so its u need only be known to ε: the n × (support) kernel values are
-in single precision, and only those on W and near it in double.
+A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
+are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
+them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
-from qpsvm.solvers.kernel.libsvm import libsvm_loop
-from qpsvm.solvers.kernel.newton_step import newton_polish
-from qpsvm.solvers.shared.stopping import Clock
-
-#: Relative error of a kernel value in single precision; in u the errors add up like a random walk, ε is four of them.
-ROUGH_VALUE, DEVIATIONS = 4e-7, 4.0
-#: Limits of ε, in units of the margin.
-LEAST_MARGIN, LARGEST_MARGIN = 1e-4, 0.05
-#: Rounds of (KSET.3).
-ROUNDS = 10
-#: The polish aims below the target, to leave room for the rows outside and for another order of rounding.
-AIM = 0.7
-#: More violators than this, or this share of W, are many.
-MANY_JOIN, MANY_JOIN_SHARE = 30, 0.05
-#: When many violate, rows up to this far inside their right side join with them: they come next.
-LOOKAHEAD = 0.1
-#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
-LOOP_TOL = 1e-3
-#: Iterations that one run of LIBSVM's loop may take, a row and besides; Newton steps go on from there.
-LOOP_ITERATIONS_PER_ROW, LOOP_ITERATIONS = 100, 20_000
-#: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m rows
-#: in units of m³: as pessimistic. They cannot be interrupted, so they are not begun where they would not end in time.
-GRAM_SECONDS, GRAM_FEATURE_SECONDS, NEWTON_SECONDS = 20e-9, 0.1e-9, 1.5e-11
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
+from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
 
 
-@dataclass(eq=False)
-class Effort:
-    """What a solve may spend, and what it has spent.
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the loop. Distances are in units of the margin."""
 
-    Attributes
-    ----------
-    seconds : float or None
-    loop_iterations : int or None
-        Allowed in LIBSVM's loop, all runs together.
-    iterations, newton_steps, free : int
-        Loop iterations and Newton steps made; the largest set that a Newton step moved.
-    verbose : bool
-    shortened : bool
-        Something was left out, or cut short, because it might not have ended in time.
-    """
-
-    seconds: float | None = None
-    loop_iterations: int | None = None
-    verbose: bool = False
-    iterations: int = 0
-    newton_steps: int = 0
-    free: int = 0
-    shortened: bool = False
-    clock: Clock = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(self.seconds)
-
-    def late(self) -> bool:
-        """Whether the time is over, or the user has interrupted."""
-        return self.clock.stopped() is not None
-
-    def exhausted(self) -> bool:
-        """Whether the loop's iterations are used up."""
-        return self.loop_iterations is not None and self.iterations >= self.loop_iterations
-
-    def loop(self, problem: HingeDual, data: FloatArray, tol: float, gamma: float | None = None) -> FloatArray:
-        """LIBSVM's loop within what is left. β (n,)."""
-        limit = LOOP_ITERATIONS_PER_ROW * problem.n + LOOP_ITERATIONS
-        if self.loop_iterations is not None:
-            limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)
-        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
-        self.iterations += result.iterations
-        return result.beta
-
-    def affords(self, m: int, width: int, newton: bool = True) -> bool:
-        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
-        each = GRAM_SECONDS + GRAM_FEATURE_SECONDS * width
-        affordable = self.seconds is None or each * m**2 + newton * NEWTON_SECONDS * m**3 < self.clock.left
-        self.shortened |= not affordable
-        return affordable
-
-    def report(self, what: str, rows: int, gap: float) -> None:
-        """Print one line, if verbose."""
-        if self.verbose:
-            print(
-                f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
-                f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
-                flush=True,
-            )
+    #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
+    loops: int = 8
+    rounds: int = 10
+    #: Rows on their wrong side by at most this are left to Newton steps. So are others: at most so many where that is
+    #: not more than the second share of W, and always the first share.
+    slight: float = 0.01
+    few: int = 30
+    few_share: float = 0.01
+    few_most: float = 0.1
+    #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
+    #: loop at most so many for each of those, and in all so many or as many as W has.
+    lookahead: float = 0.1
+    company: float = 0.25
+    growth: int = 100
+    #: They join after Newton steps where more rows than `few`, and than this share of W, are on the wrong side by more
+    #: than LIBSVM itself would notice.
+    crowd_share: float = 0.05
+    noticed: float = 1e-3
+    #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
+    aim: float = 0.7
+    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap:
+    cheap_rows: int = 1000
+    cheap_free: int = 150
+    rounding: float = 1e-13
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A feasible point over all rows.
-
-    Attributes
-    ----------
-    beta, u : ndarray, shape (n,)
-        u = Kβ, in double precision where `exact`.
-    exact : ndarray of bool, shape (n,)
-    b, gap : float
-    """
-
-    beta: FloatArray
-    u: FloatArray
-    exact: NDArray[np.bool_]
-    b: float
-    gap: float
-
-
-def rough_margin(beta: FloatArray) -> float:
-    """ε of (KSET.3) for coefficients (n,)."""
-    return float(np.clip(DEVIATIONS * ROUGH_VALUE * np.sqrt(beta @ beta), LEAST_MARGIN, LARGEST_MARGIN))
-
-
-def unsettled_rows(problem: HingeDual, beta: FloatArray, slack: FloatArray, reach: float) -> IntArray:
-    """The rows for Newton steps: free, on the wrong side for their bound, or closer than `reach` to the margin."""
-    alpha, upper = problem.y * beta, problem.upper
-    free = (alpha > 0) & (alpha < upper)
-    wrong = ((slack > 0) & (alpha < upper)) | ((slack < 0) & (alpha > 0))
-    return np.flatnonzero(free | wrong | (np.abs(slack) < reach))
+SETTINGS = Settings()
+#: Newton steps between two looks outside.
+STEPS = 10
+#: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
+LARGEST = 12_000
 
 
 class WorkingSet:
@@ -147,127 +70,197 @@ class WorkingSet:
     blocks : KernelBlocks
     problem : HingeDual
         Over all rows.
-    rows : ndarray of int, shape (w,)
-        W.
-    beta : ndarray, shape (n,)
-        0 or C_i y_i outside W.
-    u : ndarray, shape (n,), optional
-        Kβ, rough; made when first needed otherwise.
+    first : First
     effort : Effort
+    rough : bool
+        K_WW in single precision. LIBSVM's loop may then run while rows rest at C, and Newton steps may not be made.
+
+    Attributes
+    ----------
+    tolerance : float
+        Of the last run of LIBSVM's loop.
     """
 
     def __init__(
-        self,
-        blocks: KernelBlocks,
-        problem: HingeDual,
-        rows: IntArray,
-        beta: FloatArray,
-        effort: Effort,
-        u: FloatArray | None = None,
+        self, blocks: KernelBlocks, problem: HingeDual, first: First, effort: Effort, rough: bool = False
     ) -> None:
-        self.blocks, self.problem, self.rows = blocks, problem, rows
-        self.beta, self.u = beta.copy(), None if u is None else u.copy()
-        self.everything = len(rows) == problem.n
-        if self.everything:
-            self.rows = np.arange(problem.n)
-        self.K = blocks.all() if self.everything else blocks.symmetric(rows)
-        self.effort = effort
+        self.blocks, self.problem, self.effort, self.rough = blocks, problem, effort, rough
+        self.rows, self.beta, self.u, self._known = first.rows, first.beta.copy(), first.u.copy(), first.known
+        self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
+        self.slack = np.zeros(problem.n) if first.slack is None else first.slack
+        self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
+        if rough:
+            self.K = blocks.rough_symmetric(np.append(self.rows, self.rows[[0] * ANCHORS]))
+            self._resting = self.u[self.rows]
+            return
+        self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)
         self._resting = self._rest_on(self.rows)
+        if first.known:
+            self.u[self.rows] = self._product(self.beta[self.rows])
 
-    def _rest_on(self, rows: IntArray) -> FloatArray:
-        """Σ over resting support j of K_ij β_j for i in `rows`, exact: what W's u does not get from W. (r,)."""
-        resting = self._outside[self.beta[self._outside] != 0]
-        return self.blocks.product(resting, self.beta[resting], rows)
-
-    @property
-    def _outside(self) -> IntArray:
+    def _others(self) -> IntArray:
         mask = np.ones(self.problem.n, dtype=bool)
         mask[self.rows] = False
-        return np.flatnonzero(mask)
+        return mask.nonzero()[0]
 
-    def part(self) -> HingeDual:
+    def _rest_on(self, rows: IntArray) -> FloatArray:
+        """Σ over the rows j at rest of K_ij β_j for i in `rows`: what their u does not get from W. (r,)."""
+        resting = self.outside[self.beta[self.outside] != 0]
+        return self.blocks.product(resting, self.beta[resting], rows, self.rough)
+
+    def _product(self, beta: FloatArray) -> FloatArray:
+        """u of W for β of W, (w,)."""
+        return product(self.K, beta, beta.nonzero()[0]) + self._resting
+
+    def _part(self) -> HingeDual:
         """(KDUAL.1) over W."""
-        outside = self._outside
-        resting = float(self.beta[outside].sum())
-        if self.u is None or not self.beta[outside].any():
-            return self.problem.restricted(self.rows)
-        half_norm = 0.5 * float(self.beta @ self.u)
-        b = self.problem.intercept(self.u)
-        slack = np.maximum(1.0 - self.problem.y * (self.u + b), 0.0)
-        primal = half_norm + float(self.problem.upper @ slack)
-        dual = float(np.abs(self.beta).sum()) - half_norm
-        return self.problem.restricted(self.rows, resting, max(abs(primal), abs(dual)))
+        if self.whole and not self._joined:
+            return self.problem
+        resting = self.beta[self.outside]
+        scale = self.problem.point(self.beta, self.u).scale if resting.any() and self._known else None
+        return self.problem.restricted(self.rows, float(resting.sum()), scale)
 
-    def run(self, target: float, max_steps: int = 10, gain: float = np.inf, gap: float = np.inf) -> Outcome:
-        """Polish, watch, let rows join, until the gap over all rows is at most `target` or nothing improves it.
+    def settle(self, tolerance: float, again: float, short: bool = False) -> bool:
+        """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
+
+        `again` is the largest tolerance after rows have joined; `short` runs leave the end to Newton steps.
+        """
+        self.tolerance = tolerance
+        for _ in range(SETTINGS.loops):
+            part = self._part()
+            if self.rough:
+                beta = anchored_loop(part, self.K, self._resting, self.tolerance, self.effort)
+            else:
+                beta = self.effort.loop(part, self.K, self.tolerance, short=short)
+            if beta is None or not self._move(beta):
+                break
+            if self.whole and not self.rough:
+                break
+            self.slack = 1.0 - self.problem.y * (self.u + self.problem.intercept(self.u))
+            self.effort.report("loop", len(self.rows), np.inf)
+            join = self._violators()
+            if not len(join) or self.effort.over() or not self._fits(len(self.rows) + len(join)):
+                break
+            self._join(with_room(self.problem, self.rows, join, self.beta, self.slack))
+            self.tolerance = min(self.tolerance, again)
+        return self._known
+
+    def _fits(self, rows: int) -> bool:
+        return rows <= LARGEST and self.effort.affords(rows, self.blocks.width, False)
+
+    def _move(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
+        """β of W, (w,), with its u if that is known, and the u of all other rows; False where time runs out."""
+        where = np.arange(self.problem.n) if self.rough else self.outside
+        if len(where):
+            change = beta - self.beta[self.rows]
+            moved = change.nonzero()[0]
+            added = streamed(self.blocks, self.rows[moved], change[moved], where, self.effort)
+            if added is None:
+                return False
+            self.u[where] += added
+        self.beta[self.rows], self._known = beta, True
+        if not self.rough:
+            self.u[self.rows] = self._product(beta) if u is None else u
+        return True
+
+    def _reach(self, b: float) -> FloatArray:
+        """(KSET.2) for the rows outside."""
+        side = np.where(self.beta[self.outside] == 0.0, 1.0, -1.0)
+        reach: FloatArray = side * (1.0 - self.problem.y[self.outside] * (self.u[self.outside] + b))
+        return reach
+
+    def _violators(self) -> IntArray:
+        """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
+        resting = self.beta[self.outside] == 0.0
+        reach = np.where(resting, self.slack[self.outside], -self.slack[self.outside])
+        count = int(np.count_nonzero(reach > SETTINGS.slight))
+        w = len(self.rows)
+        if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
+            return self.outside[:0]
+        join, most = (reach > -SETTINGS.lookahead).nonzero()[0], int((1.0 + SETTINGS.company) * count)
+        most = min(most, max(w, SETTINGS.growth))
+        if len(join) > most:
+            join = join[np.argpartition(-reach[join], most)[:most]]
+        return self.outside[np.sort(join)]
+
+    def near(self, target: float) -> DualPoint:
+        """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
+        point = self.problem.point(self.beta, self.u)
+        first = at_point(self.problem, point, self.tolerance)
+        rows, late = len(first.rows), self.effort.late()
+        if late or not 0 < rows <= LARGEST or not self.effort.affords(rows, self.blocks.width):
+            return point
+        return WorkingSet(self.blocks, self.problem, first, self.effort).sharpen(target)
+
+    def sharpen(
+        self,
+        target: float,
+        most: int = LARGEST_FREE_SET,
+        steps: int = STEPS,
+        gain: float = np.inf,
+        gap: float = np.inf,
+    ) -> DualPoint:
+        """Newton steps on W, and rows join, until the gap over all rows is at most `target` or nothing improves it.
 
         Given up after a round that leaves more than the share `gain` of the gap, which is at first `gap`.
         """
-        best: Outcome | None = None
-        for _ in range(ROUNDS):
-            point = self._polish(target, max_steps)
-            before = gap
-            gap, join = self._watch(point)
-            self.effort.report("working set", len(self.rows), gap)
-            if best is None or gap < best.gap:
-                best = self._outcome(point.b, gap)
-            if gap <= target or gap > gain * before or self.effort.late() or self.effort.exhausted():
+        best: DualPoint | None = None
+        for _ in range(SETTINGS.rounds):
+            point = self._newton(target, steps, most)
+            if not self._move(point.beta, point.u):
                 break
-            if not len(join):
+            before = gap
+            gap, join = self._look_outside(point)
+            self.effort.report("Newton", len(self.rows), gap)
+            if best is None or gap < best.gap:
+                slack = 1.0 - self.problem.y * (self.u + point.b)
+                best = DualPoint(self.beta.copy(), self.u.copy(), point.b, slack, gap, point.scale)
+            if gap <= target or gap > gain * before or self.effort.over() or not len(join):
                 break
             self._join(join)
-        assert best is not None  # ROUNDS > 0
-        return best
+        return self.problem.point(self.beta, self.u) if best is None else best
 
-    def _outcome(self, b: float, gap: float) -> Outcome:
-        assert self.u is not None
-        exact = np.zeros(self.problem.n, dtype=bool)
-        exact[self.rows] = True
-        return Outcome(self.beta.copy(), self.u.copy(), exact, b, gap)
-
-    def _polish(self, target: float, max_steps: int) -> DualPoint:
-        before = self.beta[self.rows]
-        support = np.flatnonzero(before)
-        u = before[support] @ self.K[support] + self._resting
-        polished = newton_polish(self.K, self.part(), before, AIM * target, max_steps, u, self.effort.late)
+    def _newton(self, target: float, steps: int, most: int) -> DualPoint:
+        part, late = self._part(), self.effort.late
+        aim = target if self.whole else SETTINGS.aim * target
+        polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
-        self.effort.free = max(self.effort.free, polished.largest)
-        point, outside = polished.point, self._outside
-        if self.u is None:
-            self.beta[self.rows] = point.beta
-            support = np.flatnonzero(self.beta)
-            self.u = np.empty(self.problem.n)
-            self.u[outside] = self.blocks.product(support, self.beta[support], outside, rough=True)
-        else:
-            change = point.beta - before
-            moved = np.flatnonzero(change)
-            self.u[outside] += self.blocks.product(self.rows[moved], change[moved], outside, rough=True)
-            self.beta[self.rows] = point.beta
-        self.u[self.rows] = point.u
-        return point
+        point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
+        if self.whole and cheap and SETTINGS.rounding < point.gap <= target:
+            polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, 1, point.u, late)
+            self.effort.newton_steps += polished.steps
+        return polished.point
 
-    def _watch(self, point: DualPoint) -> tuple[float, IntArray]:
+    def _look_outside(self, point: DualPoint) -> tuple[float, IntArray]:
         """The gap over all rows (KSET.4), and the rows to join (KSET.3)."""
-        assert self.u is not None
-        outside = self._outside
-        sign = np.where(self.beta[outside] == 0.0, 1.0, -1.0)
-        y, upper = self.problem.y, self.problem.upper
-        reach = sign * (1.0 - y[outside] * (self.u[outside] + point.b))  # (KSET.2)
-        margin = rough_margin(self.beta)
-        near = np.flatnonzero(reach > -margin)
-        violators = int(np.count_nonzero(reach > max(LOOP_TOL, margin)))
-        many = violators > max(MANY_JOIN, MANY_JOIN_SHARE * len(self.rows))
+        if self.whole:
+            return point.gap, self.outside
+        reach, margin = self._reach(point.b), rough_margin(self.beta)
+        near = (reach > -margin).nonzero()[0]
+        wrong = int(np.count_nonzero(reach > max(SETTINGS.noticed, margin)))
+        many = wrong > max(SETTINGS.few, SETTINGS.crowd_share * len(self.rows))
         if not many and len(near):
-            rows, support = outside[near], np.flatnonzero(self.beta)
-            self.u[rows] = self.blocks.product(support, self.beta[support], rows)
-            reach[near] = sign[near] * (1.0 - y[rows] * (self.u[rows] + point.b))
-        excess = float(upper[outside[near]] @ np.maximum(reach[near], 0.0))
+            support = self.beta.nonzero()[0]
+            self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
+            reach = self._reach(point.b)
+        excess = float(self.problem.upper[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        return gap, outside[reach > -LOOKAHEAD] if many else outside[near]
+        return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 
     def _join(self, added: IntArray) -> None:
-        if not len(added):
-            return
-        self.K = self.blocks.grown(self.K, self.rows, added)
-        self.rows = np.concatenate([self.rows, added])
-        self._resting = self._rest_on(self.rows)
+        """Take rows into W, with the β that they have."""
+        w, before = len(self.rows), self.rows
+        leaving = added[self.beta[added] != 0]
+        self._resting = self._resting - self.blocks.product(leaving, self.beta[leaving], before, self.rough)
+        spare = added[[0] * ANCHORS] if self.rough else added[:0]
+        self.K = self.blocks.grown(self.K[:w, :w], before, np.append(added, spare), self.rough)
+        self.rows = np.append(before, added)
+        self.outside = self._others()
+        self.whole, self._joined = not len(self.outside), True
+        self._resting = np.append(self._resting, self._rest_on(added))
+        if not self.rough:
+            beta = self.beta[self.rows]
+            self.u[added] = self.K[w:] @ beta + self._resting[w:]
+
+
+__all__ = ["LARGEST", "STEPS", "WorkingSet"]

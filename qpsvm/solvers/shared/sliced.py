@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from qpsvm.solvers.shared.apart import run_apart
+from qpsvm.resources.apart import run_apart
 from qpsvm.solvers.shared.stopping import Clock
 
 #: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.

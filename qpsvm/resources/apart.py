@@ -29,7 +29,7 @@ LOOK = 0.02
 #: Bytes before an answer: its length.
 LENGTH = struct.Struct("<Q")
 #: What a fresh interpreter is told.
-FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.solvers.shared.apart import serve; serve()"
+FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.resources.apart import serve; serve()"
 
 
 class _Here:

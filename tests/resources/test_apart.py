@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from qpsvm.errors import SolverError
-from qpsvm.solvers.shared import apart
-from qpsvm.solvers.shared.apart import Forked, Fresh, run_apart
+from qpsvm.resources import apart
+from qpsvm.resources.apart import Forked, Fresh, run_apart
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
 KINDS = [pytest.param(Forked, marks=linux), Fresh]
@@ -80,7 +80,7 @@ def test_a_press_in_the_meantime_leaves_no_child():
 def test_the_child_ends_with_its_parent():
     code = (
         "import os, time\n"
-        "from qpsvm.solvers.shared.apart import run_apart\n"
+        "from qpsvm.resources.apart import run_apart\n"
         "read, write = os.pipe()\n"
         "def call():\n"
         "    os.write(write, str(os.getpid()).encode())\n"

@@ -1,0 +1,227 @@
+"""The engines by name, the order in which they are tried, and what a start is good for.
+
+What an engine leaves above the tolerance is the guess of the next. At last Newton steps go on from the best point with
+more patience.
+
+What each part is worth: the processor time without it, as a multiple of that with it, on tables that it solves. Where
+it gives up it costs little; `few` costs most, 8 % on fourteen tables.
+
+| without                       | mean | worst | on                                                                    |
+|-------------------------------|------|-------|-----------------------------------------------------------------------|
+| `band`                        |  6.3 |    19 | eleven tables of 3000 to 6400 rows, real and generated                |
+| `gram` up to 2000 rows        |  1.3 |   2.9 | eight tables, real and generated                                      |
+| `gram` beyond                 |  1.4 |   2.0 | three real tables, most rows free or in the band                      |
+| `few`                         |  1.4 |   3.3 | seven tables of 900 to 2000 rows where few support                    |
+| conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
+| `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
+| `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
+| equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
+
+A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
+preconditioner in `dense` were worth nothing, and are gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
+from qpsvm.solvers.kernel.costs import seconds
+from qpsvm.solvers.kernel.dense import dense_point
+from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.first import SETTINGS as FIRST
+from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
+from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
+from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
+
+#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+LOOP_TOL = 1e-3
+#: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
+#: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
+#: last tolerance has no meaning.
+GRAM = Plan((Stage(3e-3, True, 60), Stage(1e-4, False, 60), Stage(2e-6, False, 60), Stage(2e-7)), wearisome=30)
+#: Few rows: F may have so many, because a factorisation of that size costs less than the Gram matrix of all rows.
+FEW = Plan((Stage(3e-3, True, 300),))
+#: A band: loose until the rows are the right ones.
+BAND = Plan((Stage(1e-2), Stage(LOOP_TOL), Stage(0.02 * LOOP_TOL)), rough=True, again=LOOP_TOL)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the order."""
+
+    #: Up to here the whole Gram matrix is made in double precision.
+    gram_rows: int = 2000
+    #: From this many rows on a subsample costs less than it saves, on the average.
+    few_from: int = 800
+    #: `dense` is given up after this share of the seconds of the dearest other way.
+    waste: float = 0.3
+    #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
+    #: go on from it, and a point that `dense` left is a guess.
+    foretelling: float = 0.05
+    useful: float = 0.3
+    #: They do where at most so many rows, and at most this share, are not at rest, and as long as every so many steps
+    #: bring the gap to this share.
+    start_rows: int = 1500
+    start_share: float = 0.35
+    start_steps: int = 3
+    start_gain: float = 0.3
+    #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
+    last_reach: float = 0.3
+    last_rows: int = 5000
+    last_steps: int = 60
+
+
+SETTINGS = Settings()
+
+
+class Engines:
+    """One problem, and the best point that any engine has found.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    problem : HingeDual
+    target : float
+        Relative gap.
+    effort : Effort
+
+    Attributes
+    ----------
+    best : DualPoint
+        At first α = 0.
+    used : str
+        The engine that found it.
+    """
+
+    def __init__(self, blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> None:
+        self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
+        self.best, self.used = problem.point(np.zeros(problem.n), np.zeros(problem.n)), "none"
+
+    def run(self, engine: str, start: FloatArray | None) -> None:
+        """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
+        if start is None or not self._from_start(start):
+            if engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
+                self._small()
+            else:
+                self._large(engine, start is not None)
+        if self.best.gap > self.target and not self.effort.late():
+            self._patient()
+
+    def _done(self, engine: str, point: DualPoint | None) -> bool:
+        """Keep the point if it is the best so far; whether that ends the search."""
+        if point is not None and (point.gap < self.best.gap or self.used == "none"):
+            self.best, self.used = point, engine
+        return self.best.gap <= self.target or self.effort.late()
+
+    def _small(self) -> None:
+        few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
+        first = subsample(self.blocks, self.problem, self.effort) if few else None
+        if first is None or not self._done("few", self._solve_from(first, FEW)):
+            self._gram()
+
+    def _large(self, engine: str, started: bool) -> None:
+        guess = self._as_guess(SETTINGS.foretelling) if started else None
+        if guess is None and engine not in ("libsvm", "gram"):
+            guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
+        costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
+        used = min(costs, key=lambda name: costs[name]) if engine == "auto" and costs else engine
+        if guess is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
+            if self._dense(guess, costs if engine == "auto" else {}):
+                return
+            guess = self._as_guess(SETTINGS.useful) or guess
+            costs = {**seconds(guess, self.problem, self.blocks), "dense": np.inf}
+            used = min(costs, key=lambda name: costs[name])
+        if used == "gram" and self.effort.affords(self.problem.n, self.blocks.width, False):
+            self._gram()
+        elif guess is None or used in ("gram", "libsvm") or not self._band(guess):
+            self._libsvm()
+
+    def _gram(self) -> None:
+        """The whole Gram matrix in double precision, which is kept."""
+        self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), GRAM))
+
+    def _solve_from(self, first: First, plan: Plan) -> DualPoint | None:
+        return solve_from(self.blocks, self.problem, first, plan, self.target, self.effort)
+
+    def _dense(self, guess: Guess, costs: dict[str, float]) -> bool:
+        """Newton by conjugate gradients on the whole Gram matrix in single precision."""
+        others = [cost for name, cost in costs.items() if name != "dense"]
+        allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
+        point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
+        return self._done("dense", point)
+
+    def _band(self, guess: Guess) -> bool:
+        """A band around the foretold margin."""
+        first = foretold(self.blocks, self.problem, guess, self.effort)
+        if first is None or len(first.rows) > LARGEST:
+            return False
+        if not self.effort.affords(len(first.rows), self.blocks.width, False):
+            return False
+        return self._done("band", self._solve_from(first, BAND))
+
+    def _libsvm(self) -> None:
+        """LIBSVM's loop over all rows, then Newton steps on its support and the rows near the margin."""
+        samples, effort = self.blocks.samples, self.effort
+        if effort.over():
+            return
+        if samples is None:
+            if effort.affords(self.problem.n, self.blocks.width, False):
+                self._gram()
+            return
+        beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
+        self._newton("libsvm", self._measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
+
+    def _from_start(self, beta: FloatArray) -> bool:
+        """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
+        point, most = self._measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        most = most if point.gap < SETTINGS.useful else 0
+        return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
+
+    def _patient(self) -> None:
+        """The last resort: from the best point, as many Newton steps as it takes."""
+        self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+
+    def _newton(
+        self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf
+    ) -> bool:
+        """Newton steps from a point, on its rows that are not at rest or within reach, where those are not too many."""
+        first, effort = at_point(self.problem, point, reach), self.effort
+        if 0 < len(first.rows) <= most and not effort.late() and effort.affords(len(first.rows), self.blocks.width):
+            W = WorkingSet(self.blocks, self.problem, first, effort)
+            point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
+        return self._done(engine, point)
+
+    def _measured(self, beta: FloatArray) -> DualPoint:
+        """A feasible β with its rough u and gap."""
+        support = np.flatnonzero(beta)
+        u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+        return self.problem.point(beta, u)
+
+    def _as_guess(self, largest_gap: float) -> Guess | None:
+        """The best point taken for a guess; None where its gap says that it foretells nothing."""
+        point, problem = self.best, self.problem
+        if not point.gap < largest_gap:
+            return None
+        alpha = problem.y * point.beta
+        free = (alpha > 0) & (alpha < problem.upper) & (np.abs(point.slack) <= FIRST.band)  # C may have been another
+        return Guess(point.slack, point.beta, free, np.zeros(problem.n))
+
+
+def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
+    """A random order of the rows of which every beginning holds both classes in proportion: (n,)."""
+    rng = np.random.default_rng(seed)
+    key = np.empty(len(y))
+    for sign in (-1.0, 1.0):
+        rows = rng.permutation(np.flatnonzero(y == sign))
+        key[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+    return np.argsort(key, kind="stable")
+
+
+__all__ = ["Engines"]

@@ -1,0 +1,242 @@
+"""First guesses at a working set: which rows W holds, and at which bound the others rest.
+
+| guess       | W                                                                    | where the others rest  |
+|-------------|----------------------------------------------------------------------|------------------------|
+| `all_rows`  | every row, and what conjugate gradients say where nearly all are free | –                      |
+| `subsample` | rows that a subsample does not see far on their right side           | 0                      |
+| `foretold`  | a band around the margin that a low-rank model foretells (`nystrom`) | 0 or C                 |
+| `at_point`  | rows of a known point that are free, near the margin, or wrong       | as in the point        |
+
+A guess costs time, never accuracy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.nystrom import Guess
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the guesses. Distances are in units of the margin."""
+
+    #: The subsample: every eighth row of each class, but at least so many in all; and the tolerance of its loop.
+    stride: int = 8
+    least_sample: int = 120
+    sample_tolerance: float = 1e-2
+    #: Where that loop takes more iterations than this, a row, the loop on W would be long, too.
+    long: int = 6
+    #: Rows that the subsample sees closer than this to the margin are in W: its errors are large.
+    reach: float = 0.3
+    #: Where more than this share of the subsample supports, the whole Gram matrix is cheaper. It also is where the
+    #: kernel values of W, and so many times those of the support and the rows outside, are more than this share of n²:
+    #: what is saved on values is lost on repeated loops.
+    most_support: float = 0.3
+    asked: float = 1.4
+    largest_share: float = 0.35
+    #: The band is |s| ≤ `band`, and holds at most this share of rows besides those foretold as free.
+    band: float = 0.1
+    neighbours: float = 0.5
+    #: But K_WW may always have this share as many entries as the kernel values of the rows at C, and W so many rows
+    #: more: they cost little beside those.
+    cheap: float = 0.04
+    besides: int = 30
+    #: W holds this many times what it must to balance the rows that rest at C.
+    room: float = 1.1
+    #: Relative error of a kernel value in single precision. In u the errors add up like a random walk: ε is so many of
+    #: its deviations, between limits.
+    rough_value: float = 4e-7
+    deviations: float = 4.0
+    least_margin: float = 1e-4
+    largest_margin: float = 0.05
+    #: Entries of K between two looks at the clock: a fifth of a second.
+    streamed: float = 5e7
+    #: Only from this C in units of 1/κ on can nearly all rows be free.
+    large_penalty: float = 1.5
+    #: The effective rank (tr K)²/‖K‖², by so many rows, must be at least this share of n: over few clusters the
+    #: unbounded solution is as easy to find, but another one, sparse, is meant.
+    sampled_rows: int = 16
+    rank_share: float = 0.1
+    #: After each product conjugate gradients must have brought the residual below this share of the first one.
+    residuals: tuple[float, ...] = (0.8, 0.6, 0.4)
+    #: Share of their solution that must lie in the box.
+    nearly_all: float = 0.8
+
+
+SETTINGS = Settings()
+
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """A first guess.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (w,)
+        W.
+    beta, u : ndarray, shape (n,)
+        β is 0 or C_i y_i outside W;  u = Kβ, rough.
+    known : bool
+        Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
+    slack : ndarray, shape (n,), or None
+        s as foretold.
+    """
+
+    rows: IntArray
+    beta: FloatArray
+    u: FloatArray
+    known: bool
+    slack: FloatArray | None = None
+
+
+def all_rows(K: FloatArray, problem: HingeDual) -> First:
+    """W holds every row of the Gram matrix K (n, n)."""
+    beta, rows = unbounded(K, problem), np.arange(problem.n)
+    zero = np.zeros(problem.n)
+    return First(rows, zero, zero, False) if beta is None else First(rows, beta, zero, True)
+
+
+def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
+    """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
+
+    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = y − b show within a few
+    products whether they converge and where to, and LIBSVM's loop would visit every row several times.
+    """
+    n, y = problem.n, problem.y
+    kappa = float(K.trace()) / n
+    if not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
+        return None
+    sample = K[:: n // SETTINGS.sampled_rows + 1]
+    if float(np.einsum("ij,ij->", sample, sample)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
+        return None
+    residual = y - y.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
+    beta, direction = np.zeros(n), residual
+    first = size = float(residual @ residual)
+    for bound in SETTINGS.residuals:
+        image = K @ direction
+        image -= image.mean()
+        curvature = float(direction @ image)
+        if not curvature > 0:
+            return None
+        length = size / curvature
+        beta = beta + length * direction
+        residual = residual - length * image
+        before, size = size, float(residual @ residual)
+        if not size <= bound * bound * first:
+            return None
+        direction = residual + (size / before) * direction
+    inside = (beta >= problem.low) & (beta <= problem.high)
+    return problem.balanced(beta) if np.count_nonzero(inside) >= SETTINGS.nearly_all * n else None
+
+
+def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First | None:
+    """W holds the rows that a subsample's decision function does not see far inside; None where that would be too many.
+
+    The subsample's penalties are raised so that their sum is that of all rows. (The rows that it sees at C are in W,
+    too: its errors are too large to let them rest, and each wrong guess costs a factorisation.)
+    """
+    n, y = problem.n, problem.y
+    stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
+    rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
+    sample = HingeDual(y[rows], problem.upper[rows] * (n / len(rows)))
+    K, before = blocks.symmetric(rows), effort.iterations
+    beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
+    support = beta.nonzero()[0]
+    long = effort.iterations - before > SETTINGS.long * len(rows)
+    if long or len(support) > SETTINGS.most_support * len(rows):
+        return None
+    b = sample.intercept(beta[support] @ K[support])
+    u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
+    inside = (1.0 - y * (u + b) > -SETTINGS.reach).nonzero()[0]
+    near, supporting = len(inside) / n, len(support) / len(rows)
+    if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
+        return None
+    zero = np.zeros(n)
+    return First(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
+
+
+def in_band(guess: Guess) -> NDArray[np.bool_]:
+    """The rows foretold as free or near the margin: a mask, (n,)."""
+    n, distance = len(guess.slack), np.where(guess.free, 0.0, np.abs(guess.slack))
+    free = int(np.count_nonzero(guess.free))
+    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(guess.slack > 0))) + SETTINGS.besides
+    near = min(int(np.count_nonzero(distance <= SETTINGS.band)), int((1.0 + SETTINGS.neighbours) * free))
+    count = min(max(cheap, near), n)
+    mask = np.zeros(n, dtype=bool)
+    mask[np.argpartition(distance, count - 1)[:count]] = True
+    return mask
+
+
+def foretold(blocks: KernelBlocks, problem: HingeDual, guess: Guess, effort: Effort) -> First | None:
+    """W holds a band around the foretold margin; of the others those with s > 0 rest at C. None where time runs out."""
+    inside = in_band(guess)
+    beta = np.where(~inside & (guess.slack > 0), problem.upper * problem.y, 0.0)
+    rows = np.flatnonzero(inside)
+    rows = np.sort(np.append(rows, with_room(problem, rows, rows[:0], beta, guess.slack)))
+    beta[rows] = 0.0
+    resting = beta.nonzero()[0]
+    u = streamed(blocks, resting, beta[resting], np.arange(problem.n), effort)
+    return None if u is None else First(rows, beta, u, False, guess.slack)
+
+
+def with_room(
+    problem: HingeDual, rows: IntArray, join: IntArray, beta: FloatArray, slack: FloatArray | None
+) -> IntArray:
+    """`join`, and the rows at C that are least sure to belong there, until W can balance all others: (j,)."""
+    outside = np.ones(problem.n, dtype=bool)
+    outside[rows] = outside[join] = False
+    if slack is None or not beta[outside].any():
+        return join
+    added, y, upper = [join], problem.y, problem.upper
+    for sign in (1.0, -1.0):
+        resting = sign * float(beta[outside].sum())
+        lacking = SETTINGS.room * resting - float(upper[~outside & (y == -sign)].sum())
+        if resting <= 0 or lacking <= 0:
+            continue
+        members = np.flatnonzero(outside & (beta * sign > 0))
+        members = members[np.argsort(slack[members])]
+        members = members[: int(np.searchsorted(np.cumsum(upper[members]), lacking)) + 1]
+        added.append(members)
+        outside[members] = False
+    return np.concatenate(added)
+
+
+def at_point(problem: HingeDual, point: DualPoint, reach: float = 0.0) -> First:
+    """W holds the rows that are not at rest: free, on the wrong side for their bound, or within `reach` of the margin.
+
+    The margin is that of ε in (KSET.3) where it is wider.
+    """
+    alpha, upper, slack = problem.y * point.beta, problem.upper, point.slack
+    free = (alpha > 0) & (alpha < upper)
+    wrong = ((slack > 0) & (alpha < upper)) | ((slack < 0) & (alpha > 0))
+    return First(np.flatnonzero(free | wrong | (np.abs(slack) < reach)), point.beta, point.u, True)
+
+
+def rough_margin(beta: FloatArray) -> float:
+    """ε of (KSET.3) for u from rough kernel values and β (n,)."""
+    error = SETTINGS.deviations * SETTINGS.rough_value * float(np.sqrt(beta @ beta))
+    return min(max(error, SETTINGS.least_margin), SETTINGS.largest_margin)
+
+
+def streamed(
+    blocks: KernelBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
+) -> FloatArray | None:
+    """Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`, rough: (r,); None where time runs out."""
+    total, step = np.zeros(len(rows)), max(1, int(SETTINGS.streamed / max(len(rows), 1)))
+    for start in range(0, len(support), step):
+        if effort.late():
+            return None
+        part = slice(start, start + step)
+        total += blocks.product(support[part], weights[part], rows, rough=True)
+    return total
+
+
+__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "rough_margin", "streamed", "subsample", "with_room"]
