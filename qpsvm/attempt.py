@@ -1,4 +1,4 @@
-"""One backend's turn at a problem, within the limits: may it start; then compile, solve, unscale, interpret.
+"""One backend's turn at a problem, within the limits: whether it may start; then compile, solve, unscale, interpret.
 
 A backend is not started where its set-up, which nothing can stop, would outlast the time limit: the answer is then the
 best point that costs nothing, certified like any other. Nor is it started where it needs more memory than there is;

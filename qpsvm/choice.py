@@ -1,9 +1,9 @@
 """Which backend `auto` takes: by what each can do, and by what it will cost.
 
-Looked at are the installed backends that take a problem's traits and are not there for study. The cheapest by its own
-estimate comes first. The others follow, the cheaper ones first: they take over where a backend cannot keep the limits
-asked for, or where the certificate says no. The constants of the estimates are medians of measurements, and only their
-ratios matter. Where the estimates do not say what is best, a `Place` does, with the reason.
+The choice is among the installed backends that take a problem's traits and are not there for study. The cheapest by its
+own estimate comes first. The others follow, the cheaper ones first: they take over where a backend cannot keep the
+limits asked for, or where the certificate says no. The constants of the estimates are medians of measurements, and only
+their ratios matter. Where the estimates do not say what is best, a `Place` does, with the reason.
 
 For linear machines the first is the cheapest of `augmented_lagrangian` (passes over the samples), `interior_point`
 (factorisations of d × d), `kernel_newton` and `cvxopt` (the Gram matrix). With a kernel it is `kernel_newton`, or
@@ -62,7 +62,7 @@ class Place:
     least, most : float
         Rows from which and up to which it is taken.
     order : "estimate", "listed" or "last"
-        When its turn is: by its estimate; in the order of the list, whatever those listed cost; or after all others.
+        Its turn: by its estimate; in the order of the list, whatever those listed cost; or after all others.
     unless : str
         It gets no turn where this other backend takes the problem.
     """

@@ -63,7 +63,13 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
 
 
 def family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
-    """The letter of what varies, and a function from a value of it to the problem."""
+    """The letter of the parameter that varies, and a function from its value to the problem.
+
+    Raises
+    ------
+    UnsupportedError
+        A hard margin, or another machine that has none.
+    """
     if not isinstance(problem, CSVM | PrimalHinge | NuSVM):
         raise UnsupportedError(
             f"a path varies the C of a CSVM, the lam of a PrimalHinge or the nu of a NuSVM; {type(problem).__name__} "
@@ -81,7 +87,13 @@ def family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
 
 
 def path_values(values: ArrayLike) -> FloatArray:
-    """The values of a path, checked: (k,)."""
+    """The values of a path, checked: (k,).
+
+    Raises
+    ------
+    ParameterError, DataTypeError
+        No vector of positive, finite numbers.
+    """
     at = as_real_vector(values, "values")
     if at.ndim != 1:
         raise ParameterError(f"values must be a vector, one number for each point of the path, got shape {at.shape}")

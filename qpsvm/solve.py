@@ -151,8 +151,8 @@ def solve(
 
     A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
     solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
-    longer than the limit (or a second), a point with fewer support vectors is certified instead: those with the largest
-    α.
+    longer than the limit (or a second), a point with fewer support vectors is certified instead: with those whose α is
+    largest.
 
     Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where an estimate says that they
     would not end in time. "auto" then takes another backend; a named one answers with α = 0 and says so in

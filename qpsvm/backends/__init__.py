@@ -1,6 +1,6 @@
 """The backends by name: which there are, whether they are installed, and what each can do.
 
-A solver's package is imported when it is first used, so that to list the backends costs nothing.
+A solver's package is imported when it is first used, so that a list of the backends costs little.
 
     >>> for backend in qpsvm.backends.everyone():                                   # doctest: +SKIP
     ...     print(backend.name, backend.version(), backend.abilities.in_words())    # version() is None: not installed

@@ -26,7 +26,7 @@ PRICES = General(
     dual=Matrices(1.5e-8, 3e-11, 2e-10, 7.5), primal=Matrices(1.5e-8, 2e-10, 1.5e-9, 13.0),
     rows=Rows((2e-7, 3e-10), (4e-8, 6e-10), 4.0),
 )  # fmt: skip
-#: Of linear machines: seconds of a call, and of a row; iterations; seconds of one for a number in X, and those times d.
+#: Linear machines: seconds of a call, and of a row; iterations; seconds of one for a number in X, and those times d.
 CALL, ROW, ITERATIONS, PASS, FACTOR = 2e-3, 8e-7, 20.0, 2e-9, 3e-11
 
 
