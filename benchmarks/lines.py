@@ -53,7 +53,7 @@ def every(paths: Iterable[Path]) -> list[Line]:
 
 
 def read(paths: Iterable[Path]) -> list[Line]:
-    """The measurements; of those with the same key the last one, in the order of the first.
+    """The measurements. Of those with the same key the last one counts, at the place of the first.
 
     "engine" is None in lines that were written before it was recorded.
     """

@@ -78,7 +78,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
         "was there before the call.",
     ),
 }
-#: After which table the pictures stand whose names begin so, and what they are.
+#: The pictures, by how their names begin: the table after which they stand, and what they show.
 PICTURES: dict[str, tuple[str, ...]] = {
     "variants_solvers": ("profiles_variants", "gaps_variants"),
     "osqp": ("profiles_osqp", "gaps_osqp"),

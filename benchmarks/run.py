@@ -21,7 +21,7 @@ from benchmarks.measure import MEMORY_SHARE, Plan, limit_memory, measure
 from benchmarks.solvers import ENTRANTS
 from benchmarks.suites import Suite
 
-#: A run may overstep its limit by that factor, and so many seconds, before its process is ended.
+#: A run may take so many times its limit, and so many seconds more, before its process is ended.
 GRACE, GRACE_SECONDS = 1.2, 2.0
 #: Seconds for what is not timed: reading the samples, making matrices, scoring.
 UNTIMED_SECONDS = 300.0

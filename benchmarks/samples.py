@@ -70,8 +70,8 @@ class RandomClass:
     """A class of random sparse SVMs from the QP literature, no intercept.
 
     OSQP's: Stellato et al. 2020, appendix A.6, 100 samples a feature, 15 % of the entries non-zero, N(±1/n, 1/n).
-    Clarabel's (Goulart and Chen 2024) is the same with 50 samples a feature and 20 %. The distribution and not the
-    numbers of the published code: its random generators are those of other languages.
+    Clarabel's (Goulart and Chen 2024) is the same with 50 samples a feature and 20 %. The
+    distribution is that of the published code; its numbers come from the random generators of other languages.
     """
 
     features: int

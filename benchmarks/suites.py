@@ -16,8 +16,6 @@ from benchmarks.summary import BACKENDS, BARE, PACKAGES, QP_SOLVERS, SCIKIT_LEAR
 from benchmarks.tasks import Task
 
 PENALTIES = (0.01, 1.0, 100.0)
-#: Rows up to which methods that hold, or factor, a matrix of rows by rows are asked at all.
-DENSE_ROWS = 3000
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Suite:
     def solvers_of(self, task: Task) -> Iterator[str]:
         """Those that this task is not too large for.
 
-        General solvers are asked once: a penalised intercept beside a free one is LIBLINEAR's business.
+        General solvers are asked once, with the free intercept: the penalised one beside it is there for LIBLINEAR.
         """
         rows, twin = task.facts.get("n", 0), task.intercept == "penalised"
         for name in self.solvers:
@@ -81,7 +79,7 @@ def _clouds(variant: str, kernel: str, n: int) -> Clouds:
 
 
 def variants(data: Path, quick: bool) -> Suite:
-    """(a) Every variant on every backend."""
+    """(a) Every machine on every backend."""
     del data
     tasks = []
     for variant in ("hard", "c", "nu", "hinge"):

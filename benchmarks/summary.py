@@ -326,16 +326,6 @@ class Claims:
     worst: float
     by_tolerance: dict[float, Claims] = field(default_factory=dict)
 
-    @property
-    def share_true(self) -> float:
-        """Share of the claims that are true."""
-        return self.true / self.claimed if self.claimed else math.nan
-
-    @property
-    def share_near(self) -> float:
-        """Share of the claims that are true within a factor of 10."""
-        return self.near / self.claimed if self.claimed else math.nan
-
 
 def claims(runs: Iterable[Line]) -> dict[str, Claims]:
     """By solver, whether it is right where it says that it is done; in all and by tolerance."""

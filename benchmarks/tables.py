@@ -327,7 +327,7 @@ def _behind(slower: float) -> str:
 
 
 def variants(lines: Iterable[Line]) -> str:
-    """Every variant with each backend: time to 1e-6."""
+    """Every machine with each backend: time to 1e-6."""
     return _variants_table(cells_of(select(lines, "variants"), VARIANT_FACTS), (OURS, *OWN_BACKENDS))
 
 

@@ -7,8 +7,10 @@
     >>> print(result.summary())                                  # doctest: +SKIP
 """
 
-from qpsvm import plotting
+from qpsvm import backends, plotting
 from qpsvm.derivation import Derivation, derive
+from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import (
     DataError,
     DataTypeError,
@@ -32,9 +34,11 @@ from qpsvm.errors import (
 )
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
+from qpsvm.operators import Dense, Diagonal, LowRank, Operator
+from qpsvm.path import solve_path
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
 from qpsvm.qp.dualise import dualise
-from qpsvm.qp.program import QP
+from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
@@ -45,9 +49,12 @@ __all__ = [
     "CSVM",
     "QP",
     "RBF",
+    "Certificate",
     "DataError",
     "DataTypeError",
+    "Dense",
     "Derivation",
+    "Diagonal",
     "FileAccessError",
     "FileFormatError",
     "HardMargin",
@@ -56,12 +63,14 @@ __all__ = [
     "InfeasibleNuError",
     "Kernel",
     "Linear",
+    "LowRank",
     "MissingExtraError",
     "MissingFileError",
     "Model",
     "NoWeightVectorError",
     "NotSeparableError",
     "NuSVM",
+    "Operator",
     "ParameterError",
     "ParameterTypeError",
     "Polynomial",
@@ -71,6 +80,8 @@ __all__ = [
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",
+    "Rows",
+    "SVMDual",
     "SVMResult",
     "Sigmoid",
     "SolverError",
@@ -78,10 +89,12 @@ __all__ = [
     "TooLargeError",
     "UnknownOptionError",
     "UnsupportedError",
+    "backends",
     "compile",
     "derive",
     "dualise",
     "load",
     "plotting",
     "solve",
+    "solve_path",
 ]

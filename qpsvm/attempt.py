@@ -1,7 +1,8 @@
-"""One backend's turn at a problem: whether it may start, compile, solve, unscale, interpret; within what is left.
+"""One backend's turn at a problem, within the limits: whether it may start; then compile, solve, unscale, interpret.
 
-Nothing is started that cannot end in time and cannot be stopped, or that needs more memory than there is: then the
-answer is the best that is had for nothing, certified like any other. What follows the solver has its bounds too:
+A backend is not started where its set-up, which nothing can stop, would outlast the time limit: the answer is then the
+best point that costs nothing, certified like any other. Nor is it started where it needs more memory than there is;
+that is an error. What follows the solver has its bounds too:
 
 | the user limits | certificate                                        | polishing                                |
 |-----------------|----------------------------------------------------|------------------------------------------|
@@ -32,7 +33,7 @@ from qpsvm.resources.memory import address_space, available_memory, in_words
 from qpsvm.resources.progress import EVERY, Pulse
 from qpsvm.result import SVMResult
 
-#: Tolerances that a solver which can tighten is asked for, one after the other, until the certificate is satisfied.
+#: The tolerances asked of a solver that can tighten, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
 #: Ends that leave no room for another try.
 STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -40,9 +41,9 @@ STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 SHORTEST = 1e-9
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 CERTIFYING, POLISHING = 1.0, 0.1
-#: Seconds that it may take where the user has pressed the interrupt key.
+#: Seconds that the certificate may take where the user has pressed the interrupt key.
 HURRIED = 0.5
-#: Without limits, polishing may take this many times what the solver did, and that counts as at least so long.
+#: Unlimited, polishing may take this many times as long as the solver did, which counts as at least so many seconds.
 PATIENCE, FLOOR = 3.0, 1.0
 #: Bytes up to which nobody asks whether they are there.
 LITTLE_MEMORY = 1e8
@@ -64,7 +65,7 @@ class Request:
     clock: Clock
 
     def limits(self, backend: Backend, tol: float | None = None, allowed: float = float("inf")) -> Limits:
-        """What to ask a backend for, in `allowed` seconds; one that can tighten starts at its own tolerances."""
+        """What to ask of a backend, within `allowed` seconds. One that can tighten starts at its own tolerances."""
         left = min(self.clock.left, allowed if backend.abilities.grants("time_limit") else float("inf"))
         seconds = None if left == float("inf") else max(left, SHORTEST)
         return Limits(tol if backend.abilities.tightens else self.tol, self.max_iter, seconds, self.verbose)
@@ -79,7 +80,7 @@ class Request:
         return limited or result.status in STOPPED_BY_USER
 
     def too_late(self, estimate: Cost) -> str | None:
-        """Why something is not started that can be stopped only after its set-up, in words; None where it may be."""
+        """Why a backend with that set-up, which nothing can stop, may not start any more; None where it may."""
         if estimate.setup < self.clock.left:
             return None
         return "the time was over" if self.clock.left <= 0 else f"its set-up alone takes {in_seconds(estimate.setup)}"
@@ -118,7 +119,7 @@ def attempt(
     TooLargeError
         It needs more memory than there is.
     UnsupportedError
-        The backend does not take this variant.
+        The backend does not take this machine.
     """
     check_room(problem, backend, form, estimate)
     allowed = allowed or Clock()
@@ -182,7 +183,7 @@ def _attempt(
 
 
 def not_started(problem: Problem, backend: Backend, form: Form, request: Request, why: str) -> SVMResult:
-    """What is had for nothing where a backend cannot end in time: α = 0, or what the variant makes of it, certified."""
+    """The answer where a backend cannot end in time: α = 0, or what the machine makes of it, certified."""
     if request.verbose:
         print(f"qpsvm: {backend.name} was not started: {why}")
     solver = Solver(backend.name, backend.version() or "?", f"not started: {why}")
@@ -199,7 +200,7 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
 
 
 def check_room(problem: Problem, backend: Backend, form: Form, estimate: Cost) -> None:
-    """Check that what a backend will need of memory is there: compiled code ends the process where it is not.
+    """Check that there is as much memory as a backend will need: without it, compiled code may end the process.
 
     Raises
     ------
@@ -228,7 +229,7 @@ def _setting_up(problem: Problem, backend: Backend, form: Form) -> str:
 
 
 def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
-    """The tolerances to ask the solver for. Its own settings, or polish=False, mean: exactly this one run."""
+    """The tolerances to ask the solver for. Whoever gives its own settings, or polish=False, wants exactly one run."""
     if backend.abilities.tightens and request.polish and not request.options and request.max_iter is None:
         return (None, *LADDER)
     return (None,)

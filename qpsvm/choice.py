@@ -1,13 +1,13 @@
 """Which backend `auto` takes: by what each can do, and by what it will cost.
 
-Of the installed backends that take a problem's traits and are not there for study, the cheapest by its own estimate
-comes first; the others follow in the order of theirs, and take over where one cannot keep the limits asked for or where
-the certificate says no. The constants of the estimates are medians of measurements, and only their ratios matter. Where
-the estimates do not say what is best, a `Place` does, with the reason.
+The choice is among the installed backends that take a problem's traits and are not there for study. The cheapest by its
+own estimate comes first. The others follow, the cheaper ones first: they take over where a backend cannot keep the
+limits asked for, or where the certificate says no. The constants of the estimates are medians of measurements, and only
+their ratios matter. Where the estimates do not say what is best, a `Place` does, with the reason.
 
-In the end that is, for linear machines: `augmented_lagrangian` (passes over the samples), `interior_point`
-(factorisations of d × d), `kernel_newton` and `cvxopt` (the Gram matrix), whichever is cheapest. With a kernel:
-`kernel_newton`, `libsvm` for a ν-SVM, and then the methods that factor the Gram matrix.
+For linear machines the first is the cheapest of `augmented_lagrangian` (passes over the samples), `interior_point`
+(factorisations of d × d), `kernel_newton` and `cvxopt` (the Gram matrix). With a kernel it is `kernel_newton`, or
+`libsvm` for a ν-SVM; the methods that factor the Gram matrix follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from qpsvm.problems.forms import Form
 
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
-#: All followers together may take this many times what the first choice took, and that counts as at least so long.
+#: All followers together may take so many times as long as the first choice; that counts as at least so many seconds.
 FOLLOWERS, FLOOR = 3.0, 1.0
 
 
@@ -58,13 +58,13 @@ class Place:
     ----------
     backend : str
     form : "dual" or "primal", optional
-        Another than the one it prefers.
+        The form to take it in, where that is not the one it prefers.
     least, most : float
         Rows from which and up to which it is taken.
     order : "estimate", "listed" or "last"
-        By its estimate; among the others that are listed, in the order of the list whatever they cost; or after all.
+        Its turn: by its estimate; in the order of the list, whatever those listed cost; or after all others.
     unless : str
-        A backend that makes it superfluous where that takes the problem.
+        It gets no turn where this other backend takes the problem.
     """
 
     backend: str
@@ -135,7 +135,7 @@ def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
 
 
 def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choice]:
-    """Both in their orders: each of the ranked ones before the first of the listed that costs more."""
+    """The two sequences merged: a ranked choice comes before the first listed one that costs more."""
     waiting = deque(ranked)
     for choice in listed:
         while waiting and waiting[0].seconds <= choice.seconds:
@@ -157,7 +157,7 @@ def machine_traits(problem: Problem) -> Traits:
 
 
 class Followers:
-    """Whether a further choice may start: all together only so long as it is in proportion to what the first took.
+    """What time is left for further choices: all together may take a multiple of what the first one took.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Followers:
 
 
 def in_seconds(seconds: float) -> str:
-    """An estimate of seconds, for people: one digit and its size is all that it is worth."""
+    """An estimate of seconds, for people: to one digit, because it is worth no more."""
     for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{float(f'{seconds / size:.1g}'):g} {unit}"

@@ -1,4 +1,4 @@
-"""What a solve will cost before it is begun: the seconds in which nothing can stop it, all its seconds, and its memory.
+"""What a solve will cost, estimated before it is begun: its set-up, which nothing can stop; all its time; its memory.
 
 | n × n matrices           | rows A of samples as coordinates (linear kernels) |
 |--------------------------|---------------------------------------------------|
@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-#: Non-zeros a second of a sparse product, beside the entries of a dense one.
+#: How many times as long an entry takes in a sparse product as in a dense one.
 SPARSE_FACTOR = 20.0
 #: Seconds of a kernel value, and of each feature in it.
 VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
@@ -58,7 +58,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero, whether sparse, whether linear."""
+    """What a cost follows from: n rows of d features, entries that are not zero, and whether sparse and linear."""
 
     rows: int
     features: int
@@ -68,7 +68,7 @@ class Size:
 
     @property
     def weighed(self) -> float:
-        """The entries, a sparse one as so many dense ones as it takes the time of."""
+        """The entries, weighed by their time: a sparse one counts as several dense ones."""
         return self.entries * (SPARSE_FACTOR if self.sparse else 1.0)
 
     @property
@@ -89,7 +89,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Matrices:
-    """Dense methods: s₂ and s₃ of the set-up, s₃ of the whole, and m, matrices of n² numbers."""
+    """Dense methods: s₂ and s₃ of the set-up, s₃ of the whole solve, and m, the number of n × n matrices."""
 
     square: float
     cube: float
@@ -104,7 +104,7 @@ class Matrices:
 
 @dataclass(frozen=True)
 class Rows:
-    """Methods on the samples: p and q of the set-up and of the whole, and m, copies of the samples."""
+    """Methods on the samples: p and q of the set-up, p and q of the whole solve, and m, the number of copies."""
 
     setup: tuple[float, float]
     total: tuple[float, float]
@@ -126,7 +126,7 @@ class General:
     dual : Matrices
         Over a Gram matrix.
     primal : Matrices
-        Over coordinates L of K = LLᵀ, which are n × n, the factorisation included.
+        Over the coordinates L of K = LLᵀ, an n × n matrix; the factorisation is included.
     rows : Rows
         Linear machines: the primal, and the dual with more rows than features.
     """
@@ -142,14 +142,14 @@ class General:
         return self.matrices(size, form)
 
     def matrices(self, size: Size, form: Literal["dual", "primal"]) -> Cost:
-        """The same where nothing is made of a low rank."""
+        """The same for dense matrices, whatever their rank."""
         found = (self.dual if form == "dual" else self.primal).cost(size.rows)
         return found if size.linear else found + size.gram
 
 
 @dataclass(frozen=True)
 class Import:
-    """What the first use of a backend imports: a module, the bytes that it maps, its seconds where they are many."""
+    """A module that the first use of a backend imports, the bytes that it maps, and its seconds where they matter."""
 
     module: str
     bytes: float

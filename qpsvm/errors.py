@@ -59,7 +59,7 @@ class UnknownOptionError(QPSVMError, TypeError, ValueError):
 
 
 class UnsupportedError(QPSVMError, NotImplementedError):
-    """The backend or variant chosen cannot do what was asked for; the message names one that can."""
+    """The backend or machine chosen cannot do what was asked for; the message names one that can."""
 
 
 class TooLargeError(QPSVMError, MemoryError):

@@ -97,11 +97,11 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`.
+        Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own.
     backend : str
-        "auto", or a name from `python -m qpsvm backends`.
+        "auto", or one of `qpsvm.backends.names()`.
     form : "dual" or "primal", optional
-        The form that the backend certifies best, where absent.
+        By default the form in which the backend certifies best.
     tol : float
         Relative duality gap up to which the result is `optimal`, all rounding counted. Where the a-priori bound on
         rounding is larger, what matters is evaluated in twice the precision; where that is not enough either, the
@@ -150,15 +150,17 @@ def solve(
     second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
 
     A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
-    solver and by one certificate; where n × (support vectors) kernel values would take longer than the limit (or a
-    second), the larger half of α, or what of it can be afforded, is certified instead. What cannot be stopped while it
-    sets up (factorisations, CVXPY's compilation) is not started where an estimate says that it would not end in time:
-    "auto" then takes another backend, a named one answers with α = 0 and says so in `result.message`. Not counted are
-    making the problem, and the test whether an indefinite kernel matrix is one.
+    solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
+    longer than the limit (or a second), a point with fewer support vectors is certified instead: with those whose α is
+    largest.
 
-    "auto" hands over from backend to backend only while all that follow the first together take at most three times
-    what it took (or three seconds), by an estimate beforehand and by the clock; `result.message` names what was left
-    out.
+    Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where an estimate says that they
+    would not end in time. "auto" then takes another backend; a named one answers with α = 0 and says so in
+    `result.message`. The limit counts neither the making of the problem nor the test whether a kernel matrix is
+    indefinite.
+
+    "auto" goes on to further backends only while these take, all together, at most three times as long as the first one
+    (or three seconds). That is estimated beforehand and then measured. `result.message` names what was left out.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
@@ -208,7 +210,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         try:
             result = attempt(problem, chosen, wanted, estimate, request, turn)
         except UnsupportedError as error:
-            refused = refused or error  # it takes other variants
+            refused = refused or error  # it takes other machines
             continue
         except TooLargeError as error:
             refused = error
@@ -238,8 +240,8 @@ def _choices(
     """The backends and forms to try, in order, with what each will cost; more than one only where the library chooses.
 
     What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
-    cannot keep the request are passed over. Looked at one at a time: asking a solver's package for its settings costs
-    more than a small problem.
+    cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
+    settings costs more than a small problem.
     """
     if form is not None:
         check_form(form)
@@ -283,7 +285,7 @@ def _choices(
 
 
 def _whose(options: Mapping[str, Any]) -> str:
-    """What to say of options that no backend of the library's own choice has: whose they are."""
+    """The message about options that none of the backends chosen by "auto" has: it names their owners."""
     listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
     option = next((name for name in options if not any(name in known for known in listed.values())), None)
     if option is not None:

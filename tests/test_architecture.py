@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
+import keyword
 import re
 import statistics
 import subprocess
@@ -36,6 +38,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"solve"},
+    {"path"},
     {"derivation", "plotting"},
     {"__init__"},
     {"cli"},
@@ -139,6 +142,15 @@ def test_the_reading_of_imports_finds_what_is_known():
 
 def test_every_file_is_in_a_room_and_every_room_exists():
     assert {area(path) for path in FILES} == set(LEVEL)
+
+
+def test_the_guide_draws_the_same_map():
+    """CONTRIBUTING's table of rooms has them in the order of `ROOMS`."""
+    guide = (Path(__file__).resolve().parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = guide.split("## The rooms")[1].split("##")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE)
+    drawn = [set(re.findall(r"`(\w+)`", row)) for row in rows]
+    assert drawn == [names for names in ROOMS if not names & {"__init__", "__main__"}]
 
 
 def test_nothing_goes_round_in_a_circle():
@@ -300,6 +312,69 @@ def test_every_public_name_has_a_docstring_of_its_own():
         assert text, name
         assert not text.startswith(f"{name}("), f"{name} has only what dataclass wrote"
         assert text.strip().splitlines()[0].rstrip().endswith((".", ":")), name
+
+
+#: A name in backquotes, with arguments or without: `solve`, `QP.scaled(…)`, `solvers.linear.solve`.
+QUOTED = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\([^`]*\))?`(?!`)")
+#: A name of another library that no code here mentions.
+ELSEWHERE = {"ConvergenceWarning"}
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Every name that the code of a file defines, takes or reads, and every string in it."""
+    found = {path.stem, path.parent.name}
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name) | ast.arg(arg=name):
+                found.add(name)
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.Constant(value=str(name)):
+                found.add(name)
+            case ast.alias(name=name):
+                found.update(name.split("."))
+    return frozenset(found)
+
+
+@cache
+def all_names() -> frozenset[str]:
+    """The names of all files, and those of the language."""
+    language = {*dir(builtins), *keyword.kwlist, *dir(type), *dir(Exception())}
+    return frozenset().union(*map(names_in, FILES), ELSEWHERE, language)
+
+
+@cache
+def homes(owner: str) -> list[Path]:
+    """The files of a module, by the end of its dotted name; or the files that define a class."""
+    found = [path for name, path in MODULES.items() if f".{name}".endswith(f".{owner}")]
+    where, _, kind = owner.rpartition(".")
+    files = homes(where) if where else FILES
+    return found or [p for p in files if any(isinstance(n, ast.ClassDef) and n.name == kind for n in parsed(p).body)]
+
+
+def exists(name: str) -> bool:
+    """Whether a quoted name is there: by itself, anywhere; behind a module or class of ours, in the file of that.
+
+    Behind one small word, which may be a variable that shares its name with a module, it is looked for everywhere. What
+    stands behind the name of another library is let pass.
+    """
+    owner, _, last = name.rpartition(".")
+    if not owner or (owner.islower() and "." not in owner and homes(owner)):
+        return last in all_names() or any(f".{other}".endswith(f".{name}") for other in MODULES)
+    files = homes(owner)
+    if not files:
+        return not homes(name.partition(".")[0])
+    return any(last in names_in(path) or f"{module(path)}.{last}" in MODULES for path in files)
+
+
+def test_what_is_quoted_exists():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number} speaks of `{name}`"
+        for path in FILES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for name in QUOTED.findall(line)
+        if not exists(name)
+    ]
+    assert wrong == []
 
 
 def test_public_names_exist_once():

@@ -75,7 +75,7 @@ def test_the_pictures_that_the_readme_names_beside_are_drawn_by_the_arguments_it
         eval(f"plotting.{call}", {"plotting": qpsvm.plotting, **names})
     written = re.findall(r"^qpsvm\.plotting\.(\w+)\(", README, flags=re.MULTILINE)
     shown = {*written, *(call.partition("(")[0] for call in beside)}
-    assert shown == set(qpsvm.plotting.__all__) - {"solve_path"}
+    assert shown == set(qpsvm.plotting.__all__)
     pyplot.close("all")
 
 

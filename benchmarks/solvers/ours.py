@@ -44,7 +44,7 @@ class Solve(Entrant):
 
 
 class Bare(Entrant):
-    """One of this library's backends alone, `compile(qp).solve()`: structure found anew, no polish, no certificate."""
+    """One of this library's backends alone, `compile(qp).solve()`: no polish, no certificate."""
 
     package = "qpsvm"
 

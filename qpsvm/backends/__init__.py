@@ -1,4 +1,10 @@
-"""The backends by name. A solver's module is imported when it is first used."""
+"""The backends by name: which there are, whether they are installed, and what each can do.
+
+A solver's package is imported when it is first used, so that a list of the backends costs little.
+
+    >>> for backend in qpsvm.backends.everyone():                                   # doctest: +SKIP
+    ...     print(backend.name, backend.version(), backend.abilities.in_words())    # version() is None: not installed
+"""
 
 from __future__ import annotations
 
@@ -7,8 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from qpsvm.arrays.words import shown
-from qpsvm.backends.abilities import Wish
-from qpsvm.backends.base import Backend, Compiled, able
+from qpsvm.backends.base import Backend, Compiled
 from qpsvm.errors import UnknownOptionError, nearest
 
 #: One line a solver: name → module and class.
@@ -35,7 +40,7 @@ def get(name: str) -> Backend:
         No such backend; the nearest one is named.
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*REGISTRY, 'auto'])}")
+        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
     return _made(*REGISTRY[name])
 
 
@@ -45,14 +50,14 @@ def _made(module: str, kind: str) -> Backend:
     return backend
 
 
+def names() -> tuple[str, ...]:
+    """What `backend=` may be besides "auto": the names of all backends, installed or not."""
+    return tuple(REGISTRY)
+
+
 def everyone() -> Iterator[Backend]:
     """Every backend, installed or not."""
     return (get(name) for name in REGISTRY)
 
 
-def keeping(wish: Wish) -> str:
-    """The names of the backends that keep "max_iter" or "time_limit", or begin at a "start": from what each says."""
-    return able(wish, everyone())
-
-
-__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "keeping"]
+__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "names"]

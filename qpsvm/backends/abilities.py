@@ -13,8 +13,8 @@ kind:
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
 | samples      | one α a sample, several α a sample                       | rows of the dual, and samples          |
 
-What a backend takes is a set of traits, `ANYTHING` without what it cannot have; a machine is taken where it has no
-other. So a new machine is judged without being named, and what is missing is said in words.
+What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
+other traits. So a new machine is judged without being named, and a message can say what stands in the way.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
 
 @dataclass(frozen=True)
 class Machines:
-    """Those with no traits but these, up to so many rows."""
+    """The machines that have no traits but these, with at most so many rows."""
 
     traits: Traits = ANYTHING
     rows: float = float("inf")
@@ -124,7 +124,7 @@ class Abilities:
     needs : str
         For people: what it needs of a QP, and what is good about it.
     dual, primal : tuple of Machines
-        Whose duals and primals it takes: those of any of the entries; empty where it does not take the form.
+        The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does not take the form.
     because : str
         Why it does not take one of the forms; empty where it takes both.
     any_qp : bool

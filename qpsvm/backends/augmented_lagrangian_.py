@@ -27,12 +27,12 @@ HINGE = ANYTHING - {
 }  # fmt: skip
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
-#: Seconds: of a call, of its passes a number of X, and of its Newton steps a number in at most so many rows.
+#: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
 CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
 
 
 class AugmentedLagrangianBackend(Backend):
-    """`solvers.linear.solve_linear`."""
+    """`solvers.linear.solve.solve_linear`."""
 
     name = "augmented_lagrangian"
     abilities = Abilities(

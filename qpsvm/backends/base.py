@@ -2,7 +2,7 @@
 
 Every file in this folder has the same three steps in the same order: `compile` turns a QP into the solver's own data,
 `_run` calls the solver, and the answer comes back as a `QPSolution` with the multipliers in the signs of (QP.1).
-A backend knows QPs and solvers, not support vector machines.
+A backend knows QPs and solvers. All that it may know of a machine is the `SVMDual` that its QP carries.
 """
 
 from __future__ import annotations
@@ -265,9 +265,9 @@ class Compiled(ABC):
         """Call the solver with checked options and map its answer back."""
 
     def _answer(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
-        """What one of our own solvers found, as it says or in its own words `raw`.
+        """The solution that one of our own solvers found; `raw` is its word for how it ended, by default the reason.
 
-        There is no point where x (n,), z (m,) or v is not finite: nothing could be measured at it.
+        It holds no point where x (n,), z (m,) or v is not finite: nothing could be measured at such a one.
         """
         status, words = stopped(run.reason)
         solver = Solver(self.backend.name, self.backend.version() or "?", words if raw is None else raw)
@@ -355,7 +355,7 @@ class Backend(ABC):
             )
 
     def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
-        """Why it cannot take that form of a machine, with what can, or None: asked before anything is built."""
+        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built."""
         can = self.abilities
         if can.takes(traits, rows, form):
             return None
@@ -424,7 +424,7 @@ class Backend(ABC):
 
 
 def able(wish: Wish, backends: Iterable[Backend]) -> str:
-    """The names of those of some backends that keep "max_iter" or "time_limit", or begin at a "start"."""
+    """The names of the backends, of those given, that keep "max_iter" or "time_limit", or begin at a "start"."""
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
 
 

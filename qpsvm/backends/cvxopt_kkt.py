@@ -66,17 +66,22 @@ class _Box:
         return out
 
 
-class _Structured:
+class Structured:
     """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the box.
 
     Parameters
     ----------
     Z : ndarray or sparse, shape (n, k)
-    d, lb, ub : ndarray, shape (n,)
-    A : ndarray, shape (p, n)
+    d : ndarray, shape (n,)
+        Not negative; may be zero.
+    lb, ub : ndarray, shape (n,)
+        May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
+    A : ndarray, shape (p, n), or None
+        Few equality rows.
     """
 
-    def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray) -> None:
+    def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
+        A = np.zeros((0, len(d))) if A is None else A
         self.box, self.d, self.A, self.k = _Box(lb, ub), d, A, Z.shape[1]
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
@@ -126,30 +131,6 @@ def _assign(target: Any, values: FloatArray) -> None:
         target[:] = matrix(values)
 
 
-def structured_kktsolver(
-    Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None
-) -> Callable[[Mapping[str, Any]], Callable[[Any, Any, Any], None]]:
-    """A `kktsolver` for `cvxopt.solvers.coneqp`, for P = ZZᵀ + diag(d) and G = the rows of the finite bounds.
-
-    Parameters
-    ----------
-    Z : ndarray or sparse, shape (n, k)
-    d : ndarray, shape (n,)
-        Not negative; may be zero.
-    lb, ub : ndarray, shape (n,)
-        May be infinite. G is −I at the finite lower bounds, then I at the finite upper ones.
-    A : ndarray, shape (p, n), or None
-        Few equality rows.
-
-    Returns
-    -------
-    callable
-        Of the scaling W, giving the function of (x, y, z) that solves (KKT.1) in place.
-    """
-    rows = np.zeros((0, len(d))) if A is None else A
-    return _Structured(Z, d, lb, ub, rows).factor
-
-
 def solve_structured(
     Z: Matrix,
     d: FloatArray,
@@ -165,7 +146,7 @@ def solve_structured(
     Parameters
     ----------
     Z, d, lb, ub, A
-        See `structured_kktsolver`. Some bound must be finite, and lb < ub: CVXOPT needs an interior.
+        See `Structured`. Some bound must be finite, and lb < ub: CVXOPT needs an interior.
     q : ndarray, shape (n,)
     b : ndarray, shape (p,), or None
     options : mapping
@@ -183,8 +164,7 @@ def solve_structured(
     """
     from cvxopt import matrix, solvers
 
-    rows = np.zeros((0, len(q))) if A is None else A
-    kktsolver = _Structured(Z, d, lb, ub, rows)
+    kktsolver = Structured(Z, d, lb, ub, A)
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
         """y ← αPx + βy."""
@@ -194,7 +174,7 @@ def solve_structured(
 
     answer: dict[str, Any] = solvers.coneqp(
         quadratic, matrix(q), *_bound_rows(kktsolver.box), None,
-        matrix(rows), matrix(np.zeros(0) if b is None else b, (len(rows), 1)),
+        matrix(kktsolver.A), matrix(np.zeros(0) if b is None else b, (len(kktsolver.A), 1)),
         kktsolver=kktsolver.factor, options=dict(options),
     )  # fmt: skip
     return answer

@@ -19,7 +19,7 @@ FIRST_PRODUCTS, PRODUCTS, KEPT_ROWS = 15.0, 100.0, 10_000
 
 
 class DualAscentBackend(Backend):
-    """`solvers.dual_ascent.projected_gradient`."""
+    """`solvers.study.dual_ascent.projected_gradient`."""
 
     name = "dual_ascent"
     abilities = Abilities(

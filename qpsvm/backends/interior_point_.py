@@ -26,7 +26,7 @@ PRICES = General(
     dual=Matrices(1.5e-8, 3e-11, 2e-10, 7.5), primal=Matrices(1.5e-8, 2e-10, 1.5e-9, 13.0),
     rows=Rows((2e-7, 3e-10), (4e-8, 6e-10), 4.0),
 )  # fmt: skip
-#: Linear machines: seconds of a call and a row; iterations; seconds of one a number in X, and times d.
+#: Linear machines: seconds of a call, and of a row; iterations; seconds of one for a number in X, and those times d.
 CALL, ROW, ITERATIONS, PASS, FACTOR = 2e-3, 8e-7, 20.0, 2e-9, 3e-11
 
 
@@ -35,7 +35,7 @@ class InteriorPointBackend(Backend):
 
     name = "interior_point"
     abilities = Abilities(
-        needs="the dual and the primal of every variant; low rank, box and slacks are used", dual=ALL, primal=ALL,
+        needs="the dual and the primal of every machine; it uses low rank, box and slacks", dual=ALL, primal=ALL,
         polls=True,
     )
 

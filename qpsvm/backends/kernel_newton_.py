@@ -32,12 +32,13 @@ MARGINS = ANYTHING - {
     "level 0", "other levels", "partly bounded", "curved", "no rows", "balance and total", "one row", "other rows",
     "penalised", "several α a sample",
 }  # fmt: skip
-#: Bytes that the first use of LIBSVM's loop maps, with scikit-learn; and what it caches of a Gram matrix at the most:
-#: it does not look whether it gets them.
+#: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
+#: of a Gram matrix, without a look whether they are there.
 LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
-#: Samples a feature from which linear classes overlap while the Gram matrix is singular, and what that costs its steps.
+#: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; and how many times as
+#: long its steps then take.
 CROWDED, CROWDED_FACTOR = 2.5, 10.0
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 1e-3, 2e-8
@@ -61,7 +62,7 @@ class KernelNewtonBackend(Backend):
         return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
-        """The Gram matrix of a linear machine; of another one parts, a part at a time: it stops itself."""
+        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
         del form
         n = size.rows
         if not size.linear:

@@ -29,11 +29,13 @@ from qpsvm.solvers.shared.stopping import Clock
 
 #: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
 DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
-#: The objective of a ν-SVM is small beside the loss, so that a violation weighs more in its gap: by this factor less.
+#: A ν-SVM is solved to this share of the tolerance: its objective is small, so that a violation weighs more in its gap.
 NU_SHARE = 0.1
-#: Iterations of a ν-SVM, a row and besides, unless more are asked for: where the reduced hulls meet, it never ends.
+#: The iteration limit of a ν-SVM where none is given: so many for each row, and so many besides. Where the reduced
+#: hulls meet, LIBSVM would never end.
 NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
-#: Those of any other, LIBSVM's own: so many a row, but at least so many. Where C is large, rounding may keep it going.
+#: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
+#: keep it going.
 ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
 #: A sparse product costs about so many times as much for each entry as a dense one.
 SPARSE_FACTOR = 4.0

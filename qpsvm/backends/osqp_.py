@@ -17,7 +17,7 @@ from qpsvm.qp.kkt import gradient
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 
-#: OSQP's own defaults of what `solve` may set: a solver that is kept for a warm start keeps its settings too.
+#: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.
 DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
 #: The code with which OSQP's setup refuses settings; others are about the problem.
 SETTINGS_REFUSED = "2"
@@ -115,7 +115,7 @@ def _upper_triangle(P: Operator) -> Matrix:
 
 
 class OsqpCompiled(Compiled):
-    """P, q, A, l, u, in the order of `OSQP.setup`; solving again goes on from the last point: compile anew to time."""
+    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve goes on from the first; to time it, compile anew."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, lifted: bool) -> None:
         super().__init__(backend, qp, data)

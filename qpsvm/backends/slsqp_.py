@@ -54,7 +54,7 @@ class SlsqpBackend(Backend):
 
 
 class SlsqpCompiled(Compiled):
-    """P, q, G, h, A, b, lb, ub, in the order of `solvers.slsqp.slsqp`."""
+    """P, q, G, h, A, b, lb, ub, in the order of `solvers.study.slsqp.slsqp`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.slsqp import slsqp

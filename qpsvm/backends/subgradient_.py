@@ -23,7 +23,7 @@ COORDINATES, PASSES = Matrices(1.5e-8, 1.3e-10, 1.3e-10, 5.5), Rows((2.5e-7, 0.0
 
 
 class SubgradientBackend(Backend):
-    """`solvers.subgradient.hinge_subgradient`."""
+    """`solvers.study.subgradient.hinge_subgradient`."""
 
     name = "subgradient"
     abilities = Abilities(

@@ -15,9 +15,10 @@ from typing import Any
 SPELT = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
     "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
-    "φ": "phi", "ψ": "psi", "ω": "omega", "Σ": "Sum", "Δ": "Delta", "Ω": "Omega", "∂": "d", "∇": "grad",
-    "½": "1/2", "¼": "1/4", "²": "^2", "³": "^3", "⁻": "^-", "ᵀ": "'", "√": "sqrt", "∞": "inf",
-    "₀": "_0", "₁": "_1", "₂": "_2", "₊": "+", "₋": "-",
+    "φ": "phi", "ψ": "psi", "ω": "omega", "ℓ": "ell", "Σ": "Sum", "Δ": "Delta", "Θ": "Theta", "Π": "Pi", "Ω": "Omega",
+    "∂": "d", "∇": "grad", "½": "1/2", "¼": "1/4", "√": "sqrt", "∞": "inf", "ᵀ": "'", "′": "'",
+    "⁻": "^-", "⁺": "^+", "⁰": "^0", "¹": "^1", "²": "^2", "³": "^3", "⁴": "^4", "⁵": "^5", "⁶": "^6", "⁷": "^7",
+    "⁸": "^8", "⁹": "^9", "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3", "₊": "+", "₋": "-", "ᵢ": "_i",
     "×": "x", "·": "*", "∘": "*", "−": "-", "±": "+-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "≪": "<<", "≫": ">>",
     "∈": "in", "∑": "Sum", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "‖": "||", "⟨": "<", "⟩": ">",
     "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": "degrees",
@@ -46,6 +47,8 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
         if word is None:
             written += text[k].encode("ascii", "backslashreplace").decode("ascii")
             continue
+        if written.endswith("^-"):  # 10⁻⁶ is 10^-6
+            word = word.removeprefix("^")
         before = written or text[max(k - 1, 0) : k]
         apart = word[0].isalnum() and before[-1:].isalnum()
         after = SPELT.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""

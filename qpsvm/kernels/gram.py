@@ -13,7 +13,8 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Kernel, UserKernel
-from qpsvm.operators import Operator, check_memory, largest_asymmetry, rowwise, two_sided
+from qpsvm.operators import Operator, largest_asymmetry, rowwise, two_sided
+from qpsvm.resources.memory import check_memory
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000

@@ -1,14 +1,13 @@
 """Symmetric matrices that remember their structure: the P of a QP. (The Gram matrix of a kernel is in `kernels.gram`.)
 
 An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it has one, its factor: P = ZZᵀ + diag(d).
-What is never done here is to make an n × n matrix that nobody asked for.
+No operator makes an n × n matrix that nobody asked for.
 """
 
 from qpsvm.operators.base import Operator, largest_asymmetry, rowwise, two_sided
 from qpsvm.operators.composed import Gathered, Shifted, gathered, shifted
 from qpsvm.operators.explicit import Dense, Diagonal
 from qpsvm.operators.low_rank import LowRank
-from qpsvm.resources.memory import check_memory
 
 __all__ = [
     "Dense",
@@ -17,7 +16,6 @@ __all__ = [
     "LowRank",
     "Operator",
     "Shifted",
-    "check_memory",
     "gathered",
     "largest_asymmetry",
     "rowwise",

@@ -37,12 +37,13 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gathered(Operator):
-    """S B[rows][:, rows] S with S = diag(scale): several variables may share a row of B, which is kept once.
+    """S B[rows_of][:, rows_of] S with S = diag(scale): several variables may share a row of B, which is kept once.
 
     Parameters
     ----------
     base : Operator, shape (n, n)
-    rows : ndarray of int, shape (m,)
+    rows_of : ndarray of int, shape (m,)
+        Which row of B each variable has.
     scale : ndarray, shape (m,), optional
     """
 

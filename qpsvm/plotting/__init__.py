@@ -13,6 +13,6 @@ from qpsvm.plotting.complementarity import complementarity
 from qpsvm.plotting.gap import gap
 from qpsvm.plotting.hulls import hulls
 from qpsvm.plotting.multipliers import multipliers
-from qpsvm.plotting.path import path, solve_path
+from qpsvm.plotting.path import path
 
-__all__ = ["boundary", "complementarity", "gap", "hulls", "multipliers", "path", "solve_path"]
+__all__ = ["boundary", "complementarity", "gap", "hulls", "multipliers", "path"]

@@ -1,32 +1,23 @@
-"""What changes with C (or λ, or ν): one solve for each value, begun at the solution before it."""
+"""What changes with C (or λ, or ν): a quantity of the solutions along a path, as a curve."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_flag, as_real_vector
+from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.errors import (
-    DataError,
-    NoWeightVectorError,
-    ParameterError,
-    ParameterTypeError,
-    UnknownOptionError,
-    UnsupportedError,
-    nearest,
-)
+from qpsvm.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.path import family, path_values, solve_path
 from qpsvm.plotting.style import CURVES, legend_below, new_axes, set_title
 from qpsvm.plotting.view import feature_names
-from qpsvm.problems import CSVM, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
-from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
-from qpsvm.solve import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,42 +27,6 @@ Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
 OVER_DECADES = ("margin", "norm", "objective")
 #: Coefficients that a legend names one by one.
 NAMED_CURVES = len(CURVES)
-
-
-def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMResult]:
-    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`), each from the solution before it.
-
-    Parameters
-    ----------
-    problem : CSVM, PrimalHinge or NuSVM
-        Its own C is not used. Where C differs between samples, each value is the mean of C, and the ratios stay.
-    values : array_like, shape (k,)
-        Solved in this order.
-    **options
-        For `qpsvm.solve`. A `start` among them begins every solve.
-
-    Returns
-    -------
-    list of SVMResult
-        One for each value.
-
-    Raises
-    ------
-    UnsupportedError
-        A hard margin, which has nothing to vary.
-    ParameterError
-        A value that is not positive and finite, or no vector of them.
-    KeyboardInterrupt
-        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
-    """
-    _, make = _family(problem)
-    results: list[SVMResult] = []
-    for value in _values(values):
-        start = {"start": results[-1]} if results and "start" not in options else {}
-        results.append(solve(make(float(value)), **{**start, **options}))
-        if results[-1].status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # it was meant for the path, not for one of its points
-    return results
 
 
 def path(
@@ -129,8 +84,8 @@ def path(
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
     as_flag(legend, "legend")
-    letter, _ = _family(problem)
-    at = _values(values)
+    letter, _ = family(problem)
+    at = path_values(values)
     if show == "coefficients" and not problem.space.is_linear:
         raise NoWeightVectorError(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
@@ -206,31 +161,3 @@ def _quantities(
     W = np.array([result.w for result in results])
     labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
     return {label: W[:, j] for j, label in enumerate(labels)}
-
-
-def _family(problem: Problem) -> tuple[str, Callable[[float], Problem]]:
-    """The letter of what varies, and a function from a value of it to the problem."""
-    if not isinstance(problem, CSVM | PrimalHinge | NuSVM):
-        raise UnsupportedError(
-            f"a path varies the C of a CSVM, the lam of a PrimalHinge or the nu of a NuSVM; {type(problem).__name__} "
-            "has none of them"
-        )
-    X, kernel, psd = problem.X, problem.kernel, problem.psd
-    y, s = problem.classes[(problem.y > 0).astype(int)], problem.sample_weight
-    if isinstance(problem, CSVM):
-        ratios = problem.C / float(problem.C.mean())
-        return "C", lambda C: CSVM(X, y, C * ratios, kernel, s, psd)
-    if isinstance(problem, PrimalHinge):
-        intercept = problem.intercept
-        return "λ", lambda lam: PrimalHinge(X, y, lam, kernel, intercept, s, psd)
-    return "ν", lambda nu: NuSVM(X, y, nu, kernel, s, psd)
-
-
-def _values(values: ArrayLike) -> FloatArray:
-    """The values of a path, checked: (k,)."""
-    at = as_real_vector(values, "values")
-    if at.ndim != 1:
-        raise ParameterError(f"values must be a vector, one number for each point of the path, got shape {at.shape}")
-    if not len(at) or not (np.isfinite(at) & (at > 0)).all():
-        raise ParameterError("values must be positive and finite, at least one")
-    return at

@@ -1,4 +1,4 @@
-"""The variants, one file each: their QPs, how a solution is read back, and how any α is certified."""
+"""The machines, one file each: their QPs, how a solution is read back, and how any α is certified."""
 
 from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM

@@ -1,7 +1,7 @@
 """A point whose certificate can be afforded: where time is over, an α with fewer support vectors.
 
 A certificate over a kernel costs n × (support vectors) kernel values. Any feasible α can be certified; of the rows that
-a solver left above 0, those with the largest α are kept, equally many of each class. What that loses the gap shows.
+a solver left above 0, those with the largest α are kept, equally many of each class. The gap shows what that costs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qpsvm.kernels.space import FeatureSpace
 
 
 def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, seconds: float) -> FloatArray:
-    """An α (n,) near this one that is certified in so many seconds, where the variant has such a one.
+    """An α (m,) near this one whose certificate takes at most so many seconds, where the machine has one.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, secon
     alpha : ndarray, shape (m,)
         Over the rows that take part; finite.
     seconds : float
-        Infinite: α itself.
+        Where there is no end to them, it is α itself.
     """
     if seconds == float("inf") or space.is_linear:
         return alpha

@@ -256,7 +256,7 @@ class Problem(ABC):
             return feasible(self.svm, guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
-        """α (n,) of a problem with margin level 1 in the units of this variant's α."""
+        """α (n,) of a problem with margin level 1 in the units of this machine's α."""
         return alpha
 
     def interpret(
@@ -292,7 +292,7 @@ class Problem(ABC):
         polishing : Clock, optional
             What polishing may take.
         clock : Clock, optional
-            Of the whole run: what is left to be found out is looked for while it runs.
+            Of the whole run: what a machine has still to find out, it looks for while this runs.
 
         Returns
         -------
@@ -328,8 +328,8 @@ class Problem(ABC):
     ) -> Certificate:
         """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for.
 
-        Who asks for less than the default gets it without further work: far from the exact split, polishing would cost
-        more than a solver that is asked for more.
+        Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than
+        a solver that is asked for more.
         """
         n, alpha = self.svm.m, certificate.alpha
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
@@ -401,7 +401,7 @@ class Problem(ABC):
         return certificate, claimed, self._note(certificate), None
 
     def _note(self, certificate: Certificate) -> str:
-        """What else the user of this variant should know."""
+        """What else the user of this machine should know."""
         del certificate
         if self.space.shift:
             return (

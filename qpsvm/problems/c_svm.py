@@ -97,7 +97,7 @@ class CSVM(Problem):
 
     @cached_property
     def title(self) -> str:
-        """The variant with its parameters."""
+        """The machine with its parameters."""
         common = common_value(self.C)
         low, high = (float(self.C.min()), float(self.C.max())) if common is None else (common, common)
         C = f"{low:g}" if low == high else f"{low:g} … {high:g}"
@@ -152,7 +152,7 @@ class CSVM(Problem):
         nu = float(result.alpha.sum() / penalties.sum())
         if not nu > 0:
             raise ParameterError("every α is 0, so no ν > 0 belongs to this result")
-        machine: Any = Problem.machines["NuSVM"]  # which this file is below
+        machine: Any = Problem.machines["NuSVM"]  # by name: its file imports this one
         twin: Problem = machine(self.X, original_labels(self.samples), nu, self.kernel, penalties, self.psd)
         twin.samples = replace(twin.samples, feature_names=self.feature_names)
         return twin

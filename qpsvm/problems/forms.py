@@ -6,8 +6,8 @@
     (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
     (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
 
-What a variable is called is the machine's to say: the multipliers of the groups by their names, the slacks "xi" and
-"zeta", the margin rows "margin".
+The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
+margin rows "margin".
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class HardMargin(Problem):
 
     @property
     def title(self) -> str:
-        """The variant with its parameters."""
+        """The machine with its parameters."""
         return f"hard margin, kernel {self.kernel}"
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:

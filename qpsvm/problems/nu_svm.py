@@ -56,16 +56,13 @@ from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 from qpsvm.samples import original_labels, shares_of, two_classes
 
-#: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
-SMALLEST_UNIT = 1e-60
-
 
 class NuSVM(Problem):
     """Soft-margin SVM with ν instead of C.
 
-    Where the reduced hulls meet, the optimum is w = 0 and its value 0, to which no gap is relative. A result counts as
-    optimal there if no entry of w(α) is more than the rounding of its own sum; its gap is ‖w(α)‖²/(Σ α_i ‖φ(x_i)‖)²,
-    the objective in units of what it would be if nothing cancelled, and w, b and ρ are 0.
+    Where the reduced hulls meet, the optimum is w = 0. Its value is 0, and no gap can be relative to that. A result
+    counts as optimal there if no entry of w(α) is more than the rounding of its own sum; then w, b and ρ are 0. The gap
+    is ‖w(α)‖²/(Σ α_i ‖φ(x_i)‖)²: the objective in units of what it would be if nothing cancelled.
 
     Parameters
     ----------
@@ -115,7 +112,7 @@ class NuSVM(Problem):
 
     @property
     def title(self) -> str:
-        """The variant with its parameters."""
+        """The machine with its parameters."""
         return f"ν-SVM, ν = {self.nu:g}, kernel {self.kernel}"
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:

@@ -107,7 +107,7 @@ class PrimalHinge(Problem):
 
     @property
     def title(self) -> str:
-        """The variant with its parameters."""
+        """The machine with its parameters."""
         return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:

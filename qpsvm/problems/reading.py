@@ -41,10 +41,10 @@ def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, 
 def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     """0 zero, 1 free, 2 bound: by comparing α with the gradient y f − ρ, not by a cut like 1e-5.
 
-    α counts as 0 where the slack could not be closed by all of α, that is by K_ii α, or where the slack is clear and α
-    nothing beside C; and as C the other way round. What is more than `SMALL` of C away from a bound is not at it,
-    however far from the margin the row of an inaccurate point may be. A free row whose loss is curved falls short of
-    its margin by δα, and pays for it: that is a 2 as well.
+    α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
+    as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
+    What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
+    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well.
     """
     svm = certificate.svm
     support, bounded = certificate.alpha > 0, certificate.alpha >= svm.upper

@@ -5,8 +5,8 @@
 t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
 alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
 coordinates are centred and scaled one by one first: neither changes whether the hulls meet. HiGHS solves (SEP.1)
-exactly where it is small. Of more rows or coordinates, `nearest_points` takes a fraction of the time and can be
-stopped; of very many rows, it takes those that matter:
+exactly where it is small. With more rows or coordinates, `nearest_points` takes a fraction of the time, and can be
+stopped. Of very many rows, only those that matter are looked at:
 
     (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
              that w puts on the wrong side of its margin, until there are none.
@@ -33,13 +33,13 @@ from qpsvm.problems.nearest_points import nearest_points
 MEETING = 1e-8
 #: The smallest tolerance that HiGHS takes.
 FINEST = 1e-10
-#: Squared norms after centring of this share of those before are rounding.
+#: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
 #: Pairs of rows with one fingerprint that are compared; entries whose fingerprints are made at a time.
 CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
-#: A margin over all rows of this share of that over S is as good; S grows so often at most.
+#: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
 AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 
 

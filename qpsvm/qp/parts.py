@@ -17,8 +17,9 @@ from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
-from qpsvm.operators import Dense, Diagonal, Operator, check_memory, largest_asymmetry
+from qpsvm.operators import Dense, Diagonal, Operator, largest_asymmetry
 from qpsvm.operators.coefficients import as_coefficients, as_vector
+from qpsvm.resources.memory import check_memory
 
 #: Relative difference of P and Pᵀ that may be rounding.
 ASYMMETRY = 1e-10

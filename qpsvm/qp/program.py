@@ -64,7 +64,7 @@ class QP:
     Parameters
     ----------
     P : Operator, array_like or SciPy sparse, shape (n, n)
-        Symmetric, positive semidefinite where it counts: that is the problem's business. For a linear program a sparse
+        Symmetric; positive semidefinite where it counts, which is not checked here. For a linear program, a sparse
         matrix without entries.
     q : array_like, shape (n,)
     r : float
@@ -74,9 +74,9 @@ class QP:
     lb, ub : array_like, shape (n,), one number for all, or None
         May be infinite.
     variables : mapping of name to slice
-        Covering 0 to n in order; all are "x" where there is none.
+        They cover 0 to n in order. By default all variables are "x".
     constraints : mapping of name to Rows
-        Naming every row of G once, or none of them; and of A.
+        Every row of G has one name, or none has any; the same holds for A.
     formula : str
         The objective as a person writes it.
     title : str
@@ -95,7 +95,7 @@ class QP:
 
     Notes
     -----
-    What is kept are arrays of float64 and, for P, an `Operator`: what was given itself where it is that already.
+    A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference.
     """
 
     P: Operator

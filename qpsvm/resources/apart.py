@@ -4,7 +4,7 @@ A compiled loop sees neither the interrupt key nor a time limit, and there is no
 process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
 some milliseconds and reads the parent's arrays where they lie. Elsewhere forks are unsafe or do not exist, and it is a
 fresh interpreter, which takes a second and a copy of the arrays. The child ignores the interrupt key, which is its
-parent's affair, and ends when its parent does. What it has found is lost with it, unless it has left word of how to be
+parent's affair, and ends when its parent does. What it has found is lost with it, unless it has said how it can be
 hurried to an end of its own (`when_hurried`).
 """
 

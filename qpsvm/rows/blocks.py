@@ -34,7 +34,7 @@ def rows_at_a_time(width: int) -> int:
 
 
 def added_moments(parts: Iterator[Moments], d: int) -> Moments:
-    """Their sum, in the arrays of the first: a matrix that few rows are added up in costs as much as their product."""
+    """Their sum, in the arrays of the first: a new matrix would cost as much as the product of a few rows."""
     total = next(parts, None)
     if total is None:
         return np.zeros((d, d)), np.zeros(d)

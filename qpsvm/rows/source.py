@@ -118,10 +118,6 @@ class RowSource(ABC):
         """The diagonal of XᵀX: (d,)."""
         return _added((block.column_squares() for block in self.blocks()), self.d)
 
-    def largest_norm(self) -> float:
-        """The largest ‖x_i‖."""
-        return math.sqrt(max(float(block.squared_norms().max(initial=0.0)) for block in self.blocks()))
-
     @cached_property
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""

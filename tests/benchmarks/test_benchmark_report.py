@@ -157,7 +157,6 @@ def test_claims_by_hand():
     assert list(found) == ["scs", "daqp"]
     scs, daqp = found["scs"], found["daqp"]
     assert (scs.runs, scs.claimed, scs.true, scs.near) == (5, 4, 2, 3)
-    assert (scs.share_true, scs.share_near) == (0.5, 0.75)
     assert scs.worst == pytest.approx(100.0)
     assert {tol: (part.claimed, part.true) for tol, part in scs.by_tolerance.items()} == {1e-3: (1, 1), 1e-6: (3, 1)}
     assert (daqp.runs, daqp.claimed, daqp.true, daqp.worst) == (2, 1, 0, math.inf)

@@ -394,6 +394,8 @@ def encoded(encoding, text):
         ("ν ≤ 1", "nu <= 1"),
         ("½‖w‖² − νρ + Σα_i", "1/2||w||^2 - nu rho + Sum alpha_i"),
         ("yᵀα, 2ρ, αx", "y'alpha, 2 rho, alpha x"),
+        ("½ αᵀQα + ½ Σ δ_i α_i² − ℓᵀα", "1/2 alpha'Q alpha + 1/2 Sum delta_i alpha_i^2 - ell'alpha"),
+        ("10⁻⁶, 10⁶, θ⁻¹", "10^-6, 10^6, theta^-1"),
         ("Größe", "Gr\\xf6\\xdfe"),
         ("红", "\\u7ea2"),
         ("\udcff", "\\udcff"),
@@ -418,6 +420,10 @@ def test_every_letter_that_the_library_prints_is_spelt():
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
                 assert {c for c in node.value if ord(c) > 127} <= set(SPELT), (path, node.value)
+        if path.parent.name == "problems":  # whose equations a derivation prints
+            for text in docstrings:
+                lines = "".join(re.findall(r"^ +\([A-Z]+\.\d+\)  .*$", getattr(text, "value", ""), flags=re.MULTILINE))
+                assert {c for c in lines if ord(c) > 127} <= set(SPELT), path
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -380,7 +379,7 @@ def test_hulls_say_why_there_is_no_picture(problem, message):
     ],
 )  # fmt: skip
 def test_a_path_is_what_single_solves_give(problem, values, make):
-    results = plotting.solve_path(problem, values)
+    results = qpsvm.solve_path(problem, values)
     alone = [solve(make(value)) for value in values]
     assert [r.primal for r in results] == pytest.approx([r.primal for r in alone], rel=2e-6)
     assert (results[0].classes == problem.classes).all()
@@ -393,7 +392,7 @@ def test_a_path_is_what_single_solves_give(problem, values, make):
 def test_what_a_path_shows():
     problem = PROBLEMS["linear"]
     values = [0.01, 0.1, 1.0]
-    results = plotting.solve_path(problem, values)
+    results = qpsvm.solve_path(problem, values)
     drawn = {
         show: [line.get_ydata() for line in plotting.path(problem, values, show=show, results=results).lines]
         for show in ("margin", "norm", "vectors", "coefficients")
@@ -589,12 +588,3 @@ def test_rows_without_weight_in_the_result_are_left_out():
     apart = CSVM(*NEAR, 0.3, sample_weight=1 - WEIGHTS)
     with pytest.raises(qpsvm.DataError, match="no row of positive weight"):
         plotting.complementarity(apart, solve(other))
-
-
-def test_an_interrupt_ends_the_path(monkeypatch):
-    module, calls = sys.modules["qpsvm.plotting.path"], []
-    stopped = replace(SOLVED["linear"][1], status=qpsvm.Status.INTERRUPTED)
-    monkeypatch.setattr(module, "solve", lambda problem, **_: calls.append(problem) or stopped)
-    with pytest.raises(KeyboardInterrupt):
-        plotting.solve_path(PROBLEMS["linear"], [0.1, 1.0, 10.0])
-    assert len(calls) == 1

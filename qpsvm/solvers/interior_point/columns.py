@@ -45,7 +45,7 @@ class Columns(Protocol):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,).
 
-        From ZᵀDZ rows may be left out whose terms have a trace of at most `spare` together; that trace is put back,
+        Rows may be left out of ZᵀDZ if their terms together have a trace of at most `spare`. That trace is put back,
         evenly over the diagonal.
         """
 
@@ -138,7 +138,7 @@ class DenseColumns:
         return M, products
 
     def _kept(self, D: FloatArray, spare: float) -> tuple[NDArray[np.bool_] | None, float]:
-        """The rows of Z but for the lightest, of a trace Σ D_i‖z_i‖² ≤ spare, and their trace over k; None for all."""
+        """The rows of Z but for the lightest, with Σ D_i‖z_i‖² ≤ spare, and that sum over k; None where all stay."""
         if spare <= 0.0:
             return None, 0.0
         if self._sizes is None:

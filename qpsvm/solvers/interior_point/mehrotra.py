@@ -97,7 +97,7 @@ def mehrotra(
         Of the relative gap and of the relative residuals.
     max_iter : int
     time_limit : float, optional
-        Seconds; looked at between iterations, of which none is begun that would not end in time.
+        Seconds, looked at between iterations. None is begun that would not end in time.
     verbose : bool
         One line an iteration.
 

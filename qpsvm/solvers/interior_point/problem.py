@@ -28,7 +28,7 @@ NO_FORCE = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Natural sizes, that start and stops do not depend on the user's units.
+    """Natural sizes, so that neither the start nor the end depends on the user's units.
 
     Attributes
     ----------

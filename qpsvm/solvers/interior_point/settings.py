@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one solve, file by file. What a product with B costs stands beside it, in `columns`."""
+    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `columns`."""
 
     # --- mehrotra: where it ends
     # Iterations without progress, by a factor, after which only rounding is left; and while the point is still far.

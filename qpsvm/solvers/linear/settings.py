@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one solve, file by file. What a product with the rows costs stands beside it."""
+    """The numbers of one solve, file by file. Those that follow from what a product costs stand beside the products."""
 
     # --- solve
     # σ with a start, in units of the one without: α is nearly the multiplier, and the first outer steps can be left

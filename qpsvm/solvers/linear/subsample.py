@@ -5,7 +5,7 @@
     (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
 
 The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
-that (WORK.3) leaves as it is, with N_τ, the rows with |1 − m| ≤ τ, counted in a sample.
+that (WORK.3) would leave as it is. N_τ, the number of rows with |1 − m| ≤ τ, is estimated from a sample.
 """
 
 from __future__ import annotations

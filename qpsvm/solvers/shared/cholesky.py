@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
 
-#: The first ridge above 0, the growth of one that was too small, and where a matrix is not semidefinite at all.
+#: The first ridge above 0, the growth of one that was too small, and the largest: a semidefinite matrix needs no more.
 FIRST_RIDGE, GROWTH, LARGEST_RIDGE = 1e-15, 100.0, 1e-2
 #: Pivots above this, as roots and of a unit diagonal, lose so few digits that refinement is left out.
 WELL_CONDITIONED = 1e-3
@@ -120,6 +120,6 @@ class Cholesky:
 
 
 def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """The least pivot (a root) that the factor of a matrix with this diagonal (k,) has once that is scaled to 1."""
+    """The least pivot (a root) of the factor of a matrix with this diagonal (k,), once that is scaled to 1."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))

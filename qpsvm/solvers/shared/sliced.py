@@ -2,12 +2,12 @@
 
 The compiled loop can be told one thing only, how many iterations to make, and it always begins at 0. So
 
-    first     as many iterations as surely end within a part of a second, here, where those are enough to be worth it
-    then      all others, in a child process that is ended when the key is pressed or the time is over
-    between   under a time limit, those that surely end in time: what a loop that is ended had found is lost with it
+    first     in this process: as many iterations as surely end within a part of a second, if that is worth while
+    between   under a time limit, in a child process: as many as surely end in time
+    last      in a child process: as many as are allowed, until the key is pressed or the time is over
 
-What the first slices found is the answer where the last one was ended and had nothing to leave. Where there is no slice
-at all, because not one iteration surely ends in time, it is the point that the loop would have begun at.
+A child that is ended may leave nothing. The answer is then what the slice before it found. Where there is none, because
+not one iteration surely ends in time, it is the point that the loop would have begun at.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from qpsvm.solvers.shared.stopping import Clock
 AT_ONCE = 0.4
 #: Iterations a row that are worth a slice in this process before the loop runs apart: most loops end within them.
 WORTHWHILE = 5
-#: A further slice before the last one must make so many times as many.
+#: A slice between the first and the last must make so many times as many iterations as the first.
 GAINS = 5
-#: Share of the seconds left that a slice of unknown speed is given, and the last one, at the speed of the one before.
+#: Share of the seconds left that a slice is given: where its speed is a guess, and where it has been measured.
 CAUTION, CONFIDENCE = 0.3, 0.8
-#: Seconds that a loop may take to end by itself when the key is pressed; at a time limit at most this share of that.
+#: Seconds that a loop may take to end by itself when it is told to; under a time limit at most this share of the limit.
 GRACE, GRACE_SHARE = 0.8, 0.1
 #: Seconds between two signs of life.
 SIGN_OF_LIFE = 2.0
@@ -101,7 +101,7 @@ def run_sliced(
 
 
 def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
-    """A slice that surely ends in time, and how many iterations, by its speed, may be made in the time that is left."""
+    """By a slice that measures: how many iterations may be made in the time left, and the best answer so far."""
     began = clock.seconds
     worth = sure > (0 if best is None else GAINS * best.iterations)
     slice_ = apart(sure) if worth else None

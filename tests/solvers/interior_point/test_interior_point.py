@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends.cvxopt_kkt import solve_structured, structured_kktsolver
+from qpsvm.backends.cvxopt_kkt import Structured, solve_structured
 from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm.qp.kkt import dual_residual, duality_gap, primal_residual
 from qpsvm.qp.program import QP
@@ -375,7 +375,7 @@ def test_kkt_systems_over_a_wide_range_of_scalings(p, sparse):
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     G = np.vstack([-np.eye(n)[low], np.eye(n)[high]])
     w = 10.0 ** rng.uniform(-4, 4, len(G))
-    kktsolver = structured_kktsolver(sp.csr_array(Z) if sparse else Z, d, lb, ub, A)
+    kktsolver = Structured(sp.csr_array(Z) if sparse else Z, d, lb, ub, A).factor
     right = [rng.standard_normal(size) for size in (n, p, len(G))]
     x, y, z = (matrix(part, (len(part), 1)) for part in right)
     kktsolver({"d": matrix(w), "di": matrix(1 / w)})(x, y, z)
