@@ -86,7 +86,8 @@ def _soft_interval(
     """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
     if curvature is not None and (curvature > 0.0).any():
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
-        return pieces.first(), -pieces.mirrored().first()
+        first, last = pieces.first(), -pieces.mirrored().first()
+        return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total)
@@ -98,7 +99,8 @@ def _soft_interval(
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    return quantile_interval(points, weights, level)
+    low, high = quantile_interval(points, weights, level)
+    return (low if level else -math.inf), high
 
 
 def _all_units(column: FloatArray) -> bool:
