@@ -152,6 +152,7 @@ class Proof:
         r = each * np.abs(t)
         r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
+        r += self.svm.margin_radius(point.multipliers, rows)
         return t, r
 
     def _samples(self, rows: IntArray) -> IntArray:
@@ -384,7 +385,7 @@ class Proof:
         margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
         if slack is not None and radius is not None:
             slack = slack + (margin - point.margin)
-            radius = radius + 4.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
+            radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
         return replace(point, margin=margin, multipliers=multipliers, slack=slack, radius=radius)
 
     def _sharpened(self, point: Certificate) -> Certificate | None:
@@ -428,7 +429,8 @@ class Proof:
             return None
         slack, radius = self._slack(replace(point, slack=None), slice(None))
         yf = point.yf.copy()
-        slack[rows], radius[rows] = -self.svm.sign[rows] * found[0], found[1]
+        slack[rows] = -self.svm.sign[rows] * found[0]
+        radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
         yf[rows] = point.margin[rows] - slack[rows]
         return replace(point, yf=yf, slack=slack, radius=radius)
 

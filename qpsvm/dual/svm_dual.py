@@ -266,6 +266,14 @@ class SVMDual:
         found: FloatArray = margin
         return found
 
+    def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
+        """How far `margin` may be off by rounding at some rows, (r,); 0 where it is a level or a multiplier itself."""
+        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        if exact or not self.margins:
+            return 0.0
+        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
+        return (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β of (DUAL.5), (n,), from α (m,)."""
         signed: FloatArray = alpha * self.sign

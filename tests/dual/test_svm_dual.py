@@ -1,4 +1,4 @@
-"""The one dual of every machine: its gap as an identity in fractions, its losses, multipliers and repair by brute force.
+"""The one dual of every machine: its gap as an identity in fractions; losses, multipliers and repair by brute force.
 
 The duals are drawn with what no machine of the library has yet: levels of any sign, prices that are infinite in some
 rows, curvatures that are 0 in some, groups of every kind, and two rows of the dual for one sample.
@@ -172,7 +172,7 @@ def test_the_dual_value_counts_the_penalised_multiplier() -> None:
 
 
 def test_alpha_is_zero_and_so_is_the_optimum() -> None:
-    """Every level is below 0, so that w = 0 costs nothing: a regression whose tube holds all targets is of this kind."""
+    """Every level is below 0, so that w = 0 costs nothing: like a regression whose tube holds all targets."""
     problem = Stated([[1.0], [2.0], [4.0]], [1, -1, 1], level=-1.0, curvature=0.5)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
@@ -405,7 +405,7 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
 def test_a_term_is_not_lost_where_its_square_would_be() -> None:
     """(t − δα)² underflows, and (t − δα)²/(2δ) is an ordinary number."""
     t, upper, bend = np.array([1e-170]), np.array([np.inf]), np.array([1e-200])
-    assert losses.gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141)
+    assert losses.gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("upper", [0.5, 3.0])

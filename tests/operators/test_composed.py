@@ -65,7 +65,8 @@ def test_rows_may_be_shared_by_several_variables(base: Operator, rows: Any) -> N
     matrix = base.dense()[np.ix_(rows, rows)]
     with_congruence(gathered(base, rows), matrix)
     with_congruence(Gathered(base, rows), matrix)
-    with_congruence(shifted(gathered(base, rows), np.arange(len(rows)) / 4.0), matrix + np.diag(np.arange(len(rows)) / 4))
+    d = np.arange(len(rows)) / 4.0
+    with_congruence(shifted(gathered(base, rows), d), matrix + np.diag(d))
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exact_dual import Stated, faults
 
 import qpsvm
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge
@@ -93,3 +94,12 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
         mu = {"b": 0.7, "rho": 0.2}
         larger = {name: unit * value for name, value in mu.items()}
         np.testing.assert_allclose(read.multipliers(larger), said.multipliers(mu), rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
+def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
+    """Nothing keeps α away from 0, and nothing bounds it: a positive scale was 0."""
+    problem = Stated(X, Y, 0.0, np.inf, 0.5)
+    result = qpsvm.solve(problem, backend, check=False)
+    assert np.abs(result.alpha).max() <= 1e-6
+    assert not faults(problem, result, 1e-6)

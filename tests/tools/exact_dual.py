@@ -144,7 +144,7 @@ def repaired(X: Any, svm: SVMDual, part: Part, alpha: list[Fraction]) -> tuple[l
     found = []
     for k in (k for k, c in enumerate(column) if c):
         moved = alpha[k] - surplus / column[k]
-        if 0 <= moved and (math.isinf(svm.upper[k]) or moved <= Fraction(float(svm.upper[k]))):
+        if moved >= 0 and (math.isinf(svm.upper[k]) or moved <= Fraction(float(svm.upper[k]))):
             found.append([*alpha[:k], moved, *alpha[k + 1 :]])
     size = max(dot([abs(c) for c in column], alpha), abs(Fraction(part.total)))
     return max(found, key=lambda other: dual_value(X, svm, other)), float(abs(surplus) / size)
@@ -157,7 +157,7 @@ def judge(svm: SVMDual, X: Any, point: Any) -> Verdict:
     if svm.intercept is not None:
         multipliers[svm.intercept.multiplier] = Fraction(point.b)
     alpha, imbalance = fractions(point.alpha), 0.0
-    in_box = all(0 <= a and (math.isinf(u) or a <= Fraction(float(u))) for a, u in zip(alpha, svm.upper, strict=True))
+    in_box = all(a >= 0 and (math.isinf(u) or a <= Fraction(float(u))) for a, u in zip(alpha, svm.upper, strict=True))
     for part in svm.parts:
         alpha, off = repaired(X, svm, part, alpha)
         imbalance = max(imbalance, off)
