@@ -63,7 +63,8 @@ def certify(
         if best is not None and best.gap <= enough:
             break
     assert best is not None  # w(α) is always a candidate
-    return _certificate(space, svm, a, beta, best, own + curvature)
+    penalties = sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
+    return _certificate(space, svm, a, beta, best, own + curvature + penalties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def _measure(
 ) -> list[Measured]:
     """The point; and where it all but separates the classes, stretched until it does."""
     growth = 0.0
-    if svm.hard is not None and svm.scalable:
+    if svm.stretchable:
         reached = hard_reach(svm, point.u)
         if not reached > 0.0:
             nothing = {group.multiplier: 0.0 for group in svm.groups}

@@ -24,11 +24,33 @@ from qpsvm.kernels.space import FeatureSpace
 
 def hard_reach(svm: SVMDual, u: FloatArray) -> float:
     """c of (SCALE.1) over the hard rows, for u (n,) at the samples; infinite where one class has none."""
+    if svm.common_level is None:
+        return _reach_of_levels(svm, u)
     low, high = hard_ends(svm, u)
     level = float(svm.common_level or 1.0)
     if svm.intercept is not None and svm.intercept.ridge == 0.0:
         return (low - high) / 2.0 / level
     return min(low, -high) / level
+
+
+def _reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
+    """`hard_reach` where every hard row has a positive level of its own.
+
+    With a free intercept, c is the least (u_i − u_j)/(ℓ_i + ℓ_j) over the pairs of a row i with s > 0 and a row j with
+    s < 0: Newton's method on the pair that is furthest from its levels, which ends with the pair that is the least.
+    """
+    assert svm.hard is not None
+    values, level, plus = svm.at_rows(u)[svm.hard], svm.level[svm.hard], svm.sign[svm.hard] > 0
+    if svm.intercept is None or svm.intercept.ridge:
+        return float((np.where(plus, values, -values) / level).min())
+    upper, lower, most, least = values[plus], values[~plus], level[plus], level[~plus]
+    reach = math.inf
+    if len(upper) and len(lower):
+        i = j = 0
+        while (closer := float((upper[i] - lower[j]) / (most[i] + least[j]))) < reach:
+            reach = closer
+            i, j = int(np.argmin(upper - reach * most)), int(np.argmax(lower + reach * least))
+    return reach
 
 
 def hard_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:

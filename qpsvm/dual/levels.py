@@ -52,11 +52,11 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
             return None
         low = high = low + (high - low) / 2
     soft = ~hard
-    if soft.any() or part.ridge or part.total:
-        curved = curvature[soft] if dual.curved else None
-        first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part)
-        return min(max(first, low), high), max(min(last, high), low)
-    return low, high
+    if not soft.any() and not part.ridge:  # eθ alone
+        return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
+    curved = curvature[soft] if dual.curved else None
+    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part)
+    return min(max(first, low), high), max(min(last, high), low)
 
 
 def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
@@ -65,6 +65,10 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
     free = ((a > 0) & (a < upper)).nonzero()[0]
     if not len(free):
         return None
+    if part.column is not dual.sign and part.rows is None:
+        free = free[part.column[free] != 0.0]
+        if not len(free):
+            return None
     values = points[free]
     if dual.curved:
         values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
@@ -82,7 +86,8 @@ def _soft_interval(
     """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece."""
     if curvature is not None and (curvature > 0.0).any():
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
-        return pieces.first(), -pieces.mirrored().first()
+        first, last = pieces.first(), -pieces.mirrored().first()
+        return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
         low, high = quantile_interval(-points, weights, part.total)
@@ -91,7 +96,11 @@ def _soft_interval(
     if part.ridge:
         found = _ridged(points, weights, level, part.ridge)
         return found, found
-    return quantile_interval(points, weights, level)
+    if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
+        end = math.copysign(math.inf, level)
+        return end, end
+    low, high = quantile_interval(points, weights, level)
+    return (low if level else -math.inf), high
 
 
 def _all_units(column: FloatArray) -> bool:
@@ -158,6 +167,6 @@ class Pieces:
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
         steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
         value = self.slope(knot, right=side > 0)
-        if side < 0 and value <= 0.0:
+        if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot
         return knot - value / steepness if steepness > 0.0 else side * math.inf

@@ -32,7 +32,8 @@ def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: Flo
     room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         below = alpha * (0.5 * curvature * alpha - t)
-        between = (t - curvature * alpha) ** 2 / (2.0 * curvature)
+        apart = t - curvature * alpha
+        between = 0.5 * apart * (apart / curvature)  # its square may underflow where the term does not
         beyond = room * (t - 0.5 * curvature * (upper + alpha))
     beyond = np.where(hard, np.inf, np.where(room == 0.0, 0.0, beyond))
     found: FloatArray = np.where(t <= 0.0, below, np.where(t < _knee(upper, curvature), between, beyond))

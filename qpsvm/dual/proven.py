@@ -33,7 +33,7 @@ from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.dual.accuracy import AFFORDABLE, Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
 from qpsvm.dual.losses import gap_term, loss
-from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.kernels.functions import Precomputed
 
 #: A few roundings, where it does not pay to count them.
@@ -70,13 +70,15 @@ class Proof:
     ----------
     accuracy : Accuracy
     svm : SVMDual
-        Where every level is 0, as in a ν-SVM, the objective has no constant loss to be measured against.
+        Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
+        measured against.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
         self.accuracy = accuracy
         self.space = accuracy.space
-        self.svm, self.homogeneous = svm, svm.homogeneous
+        self.svm = svm
+        self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
 
     def prove(
@@ -110,7 +112,7 @@ class Proof:
         difference = 0.5 * point.offset**2 + self._terms(point, rows, t, np.zeros_like(t))
         for group in self.svm.penalised:
             slope = (total(point.alpha * group.column)[0] - group.total) / group.ridge
-            difference += 0.5 * group.ridge * (point.level - slope) ** 2
+            difference += 0.5 * group.ridge * (_multiplier(point, group) - slope) ** 2
         size = self._sum(point).size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
@@ -150,6 +152,7 @@ class Proof:
         r = each * np.abs(t)
         r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
+        r += self.svm.margin_radius(point.multipliers, rows)
         return t, r
 
     def _samples(self, rows: IntArray) -> IntArray:
@@ -181,7 +184,7 @@ class Proof:
             part = slice(start, start + BLOCK)
             t, r = self._slack(point, part)
             bounded = a[part] == upper[part]
-            edge = r + self.svm.curvature[part] * upper[part] if self.svm.curved and self.svm.bounded else r
+            edge = r + FEW * self._knee(part) if self.svm.curved else r
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             t -= r
@@ -191,23 +194,49 @@ class Proof:
         terms = self._terms(point, rows, t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
-        weight = self._weight_below(point)
+        weight, penalties = self._weight_below(point), 0.0
+        for group in self.svm.penalised:
+            apart, mu = self._apart(point, group)
+            difference += 0.5 * group.ridge * apart**2
+            penalties += 0.5 * group.ridge * mu**2
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return _Sum(difference * FEW, half / FEW, rows)
         size = 0.5 * weight * weight + losses * (1.0 - gamma(len(a) + 8))
-        if size < NEXT_TO_NOTHING:  # products that count may be gone
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point)):  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
-        for group in self.svm.penalised:
-            slope, error = total(np.append(point.alpha * group.column, -group.total))
-            apart = (abs(point.level - slope / group.ridge) * FEW + error / group.ridge + point.level_radius) * FEW
-            difference += 0.5 * group.ridge * apart**2
-            size += 0.5 * group.ridge * max(abs(point.level) - point.level_radius, 0.0) ** 2
+        size += penalties
         for group in self.svm.groups:
             if group.total:
-                known = point.multipliers.get(group.multiplier, point.level)
+                known = _multiplier(point, group)
                 size += group.total * known - abs(group.total * known) * 4.0 * UNIT
         return _Sum(difference * FEW, size / FEW, rows)
+
+    def _knee(self, rows: slice | IntArray) -> FloatArray:
+        """δU of some rows, the shortfall from which their loss is linear; 0 where U = ∞, which no α is at: (r,)."""
+        upper = self.svm.upper[rows]
+        return self.svm.curvature[rows] * np.where(np.isfinite(upper), upper, 0.0)
+
+    def _apart(self, point: Certificate, group: Group) -> tuple[float, float]:
+        """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
+        mu, products = _multiplier(point, group), point.alpha * group.column
+        slope, error = total(np.append(products, -group.total))
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
+        apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
+        return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
+
+    def _units(self, column: FloatArray) -> bool:
+        """Whether a column (m,) has entries −1, 0 and 1 only, so that its products with α are exact."""
+        if column is self.svm.sign:
+            return True
+        size = np.abs(column)
+        return bool(((size == 1.0) | (size == 0.0)).all())
+
+    @staticmethod
+    def _idle(point: Certificate) -> bool:
+        """Whether α and w are exactly 0, so that no product of theirs has underflowed."""
+        weights = point.coef if point.w is None else point.w
+        return not (point.alpha.any() or weights.any())
 
     def _losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
@@ -224,6 +253,8 @@ class Proof:
         if not len(rows):
             return 0.0
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
+        if self.svm.curved:  # t − δα cancels where the row is at its optimum
+            r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
@@ -248,20 +279,28 @@ class Proof:
         moved = 0.0
         if point.w is not None:
             known = point.weight_radius
-            distance += self.accuracy.weight_radius(point.alpha) if known is None else known
+            distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
             support = np.flatnonzero(point.coef)
             size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
+        spread = self.svm.beta_radius(point.alpha)
+        if spread is not None:
+            distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:
             column = part.column
             if part.ridge:
                 continue
-            surplus, error = total(np.append(column * point.alpha, -part.total))
+            products, units = column * point.alpha, part.rows is not None or self._units(column)
+            surplus, error = total(np.append(products, -part.total))
+            if not units:
+                error += UNIT * float(np.abs(products).sum()) * FEW
             if surplus == 0.0 and error == 0.0:
                 continue
             bound, sizes, reaches = abs(surplus) + error, [], []
+            if not units:  # what moves is α, and column·α by less
+                bound *= FEW / float(np.abs(column[column != 0.0]).min())
             for direction in (1.0, -1.0):
                 if direction * surplus <= -error:
                     continue  # the surplus is of the other sign
@@ -307,23 +346,27 @@ class Proof:
     def _pushed(self, point: Certificate) -> Certificate:
         """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
 
-        The point itself where that does not help, or where a level is not one positive number for all rows.
+        The point itself where that does not help, or where levels are not positive.
         """
-        rows, level, hard = point.contributing, common_value(point.margin), self.svm.hard
-        if rows is None or level is None or not (self.svm.scalable or self.homogeneous):
+        rows, svm, hard = point.contributing, self.svm, self.svm.hard
+        if rows is None or (svm.curved and hard is None):
             return point
-        if self.svm.curved and hard is None:
+        if self.homogeneous:
+            if common_value(point.margin) is None or "rho" not in point.multipliers:
+                return point
+        elif not (svm.scalable or svm.stretchable):
             return point
+        level = point.margin[rows]
         t, r = self._slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
-            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + level) + point.level_radius
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(level)) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
-        if self.svm.curved and hard is not None:  # the others may fall short
+        if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
         if not near.any():
             return point
         if self.homogeneous:
-            pushed = self._lowered(point, (level - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT))
+            pushed = self._lowered(point, (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT))
         else:
             growth = float(((t + r) / (level - t - r))[near].max()) * FEW
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
@@ -339,13 +382,11 @@ class Proof:
     def _lowered(self, point: Certificate, rho: float) -> Certificate:
         """The point with another margin level ρ."""
         multipliers = {**point.multipliers, "rho": rho}
-        slack, radius = point.slack, point.radius
+        margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
         if slack is not None and radius is not None:
-            slack = slack - (point.rho - rho)
-            radius = radius + 4.0 * UNIT * (rho + np.abs(slack))
-        return replace(
-            point, margin=self.svm.margin(multipliers), multipliers=multipliers, slack=slack, radius=radius
-        )
+            slack = slack + (margin - point.margin)
+            radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
+        return replace(point, margin=margin, multipliers=multipliers, slack=slack, radius=radius)
 
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
@@ -388,7 +429,8 @@ class Proof:
             return None
         slack, radius = self._slack(replace(point, slack=None), slice(None))
         yf = point.yf.copy()
-        slack[rows], radius[rows] = -self.svm.sign[rows] * found[0], found[1]
+        slack[rows] = -self.svm.sign[rows] * found[0]
+        radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
         yf[rows] = point.margin[rows] - slack[rows]
         return replace(point, yf=yf, slack=slack, radius=radius)
 
@@ -425,6 +467,8 @@ class Proof:
             f = self._at_samples(self.svm.sign * point.yf)
             half_norm = 0.5 * (float(point.coef @ f) - point.level * total(point.coef)[0])
         if self.homogeneous:
+            if self.svm.curved or self.svm.penalised:
+                return point
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
                 return point
@@ -432,8 +476,8 @@ class Proof:
             return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
         primal = half_norm + self._losses(slice(None), slack)
-        primal += sum(0.5 * group.ridge * point.level**2 for group in self.svm.penalised)
-        primal += sum(group.total * point.multipliers.get(group.multiplier, point.level) for group in self.svm.groups)
+        primal += sum(0.5 * group.ridge * _multiplier(point, group) ** 2 for group in self.svm.penalised)
+        primal += sum(group.total * _multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
         return replace(point, primal=point.unit * primal, dual=point.unit * dual)
 
@@ -489,7 +533,7 @@ class Proof:
         Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
         (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
-        if self.svm.intercept is None:
+        if self.svm.intercept is None or self.svm.curved or self.svm.penalised:
             return None
         beta = self.svm.beta(point.alpha)
         if self._one_sample(beta):
@@ -510,6 +554,11 @@ class Proof:
             multipliers=dict.fromkeys(point.multipliers, 0.0), margin=np.zeros_like(point.yf), level=0.0, primal=0.0,
             dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0, slack=None, radius=None,
         )  # fmt: skip
+
+
+def _multiplier(point: Certificate, group: Group) -> float:
+    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
+    return point.multipliers.get(group.multiplier, point.level)
 
 
 __all__ = ["Proof"]

@@ -1,7 +1,8 @@
 """From any numbers to a feasible α: into the box, then onto the equalities of each part.
 
     (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U where a few roundings are all that keeps α away
-    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e
+    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that is not
+                enough, it is 0, and the other side is the nearest point that makes Σ c α = e
     (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
 """
 
@@ -36,10 +37,17 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
     if part.total == 0.0:
         return balanced(alpha, part.column, dual.upper)
-    if (part.column > 0).all():
-        scaled = capped_simplex(alpha * part.column, dual.upper * part.column, part.total)
-        return np.asarray(np.minimum(scaled / part.column, dual.upper))
+    if part.total > 0.0 and (part.column > 0).all():
+        return _raised(alpha, part.column, dual.upper, part.total)
+    if part.total < 0.0 and (part.column < 0).all():
+        return _raised(alpha, -part.column, dual.upper, -part.total)
     return balanced(alpha, part.column, dual.upper, part.total)
+
+
+def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
+    """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
+    scaled = capped_simplex(alpha * column, upper * column, mass)
+    return np.asarray(np.minimum(scaled / column, upper))
 
 
 def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
@@ -53,9 +61,14 @@ def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: flo
     weighted = clipped * column
     in_plus, in_minus = float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
     if in_plus - mass > in_minus:
-        np.multiply(clipped, (in_minus + mass) / in_plus, out=clipped, where=plus)
+        heavy, light, share, size = plus, column < 0, in_minus + mass, in_plus
     else:
-        np.multiply(clipped, (in_plus - mass) / in_minus, out=clipped, where=column < 0)
+        heavy, light, share, size = column < 0, plus, in_plus - mass, in_minus
+    if share >= 0.0 < size:
+        np.multiply(clipped, share / size, out=clipped, where=heavy)
+        return clipped
+    clipped[heavy] = 0.0
+    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass))
     return clipped
 
 
@@ -90,8 +103,9 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     if mass >= caps.sum():
         return caps.copy()
     a = a - a.max()
-    breaks = np.concatenate([a, a - caps])
-    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(a))])
+    ends = (a - caps)[caps < np.inf]
+    breaks = np.concatenate([a, ends])
+    slopes = np.concatenate([np.ones(len(a)), -np.ones(len(ends))])
     order = np.argsort(-breaks, kind="stable")
     breaks, slopes = breaks[order], np.cumsum(slopes[order])
     values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])

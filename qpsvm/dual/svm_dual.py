@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import UnsupportedError
@@ -90,7 +91,8 @@ class SVMDual:
     gram : Operator, shape (n, n)
         K_ij = ⟨φ(x_i), φ(x_j)⟩ over the samples.
     sign, level, upper, curvature : ndarray, shape (m,)
-        s, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row, it is `repeated`.
+        s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row,
+        it is `repeated`.
     groups : tuple of Group
         The columns of E, e and R.
     rows : ndarray of int, shape (m,), or None
@@ -182,6 +184,13 @@ class SVMDual:
         return level is not None and level > 0.0 and not any(group.total for group in self.groups)
 
     @cached_property
+    def stretchable(self) -> bool:
+        """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
+        if self.hard is None or any(group.total for group in self.groups):
+            return False
+        return self.scalable or bool((self.level[self.hard] > 0.0).all())
+
+    @cached_property
     def matrix(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
         return shifted(gathered(self.gram, self.rows).congruence(self.sign), self.curvature if self.curved else None)
@@ -234,7 +243,10 @@ class SVMDual:
     @cached_property
     def unmixing(self) -> FloatArray:
         """M⁻¹, with μ = M⁻¹θ: (q, q)."""
-        inverse: FloatArray = np.linalg.inv(self.mixing).astype(np.float64, copy=False)
+        mixing = self.mixing
+        if np.linalg.matrix_rank(mixing) < len(mixing):
+            raise UnsupportedError(f"the groups {', '.join(group.name for group in self.groups)} are not independent")
+        inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
         return inverse
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
@@ -254,12 +266,33 @@ class SVMDual:
         found: FloatArray = margin
         return found
 
+    def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
+        """How far `margin` may be off by rounding at some rows, (r,); 0 where it is a level or a multiplier itself."""
+        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        if exact or not self.margins:
+            return 0.0
+        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
+        return (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β of (DUAL.5), (n,), from α (m,)."""
         signed: FloatArray = alpha * self.sign
         if self.rows is None:
             return signed
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
+
+    def beta_size(self, alpha: FloatArray) -> FloatArray:
+        """Σ|α_k| over the rows of each sample: at least |β|, (n,)."""
+        if self.rows is None:
+            return alpha
+        return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
+
+    def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
+        """How far `beta` may be off by rounding, (n,); None where no sample has two rows with α ≠ 0."""
+        if self.rows is None:
+            return None
+        several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Values at the samples, (n,), at the rows of the dual: (m,)."""

@@ -121,8 +121,8 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
     finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
     largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
     if svm.homogeneous:
-        masses = [abs(part.total) for part in svm.parts if part.total]
-        return max(min([largest, *masses]), SMALLEST_UNIT)
+        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        return max(min(sizes, default=1.0), SMALLEST_UNIT)
     bend = float(svm.curvature.mean()) if svm.curved else 0.0
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
