@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.backends.base import Backend, Limits
+from qpsvm.backends.base import Backend
+from qpsvm.backends.contract import Limits
 from qpsvm.choice import in_seconds
 from qpsvm.costs import Cost
 from qpsvm.dual.polish import FEW_ROWS

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, not_started
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, Limits
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled
+from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
 from qpsvm.errors import (

@@ -9,7 +9,8 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.dual.statement import Statement

@@ -7,30 +7,26 @@ A backend knows QPs and solvers. All that it may know of a machine is the `SVMDu
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_finite_vector, as_flag, as_positive
+from qpsvm.arrays.checks import as_finite_vector, as_flag
 from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import outline, shown
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
+from qpsvm.backends.contract import Limits, Run, stopped
+from qpsvm.backends.packages import built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
 from qpsvm.costs import Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import (
     MissingExtraError,
     ParameterError,
-    ParameterTypeError,
     TooLargeError,
     UnknownOptionError,
     UnsupportedError,
@@ -38,143 +34,12 @@ from qpsvm.errors import (
 )
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver, Status
+from qpsvm.qp.solution import QPSolution, Solver
 from qpsvm.resources.interrupts import held
 from qpsvm.resources.threads import one_thread
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What every backend is asked in the same words.
-
-    Attributes
-    ----------
-    tol : float or None
-        Relative accuracy to aim for; None leaves the solver at its own defaults.
-    max_iter : int or None
-    time_limit : float or None
-        Seconds.
-    verbose : bool
-    start : ndarray, shape (n,), or None
-        A point of the QP to begin at.
-    """
-
-    tol: float | None = None
-    max_iter: int | None = None
-    time_limit: float | None = None
-    verbose: bool = False
-    start: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        if self.tol is not None:
-            as_positive(self.tol, "tol")
-        if self.time_limit is not None:
-            as_positive(self.time_limit, "time_limit")
-        if self.max_iter is not None:
-            if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)):
-                raise ParameterTypeError(f"max_iter must be a whole number, got {shown(self.max_iter)}")
-            if not 1 <= self.max_iter <= MOST_ITERATIONS:
-                raise ParameterError(f"max_iter must be between 1 and {MOST_ITERATIONS}, got {self.max_iter}")
-
-
-#: The largest iteration limit that every solver can hold, a 32-bit integer.
-MOST_ITERATIONS = 2**31 - 1
 #: What solvers raise when the value of a setting is wrong.
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
-
-#: Why our own solvers stop, and what that claims.
-STOPPED = {
-    "converged": Status.OPTIMAL,
-    "iteration_limit": Status.ITERATION_LIMIT,
-    "time_limit": Status.TIME_LIMIT,
-    "interrupted": Status.INTERRUPTED,
-    "numerical_error": Status.NUMERICAL_ERROR,
-    "infeasible": Status.INFEASIBLE,
-}
-
-
-def stopped(reason: str) -> tuple[Status, str]:
-    """The status that one of our own solvers claims by its stop reason, and the reason in words."""
-    return STOPPED[reason], reason.replace("_", " ")
-
-
-class Run(Protocol):
-    """How a run of one of our own solvers ended."""
-
-    @property
-    def reason(self) -> str:
-        """A key of `STOPPED`."""
-
-    @property
-    def iterations(self) -> int:
-        """How many were made."""
-
-
-@cache
-def installed_version(package: str) -> str | None:
-    """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-@cache
-def importable(module: str) -> bool:
-    """Whether the package of a module can be found, without importing it."""
-    try:
-        return importlib.util.find_spec(module.partition(".")[0]) is not None
-    except (ImportError, ValueError):  # something in the way of imports, or a package without a file
-        return False
-
-
-def built_in_version() -> str:
-    """This library's version, for the solvers that are part of it."""
-    return installed_version("qpsvm") or "?"
-
-
-class SolverData(tuple[Any, ...]):
-    """What a solver receives, in the order and by the names of its own interface.
-
-    Unpacks (`P, q, G, h, A, b = data`), reads by attribute (`data.P`) or key (`data["P"]`), and passes on as keywords
-    (`cvxopt.solvers.qp(**data)`).
-    """
-
-    _names: tuple[str, ...]
-
-    def __new__(cls, **parts: Any) -> SolverData:
-        data = super().__new__(cls, parts.values())
-        data._names = tuple(parts)
-        return data
-
-    def keys(self) -> tuple[str, ...]:
-        """The names, in the solver's order."""
-        return self._names
-
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(self._names.index(key) if isinstance(key, str) else key)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("_names", ()):
-            return self[name]
-        raise AttributeError(name)
-
-    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
-        """How it is pickled and copied: made anew, from its parts by name."""
-        return (), dict(zip(self._names, self, strict=True))
-
-    def __repr__(self) -> str:
-        return outline("SolverData", **dict(zip(self._names, self, strict=True)))
-
-
-def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
-    """What our own solvers are asked, by the names that they share; what `tol` means is each backend's own business."""
-    settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
-    if tol is not None:
-        settings["tol"] = tol
-    if limits.max_iter is not None:
-        settings["max_iter"] = int(limits.max_iter)
-    return settings
 
 
 class Compiled(ABC):
@@ -426,8 +291,6 @@ class Backend(ABC):
 def able(wish: Wish, backends: Iterable[Backend]) -> str:
     """The names of the backends, of those given, that keep "max_iter" or "time_limit", or begin at a "start"."""
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
-
-
 #: What every backend is asked in the same words: offered when an option is misspelt.
 COMMON_OPTIONS = frozenset(
     {"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"}

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import IntArray, Matrix, as_dense
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData
 from qpsvm.backends.cvxopt_kkt import solve_structured
 from qpsvm.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
 from qpsvm.errors import ParameterError

@@ -10,7 +10,9 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, Limits, installed_version, refuse_unknown
+from qpsvm.backends.base import Backend, Compiled, refuse_unknown
+from qpsvm.backends.contract import Limits
+from qpsvm.backends.packages import installed_version
 from qpsvm.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.operators import Diagonal

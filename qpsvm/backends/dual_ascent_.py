@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp.program import QP

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, General, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal

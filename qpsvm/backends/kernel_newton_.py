@@ -10,7 +10,8 @@ from typing import Any
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, stopped
 from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError

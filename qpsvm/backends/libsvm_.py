@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, stopped
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, stopped
 from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_samples, loop_cost
 from qpsvm.costs import Cost, Import, Size
 from qpsvm.dual.statement import Statement

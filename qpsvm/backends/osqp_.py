@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.backends.abilities import ALL, Abilities, Form
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData
 from qpsvm.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.qp.kkt import gradient

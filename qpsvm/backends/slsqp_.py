@@ -7,7 +7,8 @@ from typing import Any
 
 from qpsvm.arrays.types import as_dense
 from qpsvm.backends.abilities import Abilities, Form, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Matrices, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.qp.program import QP

@@ -17,7 +17,8 @@ import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, choice, solve
 from qpsvm.attempt import check_room
 from qpsvm.backends.abilities import ALL, ANYTHING, Abilities, Machines
-from qpsvm.backends.base import Backend, Compiled, Limits, SolverData
+from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.contract import Limits, SolverData
 from qpsvm.choice import DENSE_ROWS, Choice, choices
 from qpsvm.costs import Cost, Import
 from qpsvm.problems import Problem

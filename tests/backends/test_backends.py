@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 import qpsvm
 from qpsvm import backends
 from qpsvm.backends import cvxopt_, cvxpy_, osqp_
-from qpsvm.backends.base import SolverData
+from qpsvm.backends.contract import SolverData
 from qpsvm.operators import Dense, Diagonal
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import Status
