@@ -32,7 +32,7 @@ def primal_points(
     """½‖w(α)‖², and the primal candidates: the explicit w of a solver that returned one first, then w(α)."""
     if not space.is_linear:
         u = space.centred @ beta
-        half_norm = 0.5 * float(beta @ u)
+        half_norm = max(0.5 * float(beta @ u), 0.0)  # what is below 0 is rounding
         return half_norm, iter([PrimalPoint(u, None, half_norm)])
     own = space.weights(beta)
     half_norm = 0.5 * float(own @ own)

@@ -13,7 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_dual import Stated, dot, drawn, dual_value, examined, faults, fractions, judge, loss, primal_value, rows_of
+from exact_dual import (
+    Stated,
+    dot,
+    drawn,
+    dual_value,
+    examined,
+    faults,
+    fractions,
+    judge,
+    loss,
+    primal_value,
+    repaired,
+    rows_of,
+)
 from scipy.optimize import minimize_scalar
 
 import qpsvm
@@ -22,11 +35,12 @@ from qpsvm.dual import levels, losses
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
+from qpsvm.dual.polish import polish
 from qpsvm.dual.proven import Proof
 from qpsvm.dual.repair import balanced, feasible
 from qpsvm.dual.svm_dual import Group, Part, SVMDual, intercept_group
 from qpsvm.errors import UnsupportedError
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import LowRank
 
@@ -201,6 +215,36 @@ def test_groups_that_cannot_be_told_apart_are_refused() -> None:
     )  # fmt: skip
     with pytest.raises(UnsupportedError, match="one, other"):
         _ = svm.parts
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+@pytest.mark.parametrize("seed", [0, 3, 156])
+def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
+    """K = XXᵀ of small integers is exact, and so is w = Σ coef_i x_i. At seed 156, ½βᵀKβ was below 0 by rounding."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.integers(-8, 9)
+    svm, X, space = drawn_dual(seed, kind, size)
+    if rng.random() < 0.3 and kind in ("free", "none", "penalised"):
+        hard = rng.random(svm.m) < 0.3
+        svm = replace(
+            svm, upper=np.where(hard, np.inf, svm.upper), curvature=np.where(hard, 0.0, svm.curvature),
+            level=rng.choice([0.5, 1.0, 2.0], svm.m),
+        )  # fmt: skip
+    space = FeatureSpace(Precomputed(), X @ X.T, space.intercept, "raise")
+    svm = svm.over(space.centred)
+    start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
+    for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
+        found = Proof(Accuracy(space), svm).prove(point, 0.0)
+        coef, alpha = fractions(found.coef), fractions(found.alpha)
+        w = [dot(coef, fractions(column)) for column in X.T]
+        mu = {name: Fraction(value) for name, value in found.multipliers.items()}
+        mu |= {"b": Fraction(found.b)} if svm.intercept is not None else {}
+        for part in svm.parts:
+            alpha, _ = repaired(X, svm, part, alpha)
+        primal, dual = primal_value(X, svm, w, mu), dual_value(X, svm, alpha)
+        assert primal >= dual
+        if math.isfinite(found.gap):
+            assert found.gap * max(abs(primal), abs(dual)) >= (primal - dual) * (1 - Fraction(1e-9))
 
 
 # --- one multiplier ---------------------------------------------------------------------------------------------------
