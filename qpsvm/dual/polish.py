@@ -287,7 +287,7 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 def _least_squares(
     A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
 ) -> FloatArray | None:
-    """The minimum-norm least-squares solution of the bordered svm; None where LAPACK fails."""
+    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails."""
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A

@@ -1,5 +1,7 @@
 """From any numbers to a feasible α: into the box, then onto the equalities of each part.
 
+What is nearest in the norm would take a QP of its own; what is cheap and near is enough, because any α is certified.
+
     (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U where a few roundings are all that keeps α away
     (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that is not
                 enough, it is 0, and the other side is the nearest point that makes Σ c α = e

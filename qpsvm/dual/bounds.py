@@ -1,0 +1,258 @@
+"""A bound of the gap of the very numbers that the user gets, (α, w, b, ρ) as floats: all rounding is counted.
+
+The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
+
+    (PROOF.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
+    (PROOF.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
+
+with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k − s_k f_k is known up to a radius r_k
+(`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is at an end:
+
+    (PROOF.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
+    (PROOF.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
+
+Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
+
+Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.certificate import BLOCK, Certificate
+from qpsvm.dual.losses import gap_term, loss
+from qpsvm.dual.svm_dual import Group, SVMDual
+
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64 * UNIT
+#: Objectives below this are sums of products that may underflow.
+NEXT_TO_NOTHING = 2.0**-500
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The gap's parts: bound of P − D, of the objective's size from below, and the rows that contribute."""
+
+    difference: float
+    size: float
+    rows: IntArray
+
+    @property
+    def gap(self) -> float:
+        if not self.difference > 0.0:
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no proof
+        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+
+
+class Bounds:
+    """Bounds the gap of points of one dual.
+
+    Parameters
+    ----------
+    accuracy : Accuracy
+    svm : SVMDual
+        Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
+        measured against.
+    """
+
+    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
+        self.accuracy, self.svm = accuracy, svm
+        self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
+        self._remembered: tuple[Certificate | None, float] = None, 0.0
+
+    def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+        """t and r of (PROOF.3) at some rows: (r,) each."""
+        if point.slack is not None and point.radius is not None:
+            return point.slack[rows].copy(), point.radius[rows]
+        common = common_value(point.margin)
+        margin = point.margin[rows] if common is None else common
+        t: FloatArray = margin - point.yf[rows]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
+        each = (2.0 + 4.0 * point.placed) * UNIT
+        r = each * np.abs(t)
+        r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
+        r += each * (abs(point.level) + np.abs(margin))
+        r += self.svm.margin_radius(point.multipliers, rows)
+        return t, r
+
+    def samples(self, rows: IntArray) -> IntArray:
+        """The samples of some rows of the dual: (r,)."""
+        return rows if self.svm.rows is None else self.svm.rows[rows]
+
+    def at_samples(self, values: FloatArray) -> FloatArray:
+        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""
+        if self.svm.rows is None:
+            return values
+        found = np.zeros(self.svm.n)
+        found[self.svm.rows] = values
+        return found
+
+    def _kappa(self, point: Certificate) -> float:
+        """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
+        known, kappa = self._remembered
+        if known is not point:
+            kappa = self.accuracy.kappa(point.coef, point.w) * FEW
+            self._remembered = point, kappa
+        return kappa
+
+    def total_gap(self, point: Certificate) -> Gap:
+        """(PROOF.1) to (PROOF.4)."""
+        a, upper = point.alpha, point.upper
+        kept: list[IntArray] = []
+        losses = 0.0
+        for start in range(0, len(a), BLOCK):
+            part = slice(start, start + BLOCK)
+            t, r = self.slack(point, part)
+            bounded = a[part] == upper[part]
+            edge = r + FEW * self._knee(part) if self.svm.curved else r
+            settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
+            kept.append(np.flatnonzero(~settled) + start)
+            t -= r
+            losses += self.losses(part, t)
+        rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
+        t, r = self.slack(point, rows)
+        terms = self.terms(point, rows, t, r)
+        distance, moved = self._repair(point, rows)
+        difference = 0.5 * distance * distance + terms + moved
+        weight, penalties = self._weight_below(point), 0.0
+        for group in self.svm.penalised:
+            apart, mu = self.apart(point, group)
+            difference += 0.5 * group.ridge * apart**2
+            penalties += 0.5 * group.ridge * mu**2
+        if self.homogeneous:
+            half = 0.5 * max(weight - distance, 0.0) ** 2
+            return Gap(difference * FEW, half / FEW, rows)
+        size = 0.5 * weight * weight + losses * (1.0 - gamma(len(a) + 8))
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point)):  # products that count may be gone
+            difference += (len(a) + 4) * UNDERFLOW
+        size += penalties
+        for group in self.svm.groups:
+            if group.total:
+                known = multiplier(point, group)
+                size += group.total * known - abs(group.total * known) * 4.0 * UNIT
+        return Gap(difference * FEW, size / FEW, rows)
+
+    def _knee(self, rows: slice | IntArray) -> FloatArray:
+        """δU of some rows, the shortfall from which their loss is linear; 0 where U = ∞, which no α is at: (r,)."""
+        upper = self.svm.upper[rows]
+        return self.svm.curvature[rows] * np.where(np.isfinite(upper), upper, 0.0)
+
+    def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
+        """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
+        mu, products = multiplier(point, group), point.alpha * group.column
+        slope, error = total(np.append(products, -group.total))
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
+        apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
+        return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
+
+    def _units(self, column: FloatArray) -> bool:
+        """Whether a column (m,) has entries −1, 0 and 1 only, so that its products with α are exact."""
+        if column is self.svm.sign:
+            return True
+        size = np.abs(column)
+        return bool(((size == 1.0) | (size == 0.0)).all())
+
+    @staticmethod
+    def _idle(point: Certificate) -> bool:
+        """Whether α and w are exactly 0, so that no product of theirs has underflowed."""
+        weights = point.coef if point.w is None else point.w
+        return not (point.alpha.any() or weights.any())
+
+    def losses(self, rows: slice, t: FloatArray) -> float:
+        """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
+        svm = self.svm
+        if svm.all_hard:
+            return 0.0
+        if svm.hard is None and not svm.curved:
+            return float(svm.upper[rows] @ np.maximum(t, 0.0))
+        values = loss(t, svm.upper[rows], svm.curvature[rows])
+        return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
+
+    def terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
+        """Σ of (PROOF.3) over some rows (r,), for their t and radius: infinite where a hard row may fall short."""
+        if not len(rows):
+            return 0.0
+        a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
+        if self.svm.curved:  # t − δα cancels where the row is at its optimum
+            r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
+        return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
+
+    @staticmethod
+    def _taker(point: Certificate, column: FloatArray, room: float, rows: IntArray) -> int | None:
+        """A row, nearest to its margin, whose α can change by `room` so that Σ column·α falls; first among `rows`."""
+        for candidates in (rows, slice(None)):
+            sign, a = column[candidates], point.alpha[candidates]
+            able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
+            if able.any():
+                slack = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
+                k = int(np.argmin(slack))
+                return k if isinstance(candidates, slice) else int(candidates[k])
+        # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
+        k = int(np.argmax(np.where(column != 0.0, point.upper, 0.0)))
+        return k if room <= gamma(len(column) + 4) * point.upper[k] * len(column) else None
+
+    def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
+        """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
+        terms = len(point.coef) + (0 if point.w is None else len(point.w))
+        distance = point.offset * (1.0 + gamma(terms + 8))
+        moved = 0.0
+        if point.w is not None:
+            known = point.weight_radius
+            distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
+            distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
+            support = np.flatnonzero(point.coef)
+            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
+        spread = self.svm.beta_radius(point.alpha)
+        if spread is not None:
+            distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
+        for part in self.svm.parts:
+            column = part.column
+            if part.ridge:
+                continue
+            products, units = column * point.alpha, part.rows is not None or self._units(column)
+            surplus, error = total(np.append(products, -part.total))
+            if not units:
+                error += UNIT * float(np.abs(products).sum()) * FEW
+            if surplus == 0.0 and error == 0.0:
+                continue
+            bound, sizes, reaches = abs(surplus) + error, [], []
+            if not units:  # what moves is α, and column·α by less
+                bound *= FEW / float(np.abs(column[column != 0.0]).min())
+            for direction in (1.0, -1.0):
+                if direction * surplus <= -error:
+                    continue  # the surplus is of the other sign
+                k = self._taker(point, column * direction, 2.0 * bound, rows)
+                if k is None:
+                    return math.inf, math.inf
+                sizes.append(float(self.accuracy.sizes(self.samples(np.array([k])))[0]))
+                t, r = self.slack(point, np.array([k]))
+                bent = float(self.svm.curvature[k])
+                reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)
+            distance += bound * max(sizes) * FEW
+            moved += bound * max(reaches) * FEW
+        return distance, moved
+
+    def _weight_below(self, point: Certificate) -> float:
+        """A lower bound of ‖w‖."""
+        if point.w is not None:
+            return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
+        kappa = self.accuracy.kappa(point.coef, None)
+        support = np.flatnonzero(point.coef)
+        error = kappa * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
+
+
+def multiplier(point: Certificate, group: Group) -> float:
+    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
+    return point.multipliers.get(group.multiplier, point.level)
