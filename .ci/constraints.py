@@ -1,6 +1,6 @@
 """Print the lowest versions that pyproject.toml allows, as constraints for pip: `name==version`, one a line.
 
-    python .ci/constraints.py test bench > lowest.txt       # the dependencies, and those of these extras
+python .ci/constraints.py test bench > lowest.txt       # the dependencies, and those of these extras
 """
 
 import re

@@ -156,4 +156,3 @@ def limit_memory(bytes_: int) -> None:
     """More than that raises MemoryError in this process, instead of stopping the machine."""
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
-

@@ -95,7 +95,7 @@ def main() -> None:
 def import_seconds(modules: str) -> float:
     code = f"import time; t = time.perf_counter(); import {modules}; print(time.perf_counter() - t)"
     runs = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-            for _ in range(5)]
+            for _ in range(5)]  # fmt: skip
     return statistics.median(runs)
 
 

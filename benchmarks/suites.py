@@ -94,7 +94,7 @@ def variants(data: Path, quick: bool) -> Suite:
         "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
         tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *QP_SOLVERS),
         seconds=10.0, budget=8.0, most_rows={"qpsvm:slsqp": 300},
-    )
+    )  # fmt: skip
 
 
 def osqp(data: Path, quick: bool) -> Suite:
@@ -117,14 +117,14 @@ def osqp(data: Path, quick: bool) -> Suite:
         "samples, 20 %), by the published distributions with our seeds.",
         tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", *QP_SOLVERS), seconds=10.0, budget=15.0,
         most_rows={"daqp": 2000},
-    )
+    )  # fmt: skip
 
 
 #: Name of a file, and how it is used: sparse ones of many columns are not standardised.
 LINEAR_FILES = (
     "australian", "german.numer", "splice", "spambase", "phishing.xz", "magic04.xz", "ijcnn1.xz", "cod-rna_zscore.xz",
     "shuttle.xz", "a9a.xz", "w8a.xz", "reuters.xz",
-)
+)  # fmt: skip
 RAW_ONLY = frozenset({"w8a.xz", "reuters.xz", "cod-rna_zscore.xz"})
 ROWS = {
     "australian": 690, "german.numer": 1000, "splice": 1000, "spambase": 4601, "phishing.xz": 11055,
@@ -162,13 +162,13 @@ def linear(data: Path, quick: bool) -> Suite:
         "problem that LIBLINEAR solves.",
         tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, "piqp", "clarabel", *(() if quick else ("osqp",))),
         seconds=6.0, budget=9.0, most_rows=rows,
-    )
+    )  # fmt: skip
 
 
 RBF_FILES = (
     "heart", "australian", "german.numer", "splice", "svmguide1", "spambase", "satimage.xz", "usps.xz", "mushrooms",
     "phishing.xz", "magic04.xz", "letter.xz",
-)
+)  # fmt: skip
 
 
 def rbf(data: Path, quick: bool) -> Suite:
@@ -185,7 +185,7 @@ def rbf(data: Path, quick: bool) -> Suite:
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
         tuple(tasks), ("qpsvm", "SVC", "libsvm", "piqp", "clarabel", "osqp"), seconds=20.0, budget=12.0,
         most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
-    )
+    )  # fmt: skip
 
 
 #: Rows of the linear sweep; the last table is 2.7 GB.
@@ -217,7 +217,7 @@ def scaling(data: Path, quick: bool) -> Suite:
         "Generated clouds, 5 % of the labels flipped: time and memory to a gap of 1e-6 as rows or columns grow.",
         tuple(tasks), ("qpsvm", "SVC", "LinearSVC", "piqp", "clarabel", "osqp"), goal=1e-6, seconds=20.0, budget=15.0,
         most_rows=rows,
-    )
+    )  # fmt: skip
 
 
 def textbook(data: Path, quick: bool) -> Suite:
@@ -237,5 +237,4 @@ def textbook(data: Path, quick: bool) -> Suite:
         "textbook", "The textbook methods beside the structured ones, without polishing: gap against time, by the "
         "number of iterations allowed (C = 1, standardised).",
         tuple(tasks), BARE, seconds=10.0, budget=20.0, max_iters=iterations[:7] if quick else iterations,
-    )
-
+    )  # fmt: skip

@@ -1,5 +1,7 @@
 """Support vector machines as explicit quadratic programs, on any solver, with a certificate.
 
+The way from samples to a certified result:
+
     >>> import qpsvm
     >>> problem = qpsvm.CSVM(X, y, C=1.0, kernel=qpsvm.RBF())    # doctest: +SKIP
     >>> print(problem.qp("dual"))                                # doctest: +SKIP

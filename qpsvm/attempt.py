@@ -156,7 +156,7 @@ def _attempt(
             answer = compiled.solve(
                 tol=limits.tol, max_iter=limits.max_iter, time_limit=limits.time_limit, verbose=limits.verbose,
                 start=point, **request.options,
-            )
+            )  # fmt: skip
             point = None  # a solver that is asked again goes on from where it is
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
@@ -166,7 +166,7 @@ def _attempt(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,
                 build_time=build_time, certifying=HURRIED if noted() else request.certifying,
                 polishing=request.polishing(len(problem.labels), solve_time), clock=request.clock,
-            )
+            )  # fmt: skip
             if noted() and result.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
         if request.verbose:
@@ -192,7 +192,7 @@ def not_started(problem: Problem, backend: Backend, form: Form, request: Request
     result = problem.interpret(
         answer, tol=request.tol, polished=request.polish, form="dual", backend=backend.name,
         certifying=request.certifying, polishing=request.polishing(len(problem.labels), 0.0), clock=request.clock,
-    )
+    )  # fmt: skip
     result = replace(result, form=form)
     if result.status is Status.OPTIMAL:
         return result

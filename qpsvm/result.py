@@ -102,9 +102,7 @@ class SVMResult:
     @cached_property
     def terms(self) -> FloatArray:
         """Each sample's share of P − D, (CERT.1) in the units of the objective: (n,)."""
-        return self.unit * objective_terms(
-            self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal
-        )
+        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
     @cached_property
     def support(self) -> IntArray:

@@ -447,8 +447,11 @@ def test_a_kernel_may_return_lists_or_a_matrix_that_it_keeps() -> None:
     f = solved(Task(X0, Y0)).decision_function(X0)
     kept = X0 @ X0.T
     before = kept.copy()
-    for kernel in (lambda A, B: (A @ B.T).tolist(), lambda A, B: kept if len(A) == len(B) == 24 else A @ B.T,
-                   lambda A, B: np.asfortranarray(A @ B.T)):
+    for kernel in (
+        lambda A, B: (A @ B.T).tolist(),
+        lambda A, B: kept if len(A) == len(B) == 24 else A @ B.T,
+        lambda A, B: np.asfortranarray(A @ B.T),
+    ):
         result = qpsvm.solve(CSVM(X0, Y0, kernel=kernel), check=False)
         np.testing.assert_allclose(result.decision_function(X0), f, atol=1e-5)
     np.testing.assert_array_equal(kept, before)
@@ -525,7 +528,7 @@ LABELS: dict[str, tuple[Any, Any]] = {
 def test_labels_of_any_kind_and_their_flip(name: str, as_object: bool, tmp_path: Path) -> None:
     small, large = sorted(LABELS[name])
     y, flipped = (np.array([pair[(v > 0) * 1] for v in Y0], dtype=object if as_object else None)
-                  for pair in ((small, large), (large, small)))
+                  for pair in ((small, large), (large, small)))  # fmt: skip
     for kernel in (Linear(), RBF(0.3)):
         result, mirror = (qpsvm.solve(CSVM(X0, labels, kernel=kernel)) for labels in (y, flipped))
         reference = solved(Task(X0, Y0, kernel=kernel))
@@ -548,8 +551,12 @@ def test_pandas_goes_in_as_it_is() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X0, columns=["a", "b", "c"], index=range(100, 124))
     f = solved(Task(X0, Y0)).decision_function(X0)
-    for y in (pandas.Series(Y0, index=range(5, 29)), pandas.Series(np.where(Y0 > 0, "z", "a")),
-              pandas.Categorical(np.where(Y0 > 0, "z", "a")), pandas.array(Y0 > 0, dtype="boolean")):
+    for y in (
+        pandas.Series(Y0, index=range(5, 29)),
+        pandas.Series(np.where(Y0 > 0, "z", "a")),
+        pandas.Categorical(np.where(Y0 > 0, "z", "a")),
+        pandas.array(Y0 > 0, dtype="boolean"),
+    ):
         result = qpsvm.solve(CSVM(frame, y, sample_weight=pandas.Series(np.ones(24))))
         np.testing.assert_allclose(result.decision_function(frame), f, atol=1e-9)
         assert len(result.predict(frame)) == 24
@@ -637,7 +644,7 @@ EDGE = np.array([
     [100.3, 100.3], [100.1, 100.36524755954743], [99.63824205398559, 100.20496623516082], [99.9902149707079, 100.0],
     [100.00099999997765, 99.9], [100.1, 100.0], [99.79048478603363, 100.39057998657226], [100.0, 100.00000001192093],
     [100.3, 99.86863261461258], [99.8, 99.80965970754623], [100.3, 100.0],
-])
+])  # fmt: skip
 INSEPARABLE: dict[str, tuple[Any, Any, Any]] = {
     "a sample 1e-8 from an edge": (EDGE, np.array([1, 1, -1, -1, 1, -1, -1, 1, 1, -1, -1]), Linear()),
     "duplicates, narrow rbf": (np.array([[-5.0, 4], [-1, -5], [-3, 5], [0, -1], [2, 0], [-5, 4]]),
@@ -666,7 +673,7 @@ INSEPARABLE: dict[str, tuple[Any, Any, Any]] = {
     "mirror images, even polynomial": (np.vstack([X0, -X0]), np.repeat([1, -1], 24), Polynomial(2, 1.0, 0.0)),
     "overlapping blobs, degree 1": (X0, Y0, Polynomial(1, 1.0, 1.0)),
     "overlapping blobs, degree 1, coef0 -1": (X0, Y0, Polynomial(1, 1.0, -1.0)),
-}
+}  # fmt: skip
 
 
 def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:

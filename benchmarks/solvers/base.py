@@ -85,7 +85,7 @@ class Entrant(ABC):
         return version_of(self.package)
 
     def form(self, task: Task) -> str | None:  # noqa: ARG002
-        """"dual" or "primal", for solvers that are given a QP."""
+        """ "dual" or "primal", for solvers that are given a QP."""
         return None
 
     @abstractmethod

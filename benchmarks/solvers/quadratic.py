@@ -122,7 +122,7 @@ class QuadraticSolver(Entrant):
         solution = QPSolution(
             qp, status, Solver(self.name, "", ""), np.asarray(answer.x),
             _vector(answer.y, qp.A), _vector(answer.z, qp.G),
-        )
+        )  # fmt: skip
         return point_of(data.problem, data.scaled, solution)
 
 

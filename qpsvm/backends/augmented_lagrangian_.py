@@ -39,7 +39,7 @@ class AugmentedLagrangianBackend(Backend):
     abilities = Abilities(
         needs="dual of a linear machine with hinge losses, such as a C-SVM, any n; fast",
         dual=(Machines(HINGE),), because="it reads the samples off the dual's factor", starts=True, polls=True,
-    )
+    )  # fmt: skip
 
     def options(self) -> frozenset[str]:
         """None of its own."""

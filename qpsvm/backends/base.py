@@ -291,10 +291,10 @@ class Backend(ABC):
 def able(wish: Wish, backends: Iterable[Backend]) -> str:
     """The names of the backends, of those given, that keep "max_iter" or "time_limit", or begin at a "start"."""
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
+
+
 #: What every backend is asked in the same words: offered when an option is misspelt.
-COMMON_OPTIONS = frozenset(
-    {"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"}
-)
+COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 
 def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:

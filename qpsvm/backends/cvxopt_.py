@@ -35,9 +35,7 @@ PRICES = General(
 #: Seconds of the dense dual of a linear machine: of a call, and times n³.
 CALL, CUBE = 2e-3, 6e-11
 
-OPTIONS = frozenset(
-    {"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"}
-)
+OPTIONS = frozenset({"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"})
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
 
@@ -48,7 +46,7 @@ class CvxoptBackend(Backend):
     abilities = Abilities(
         needs="any QP; a large low-rank P by its structure", dual=ALL, primal=ALL, any_qp=True,
         keeps=frozenset({"max_iter"}), package="cvxopt",
-    )
+    )  # fmt: skip
     loads = Import("cvxopt", 5e8)
 
     def options(self) -> frozenset[str]:
@@ -198,4 +196,4 @@ class CvxoptCompiled(Compiled):
         return QPSolution(
             self.qp, status, solver, x=x[:n], y=np.array(answer["y"]).ravel()[:p], z=z[:m], box=z_box,
             iterations=answer["iterations"],
-        )
+        )  # fmt: skip

@@ -27,7 +27,7 @@ class DualAscentBackend(Backend):
         needs="dual forms: a box and at most two equality rows; a textbook method",
         dual=(Machines(ANYTHING - {"other rows"}),), because="it projects on a box and a balance row",
         starts=True, polls=True, study=True,
-    )
+    )  # fmt: skip
 
     def options(self) -> frozenset[str]:
         """A fixed step, and momentum."""

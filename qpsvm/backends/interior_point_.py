@@ -38,7 +38,7 @@ class InteriorPointBackend(Backend):
     abilities = Abilities(
         needs="the dual and the primal of every machine; it uses low rank, box and slacks", dual=ALL, primal=ALL,
         polls=True,
-    )
+    )  # fmt: skip
 
     def options(self) -> frozenset[str]:
         """None of its own."""

@@ -55,7 +55,7 @@ class KernelNewtonBackend(Backend):
         needs="dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast",
         dual=(Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM)),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
-    )
+    )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class KernelNewtonCompiled(Compiled):
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
             "time_limit": limits.time_limit, "verbose": limits.verbose,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
-        }
+        }  # fmt: skip
         if statement.svm.all_hard:
             answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
         else:

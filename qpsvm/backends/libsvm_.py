@@ -55,7 +55,7 @@ class LibsvmBackend(Backend):
         needs="dual of a C-SVM, nu-SVM or primal hinge problem with a free intercept; the peer to compare with",
         dual=(Machines(MARGINS - {"unbounded"}), Machines(NU)), because="it solves the dual", polls=True,
         package="scikit-learn",
-    )
+    )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
@@ -186,7 +186,7 @@ def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
     return Fitted(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,
-    )
+    )  # fmt: skip
 
 
 def _end(fitted: Fitted, most: int, clock: Clock) -> tuple[Status, str]:

@@ -53,7 +53,7 @@ class OsqpBackend(Backend):
     abilities = Abilities(
         needs="any QP; sparse matrices, low-rank P lifted", dual=ALL, primal=ALL, any_qp=True, tightens=True,
         starts=True, linear_form="primal", package="osqp",
-    )
+    )  # fmt: skip
     loads = Import("osqp", 3e8)
 
     def options(self) -> frozenset[str]:
@@ -194,4 +194,4 @@ class OsqpCompiled(Compiled):
         return QPSolution(
             self.qp, status, solver, x=x[:n], y=duals[m : m + p], z=duals[:m], box=z_box[:n],
             iterations=iterations, v=x[n:] if self.lifted else None,
-        )
+        )  # fmt: skip

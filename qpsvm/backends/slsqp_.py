@@ -28,7 +28,7 @@ class SlsqpBackend(Backend):
         needs=f"any QP of at most {MOST_VARIABLES} variables, dense; a general method",
         dual=(Machines(rows=MOST_VARIABLES),), primal=(Machines(rows=MOST_VARIABLES),), any_qp=True, polls=True,
         study=True, package="scipy",
-    )
+    )  # fmt: skip
 
     def options(self) -> frozenset[str]:
         """Its absolute objective tolerance."""

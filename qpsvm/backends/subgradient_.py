@@ -31,7 +31,7 @@ class SubgradientBackend(Backend):
         needs="primal forms with slacks xi (not the hard margin); a textbook method",
         primal=(Machines(SLACKS),), because="it descends on the hinge form", polls=True, study=True,
         linear_form="primal", kernel_form="primal",
-    )
+    )  # fmt: skip
 
     def options(self) -> frozenset[str]:
         """The constant step of the published method, in the units of the QP compiled; `solve` compiles a scaled one."""
@@ -55,9 +55,7 @@ class SubgradientBackend(Backend):
         if qp.A is not None or np.isfinite(lb).any() or np.isfinite(ub).any() or qp.G is None or qp.h is None:
             raise UnsupportedError("subgradient cannot take equality rows, or bounds other than xi >= 0; use cvxopt")
         scale = -qp.G[:, slack].diagonal()  # rows M u + s ξ ≥ h: a slack may carry a factor
-        data = SolverData(
-            M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest]
-        )
+        data = SolverData(M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest])
         return SubgradientCompiled(self, qp, data, rest, scale)
 
 

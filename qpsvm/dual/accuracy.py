@@ -230,9 +230,7 @@ class Accuracy:
         size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
         return (square, size) if square <= gamma(m + 2) * size else None
 
-    def _sharp_linear(
-        self, rows: IntArray, weights: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _sharp_linear(self, rows: IntArray, weights: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         X = as_dense(self.space.samples.take(rows))
         return dots(np.column_stack([X, np.ones(len(rows)), levels]), weights)
 

@@ -183,9 +183,7 @@ def objective_terms(
     return gap_terms(alpha, upper, reached, margin, curvature)
 
 
-def gap_sums(
-    svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray
-) -> tuple[float, float]:
+def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
     """Σ g_k of (CERT.1) and Σ ψ_k(t_k) at f = u + b, u (n,) at the samples.
 
     In blocks that stay in the cache: at 10⁷ rows, fresh memory for whole vectors takes longer than the arithmetic.

@@ -149,9 +149,7 @@ def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> f
 Levels = tuple[Mapping[str, float], tuple[float, float], float, float]
 
 
-def _best_levels(
-    svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float
-) -> Levels:
+def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
     """μ, the interval of the intercept, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
 
     μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
@@ -171,9 +169,7 @@ def _best_levels(
     if any(found is None for found in intervals):
         return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
     known = [found for found in intervals if found is not None]
-    averages = [
-        levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)
-    ]
+    averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
 
     def moved(found: tuple[dict[str, float], float, float]) -> float:
         """The part of the gap that depends on μ."""

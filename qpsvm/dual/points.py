@@ -26,9 +26,7 @@ class PrimalPoint:
         return 0.5 * float(difference @ difference)
 
 
-def primal_points(
-    space: FeatureSpace, beta: FloatArray, w: FloatArray | None
-) -> tuple[float, Iterator[PrimalPoint]]:
+def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -> tuple[float, Iterator[PrimalPoint]]:
     """½‖w(α)‖², and the primal candidates: the explicit w of a solver that returned one first, then w(α)."""
     if not space.is_linear:
         u = space.centred @ beta

@@ -181,9 +181,7 @@ def _active_set_rounds(
     return best
 
 
-def _solve_split(
-    svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience
-) -> FloatArray | None:
+def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience) -> FloatArray | None:
     """(POL.1) for a split (n,) into 0 zero, 1 free, 2 bound; None where too many are free or it has no solution.
 
     Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
@@ -220,9 +218,7 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     return snapped
 
 
-def _bordered_solve(
-    Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
-) -> FloatArray | None:
+def _bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
     """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal: Q (k, k), E (k, m), R, s (m,), r (k,).
 
     Where R > 0, μ = (Eᵀδ − s)/R: the diagonal that counts is that of Q + ER⁻¹Eᵀ.
@@ -284,9 +280,7 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
     return inverse
 
 
-def _least_squares(
-    A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
-) -> FloatArray | None:
+def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
     """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails."""
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))

@@ -45,9 +45,7 @@ class Proof:
         self.bounds = Bounds(accuracy, svm)
         self.homogeneous = self.bounds.homogeneous
 
-    def prove(
-        self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
-    ) -> Certificate:
+    def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
 
         Parameters

@@ -1,5 +1,7 @@
 """Where w vanishes: the reduced hulls of a ν-SVM meet, and no entry of w(α) is more than the rounding of its own sum.
 
+The optimum is 0 then, and no gap is relative to it:
+
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
     (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
 """

@@ -321,7 +321,7 @@ class Problem(ABC):
             backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver, solver_gap=solver_gap,
-        )
+        )  # fmt: skip
 
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0

@@ -125,7 +125,7 @@ class CSVM(Problem):
             variables={"w": slice(0, r), "b": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i"),
             formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
-        )
+        )  # fmt: skip
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).

@@ -113,11 +113,9 @@ class HardMargin(Problem):
             variables={"w": slice(0, r), "b": slice(r, r + 1)},
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1"),
             formula="½ ‖w‖²", title=f"{self.title}: primal (HARD.2)",
-        )
+        )  # fmt: skip
 
-    def hulls(
-        self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None
-    ) -> HullDistance:
+    def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
         """Where the hulls of the classes meet, or how far they are apart: found once, and kept if it was found.
 
         Parameters

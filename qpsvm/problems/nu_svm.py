@@ -141,7 +141,7 @@ class NuSVM(Problem):
             },
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ ρ − ξ_i"),
             formula="½ ‖w‖² − νρ + Σ a_i ξ_i", title=f"{self.title}: primal (NUSVM.2)",
-        )
+        )  # fmt: skip
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """Scaled to Σα = ν, (NUSVM.6)."""

@@ -132,7 +132,7 @@ class PrimalHinge(Problem):
             constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
             formula=f"(λ/2) {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ s_i ξ_i / Σs",
             title=f"{self.title}: primal (PHINGE.2)",
-        )
+        )  # fmt: skip
 
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).

@@ -148,7 +148,7 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     answer = linprog(
         np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
         options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
-    )
+    )  # fmt: skip
     if answer.x is None:
         raise SolverError(f"HiGHS did not solve the separability problem: {answer.message}")
     weights = _sharpened(np.maximum(answer.x[:n], 0.0), difference, y)
@@ -246,9 +246,7 @@ def _uniform(y: FloatArray, why: str) -> HullDistance:
     return HullDistance(u, v, float("inf"), np.zeros(0), why)
 
 
-def _measured(
-    space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None
-) -> HullDistance:
+def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None) -> HullDistance:
     """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)

@@ -314,7 +314,7 @@ class QP:
         lines = [self.title, f"  minimise    {self.formula}"]
         wanted = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
         box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
-               if (text := self._box_text(name, part))]
+               if (text := self._box_text(name, part))]  # fmt: skip
         lead = "  subject to  "
         for text, name, count in wanted + box:
             lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")

@@ -258,7 +258,7 @@ class Fresh:
         self._process = subprocess.Popen(
             [sys.executable, "-c", FRESH.format(path=sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             **own_group,
-        )
+        )  # fmt: skip
         self._answer, self._told = b"", False
         self._talk = threading.Thread(target=self._converse, args=((function, arguments),), daemon=True)
         self._talk.start()

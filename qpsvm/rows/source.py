@@ -101,9 +101,7 @@ class RowSource(ABC):
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        parts = (
-            block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows)
-        )
+        parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
         return added_moments(parts, self.d)
 
     def sum_of_squares(self) -> float:

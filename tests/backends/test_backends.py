@@ -257,9 +257,12 @@ def test_limits_of_one_run_do_not_reach_the_next(backend, limit):
 @pytest.mark.parametrize(
     ("limit", "error"),
     [
-        ({"max_iter": 0}, qpsvm.ParameterError), ({"max_iter": 1.5}, qpsvm.ParameterTypeError),
-        ({"time_limit": -1.0}, qpsvm.ParameterError), ({"time_limit": "a"}, qpsvm.ParameterTypeError),
-        ({"tol": 0.0}, qpsvm.ParameterError), ({"tol": np.nan}, qpsvm.ParameterError),
+        ({"max_iter": 0}, qpsvm.ParameterError),
+        ({"max_iter": 1.5}, qpsvm.ParameterTypeError),
+        ({"time_limit": -1.0}, qpsvm.ParameterError),
+        ({"time_limit": "a"}, qpsvm.ParameterTypeError),
+        ({"tol": 0.0}, qpsvm.ParameterError),
+        ({"tol": np.nan}, qpsvm.ParameterError),
     ],
     ids=str,
 )
@@ -292,8 +295,11 @@ def test_the_nearest_option_is_named(name, option, nearest):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("osqp", {"eps_abs": 1e-9, "eps_rel": 1e-9, "rho": 0.5}), ("cvxopt", {"abstol": 1e-10, "kktsolver": "ldl"}),
-        ("cvxpy", {"tol_gap_rel": 1e-10}), ("cvxpy", {"solver": "SCS", "eps_abs": 1e-9}), ("cvxpy", {"solver": "osqp"}),
+        ("osqp", {"eps_abs": 1e-9, "eps_rel": 1e-9, "rho": 0.5}),
+        ("cvxopt", {"abstol": 1e-10, "kktsolver": "ldl"}),
+        ("cvxpy", {"tol_gap_rel": 1e-10}),
+        ("cvxpy", {"solver": "SCS", "eps_abs": 1e-9}),
+        ("cvxpy", {"solver": "osqp"}),
     ],
     ids=str,
 )
@@ -310,9 +316,15 @@ def test_the_solvers_own_options_arrive(name, options):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("osqp", {"eps_abs": -1.0}), ("osqp", {"eps_abs": "small"}), ("osqp", {"rho": -1.0}),
-        ("cvxopt", {"abstol": "small"}), ("cvxopt", {"maxiters": -2}), ("cvxopt", {"kktsolver": "nope"}),
-        ("cvxpy", {"tol_gap_abs": "small"}), ("cvxpy", {"solver": "nope"}), ("cvxpy", {"solver": 3}),
+        ("osqp", {"eps_abs": -1.0}),
+        ("osqp", {"eps_abs": "small"}),
+        ("osqp", {"rho": -1.0}),
+        ("cvxopt", {"abstol": "small"}),
+        ("cvxopt", {"maxiters": -2}),
+        ("cvxopt", {"kktsolver": "nope"}),
+        ("cvxpy", {"tol_gap_abs": "small"}),
+        ("cvxpy", {"solver": "nope"}),
+        ("cvxpy", {"solver": 3}),
     ],
     ids=str,
 )
@@ -503,7 +515,7 @@ def test_rows_without_a_name_are_not_lost(backend):
     qp = QP(
         P=Diagonal(np.ones(2)), q=np.zeros(2), A=np.ones((1, 2)), b=np.ones(1), G=np.array([[1.0, 0.0]]),
         h=np.array([0.25]),
-    )
+    )  # fmt: skip
     solution = qpsvm.compile(qp, backend).solve(tol=1e-9)
     np.testing.assert_allclose(solution.x, [0.25, 0.75], atol=1e-6)
     np.testing.assert_allclose(solution.y, [-0.75], atol=1e-6)
@@ -515,7 +527,7 @@ def test_a_row_of_zeros_is_a_row(rows):
     qp = QP(
         P=Diagonal(np.ones(2)), q=-np.ones(2), G=rows, h=np.ones(1), lb=np.zeros(2),
         constraints={"nothing": Rows("G", slice(0, 1), "0 ≤ 1")},
-    )
+    )  # fmt: skip
     for name in GENERAL:
         np.testing.assert_allclose(qpsvm.compile(qp, name).solve(tol=1e-8).x, [1.0, 1.0], atol=1e-5)
 

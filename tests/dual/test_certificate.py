@@ -106,7 +106,7 @@ def test_hinge_intercepts_solve_the_linear_program(seed):
     program = linprog(
         np.append(C, 0.0), A_ub=np.hstack([-np.eye(n), -y[:, None]]), b_ub=-(1 - y * u),
         bounds=[(0, None)] * n + [(None, None)], method="highs",
-    )
+    )  # fmt: skip
     assert low <= high
     step = 1e-4 * (1 + abs(low))
     for b in (low, high, (low + high) / 2):

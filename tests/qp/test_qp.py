@@ -192,7 +192,7 @@ def test_objective_split_and_multiplier():
         constraints={
             "first": Rows("G", slice(0, 1), ""), "rest": Rows("G", slice(1, 3), ""), "all": Rows("A", slice(0, 2), "")
         },
-    )
+    )  # fmt: skip
     x = rng.normal(size=5)
     assert qp.objective(x) == pytest.approx(0.5 * x @ M @ M.T @ x + qp.q @ x + 2.5, rel=1e-13)
     parts = qp.split(x)
@@ -270,8 +270,14 @@ def test_print_says_whether_the_gram_matrix_exists():
 @pytest.mark.parametrize(
     ("variant", "kernel"),
     [
-        ("hard_margin", "linear"), ("csvm", "linear"), ("csvm_weighted", "linear"), ("nusvm", "linear"),
-        ("hinge_penalised", "linear"), ("csvm", "sparse"), ("nusvm_weighted", "sparse"), ("hinge_penalised", "sparse"),
+        ("hard_margin", "linear"),
+        ("csvm", "linear"),
+        ("csvm_weighted", "linear"),
+        ("nusvm", "linear"),
+        ("hinge_penalised", "linear"),
+        ("csvm", "sparse"),
+        ("nusvm_weighted", "sparse"),
+        ("hinge_penalised", "sparse"),
     ],
 )
 def test_lifted_has_the_same_optimum(variant, kernel):
@@ -363,7 +369,7 @@ def test_unscaling_a_qp_with_everything():
         constraints={
             "g": Rows("G", slice(0, 2), ""), "h": Rows("G", slice(2, 3), ""), "a": Rows("A", slice(0, 2), "")
         },
-    )
+    )  # fmt: skip
     variables, rows, objective = {"u": 3.0, "v": 1e-4}, {"g": 7.0, "a": 0.01}, 250.0
     scaled = qp.scaled(variables, rows, objective)
     s = np.array([3.0] * 4 + [1e-4] * 2)
@@ -413,7 +419,7 @@ def test_residuals_see_every_kind_of_violation():
     qp = QP(
         P=I2, q=np.array([-1.0, -1.0]), G=np.array([[1.0, 0.0]]), h=np.array([0.25]), A=np.array([[1.0, 1.0]]),
         b=np.array([1.0]), lb=np.array([0.0, -np.inf]),
-    )
+    )  # fmt: skip
     x, y, z, z_box = np.array([0.25, 0.75]), np.array([0.25]), np.array([0.5]), np.zeros(2)
     assert kkt.primal_residual(qp, x) == 0
     assert kkt.dual_residual(qp, x, y, z, z_box) <= 1e-15

@@ -102,7 +102,7 @@ MADE = {
         WithOnes(Centred(Blocked(stored.tocsr() if sp.issparse(stored) else stored), X.mean(axis=0))),
         np.column_stack([X - X.mean(axis=0), np.ones(len(X))]),
     ),
-}
+}  # fmt: skip
 CASES = [(stored, made) for stored in STORED for made in MADE]
 
 

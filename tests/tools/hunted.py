@@ -124,7 +124,7 @@ def posed(rng: np.random.Generator, X: Any, y: Any, name: str) -> Drawn:
 
 
 def backend_for(rng: np.random.Generator, task: Task) -> str:
-    """"auto" most often, now and then another one that takes the task."""
+    """ "auto" most often, now and then another one that takes the task."""
     if rng.random() < 0.75:
         return "auto"
     problem = task.problem

@@ -140,9 +140,7 @@ def _tanh(X: np.ndarray) -> np.ndarray:
 SIGMOID = qpsvm.Sigmoid("scale", 0.2)
 KERNELS = {
     "linear": KernelCase(qpsvm.Linear(), _linear, scales=True),
-    "polynomial": KernelCase(
-        qpsvm.Polynomial(2, "scale", 1), lambda X: (scale_gamma(X) * (X @ X.T) + 1.0) ** 2
-    ),
+    "polynomial": KernelCase(qpsvm.Polynomial(2, "scale", 1), lambda X: (scale_gamma(X) * (X @ X.T) + 1.0) ** 2),
     "rbf": KernelCase(qpsvm.RBF("scale"), lambda X: gaussian(X, X, scale_gamma(X))),
 }
 #: For the smaller list.
@@ -211,7 +209,7 @@ def _hinge(intercept: Literal["free", "penalised"] | None) -> Variant:
         lambda s, X, k, u, psd: qpsvm.PrimalHinge(X, s.y, lam=LAM * u, kernel=k, intercept=intercept, psd=psd),
         lambda s, u: np.full(len(s.y), 1 / (LAM * u * len(s.y))),
         HINGE, intercept=intercept, factor=lambda u: LAM * u,
-    )
+    )  # fmt: skip
 
 
 VARIANTS = {
@@ -243,7 +241,7 @@ VARIANTS = {
     "hinge_free": _hinge("free"),
     "hinge_penalised": _hinge("penalised"),
     "hinge_none": _hinge(None),
-}
+}  # fmt: skip
 #: For the smaller list: problems whose b is not unique.
 OTHER_VARIANTS = {
     "csvm_all_bounded": Variant(  # C so small that every α is C
@@ -256,7 +254,7 @@ OTHER_VARIANTS = {
         lambda s, u: np.full(len(s.y), 1 / len(s.y)),  # noqa: ARG005
         NU, nu=0.8,
     ),
-}
+}  # fmt: skip
 ALL_VARIANTS = VARIANTS | OTHER_VARIANTS
 ALL_KERNELS = KERNELS | OTHER_KERNELS
 
@@ -349,7 +347,7 @@ CELLS += [
         ("nusvm_largest", "linear"), ("nusvm_largest", "rbf"),
     ]
     for s in SCALES
-]
+]  # fmt: skip
 CELLS += [Cell(v, "callable", 1.0) for v in ("csvm", "nusvm_weighted", "hinge_penalised")]
 CASES = [Case(cell, form, backend) for cell, form, backend in itertools.product(CELLS, FORMS, BACKENDS)]
 

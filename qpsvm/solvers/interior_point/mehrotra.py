@@ -166,4 +166,4 @@ def _report(iterate: Iterate, budget: Budget) -> None:
     budget.report(
         "interior_point", budget.steps, objective=f"{iterate.objective: .9e}", gap=iterate.gap, primal=primal,
         dual=dual, step=iterate.step,
-    )
+    )  # fmt: skip

@@ -177,9 +177,7 @@ class Reduced:
         return x, z_box, u[k:] - center @ v, None if isinstance(self.newton, DenseNewton) else v
 
 
-def reduce_problem(
-    P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb: FloatArray, ub: FloatArray
-) -> Reduced:
+def reduce_problem(P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb: FloatArray, ub: FloatArray) -> Reduced:
     """Take the fixed variables out of (IPM.4), choose the Newton system, and measure the scales.
 
     Parameters

@@ -26,8 +26,16 @@ STILL_BOUND = 0.75
 
 
 def solve_kernel_hard(
-    kernel: Kernel, X: Matrix, y: FloatArray, curvature: float, *, tol: float, time_limit: float | None,
-    max_iter: int | None, start: FloatArray | None, **settings: Any,
+    kernel: Kernel,
+    X: Matrix,
+    y: FloatArray,
+    curvature: float,
+    *,
+    tol: float,
+    time_limit: float | None,
+    max_iter: int | None,
+    start: FloatArray | None,
+    **settings: Any,
 ) -> KernelSolution:
     """Solve the dual of the hard margin, or find that no α bounded by the last price does.
 

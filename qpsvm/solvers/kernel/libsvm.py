@@ -93,7 +93,7 @@ def libsvm_loop(
     raw = run_sliced(
         run, arguments, n, most or MOST_ITERATIONS, lambda s: iterations_within(s, n, width),
         lambda: LoopResult(np.zeros(n), 0, False), clock or Clock(), verbose, hurries=gamma is not None,
-    )
+    )  # fmt: skip
     beta = raw.beta
     if beta @ problem.y < 0:  # which class LIBSVM calls +1 is its own affair
         beta = -beta
@@ -136,7 +136,7 @@ def _through_compiled(
     out = fit(
         data, (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0), sample_weight=weights, shrinking=1,
         probability=0, random_seed=0, max_iter=most, **settings,
-    )
+    )  # fmt: skip
     hurried = is_child() and bool(np.isnan(data[0, 0]))
     return _result(len(y), out[0], out[3][0], out[8], out[7] == 0 and not hurried)
 
@@ -179,7 +179,7 @@ def compiled_loop() -> Any:
             K, np.array([0.0, 0.0, 1.0, 1.0]), svm_type=0, kernel="precomputed", C=1.0, gamma=0.0, tol=1e-6,
             cache_size=1.0, class_weight=np.empty(0), sample_weight=np.array([9.0, 9.0, 9.0, 0.25]), shrinking=1,
             probability=0, random_seed=0, max_iter=-1,
-        )
+        )  # fmt: skip
         support, coefficients, status, iterations = out[0], np.abs(out[3][0]), out[7], np.sum(out[8])
     except (ImportError, AttributeError, TypeError, ValueError, IndexError):
         return None

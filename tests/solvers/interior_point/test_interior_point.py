@@ -331,9 +331,7 @@ def test_other_forms_are_not_recognised():
 def structured(X, y, C, options=CVXOPT_OPTIONS):
     n = len(y)
     nothing = np.zeros(n)
-    return solve_structured(
-        y[:, None] * X, nothing, -np.ones(n), nothing, np.full(n, C), y[None], np.zeros(1), options
-    )
+    return solve_structured(y[:, None] * X, nothing, -np.ones(n), nothing, np.full(n, C), y[None], np.zeros(1), options)
 
 
 def test_cvxopt_with_structure_gives_the_dense_answer():
@@ -343,9 +341,7 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
     n, Z = 300, y[:, None] * X
     G = matrix(np.vstack([-np.eye(n), np.eye(n)]))
     h = matrix(np.append(np.zeros(n), np.ones(n)))
-    dense = solvers.qp(
-        matrix(Z @ Z.T), matrix(-np.ones(n)), G, h, matrix(y[None]), matrix(0.0), options=CVXOPT_OPTIONS
-    )
+    dense = solvers.qp(matrix(Z @ Z.T), matrix(-np.ones(n)), G, h, matrix(y[None]), matrix(0.0), options=CVXOPT_OPTIONS)
     ours = structured(X, y, 1.0)
     assert ours["status"] == dense["status"] == "optimal"
     for name in ("x", "y", "z"):
