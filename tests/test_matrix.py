@@ -14,7 +14,6 @@ import pytest
 from matrix import CASES, CELLS, CENTRED, RAW_UNSOLVED, UNSOLVED, VARIANTS, Case, Cell, reference_of, solved
 
 import qpsvm
-from qpsvm.dual.polish import bordered_rank
 
 TOL = 1e-6
 EPS = np.finfo(float).eps
@@ -230,6 +229,16 @@ def test_agrees_with_the_reference_in_its_units(case):
 
     if alpha_is_unique(cell, expected):
         assert close(result.alpha / a_unit, expected.alpha, expected.alpha.max())
+
+
+def bordered_rank(Q: np.ndarray, E: np.ndarray) -> bool:
+    """Whether the bordered matrix of (POL.1) is nonsingular, so that α on the margin is unique."""
+    k, m = E.shape
+    d = 1.0 / np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
+    B = d[:, None] * E
+    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
+    bordered = np.block([[Q * d * d[:, None], B], [B.T, np.zeros((m, m))]]) if k else np.zeros((m, m))
+    return bool(k == 0 or np.linalg.matrix_rank(bordered, hermitian=True) == k + m)
 
 
 def alpha_is_unique(cell: Cell, expected: qpsvm.SVMResult) -> bool:

@@ -294,16 +294,3 @@ def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s
         return None
     step: FloatArray = solution[:k]
     return step
-
-
-def bordered_rank(Q: FloatArray, E: FloatArray) -> bool:
-    """Whether the bordered matrix of (POL.1) is nonsingular, so that α on the margin is unique."""
-    k, m = E.shape
-    d = 1.0 / np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
-    B = d[:, None] * E
-    B = B / np.maximum(np.linalg.norm(B, axis=0), np.finfo(float).tiny)
-    bordered = np.block([[Q * d * d[:, None], B], [B.T, np.zeros((m, m))]]) if k else np.zeros((m, m))
-    return bool(k == 0 or np.linalg.matrix_rank(bordered, hermitian=True) == k + m)
-
-
-__all__ = ["bordered_rank", "polish"]

@@ -17,7 +17,7 @@ Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -297,10 +297,6 @@ class SVMDual:
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Values at the samples, (n,), at the rows of the dual: (m,)."""
         return values if self.rows is None else values[self.rows]
-
-    def over(self, gram: Operator) -> SVMDual:
-        """The same dual over another Gram matrix of the same samples."""
-        return replace(self, gram=gram)
 
 
 def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
