@@ -1,6 +1,14 @@
 """What pytest is to know of the notebooks, wherever it is started."""
 
+import signal
+
 import pytest
+
+
+def pytest_sessionstart() -> None:
+    """Take the interrupt key back where a shell has left it ignored, as it does for what it starts in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
