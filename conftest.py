@@ -1,4 +1,4 @@
-"""What pytest is to know of the notebooks, wherever it is started."""
+"""What pytest is to know of notebooks and of the interrupt key, wherever it is started."""
 
 import signal
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def pytest_sessionstart() -> None:
-    """Take the interrupt key back where a shell has left it ignored, as it does for what it starts in the background."""
+    """Take the interrupt key back where a shell ignores it, as for what it starts in the background."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
