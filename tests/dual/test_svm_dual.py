@@ -231,7 +231,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
             level=rng.choice([0.5, 1.0, 2.0], svm.m),
         )  # fmt: skip
     space = FeatureSpace(Precomputed(), X @ X.T, space.intercept, "raise")
-    svm = svm.over(space.centred)
+    svm = replace(svm, gram=space.centred)
     start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
     for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
         found = Proof(Accuracy(space), svm).prove(point, 0.0)
