@@ -78,7 +78,7 @@ class Bounds:
         size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
-        r += self._kappa(point) * size + (1 + point.placed) * point.level_radius
+        r += self._kappa(point) * FEW * size + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
         r += self.svm.margin_radius(point.multipliers, rows)
         return t, r
@@ -99,7 +99,7 @@ class Bounds:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
         known, kappa = self._remembered
         if known is not point:
-            kappa = self.accuracy.kappa(point.coef, point.w) * FEW
+            kappa = self.accuracy.kappa(point.coef, point.w)
             self._remembered = point, kappa
         return kappa
 
@@ -148,7 +148,7 @@ class Bounds:
     def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
         """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
-        slope, error = total(np.append(products, -group.total))
+        slope, error = surplus(products, group.total)
         error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
@@ -212,7 +212,7 @@ class Bounds:
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
             support = np.flatnonzero(point.coef)
             size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
-            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * size)
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
         if spread is not None:
             distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
@@ -221,16 +221,16 @@ class Bounds:
             if part.ridge:
                 continue
             products, units = column * point.alpha, part.rows is not None or self._units(column)
-            surplus, error = total(np.append(products, -part.total))
+            excess, error = surplus(products, part.total)
             if not units:
                 error += UNIT * float(np.abs(products).sum()) * FEW
-            if surplus == 0.0 and error == 0.0:
+            if excess == 0.0 and error == 0.0:
                 continue
-            bound, sizes, reaches = abs(surplus) + error, [], []
+            bound, sizes, reaches = abs(excess) + error, [], []
             if not units:  # what moves is α, and column·α by less
                 bound *= FEW / float(np.abs(column[column != 0.0]).min())
             for direction in (1.0, -1.0):
-                if direction * surplus <= -error:
+                if direction * excess <= -error:
                     continue  # the surplus is of the other sign
                 k = self._taker(point, column * direction, 2.0 * bound, rows)
                 if k is None:
@@ -247,10 +247,14 @@ class Bounds:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
-        kappa = self.accuracy.kappa(point.coef, None)
         support = np.flatnonzero(point.coef)
-        error = kappa * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        error = self._kappa(point) * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
+
+
+def surplus(products: FloatArray, amount: float) -> tuple[float, float]:
+    """Eᵀα − e of one column, from its products with α (m,) and e, and how far that may be off."""
+    return total(np.append(products, -amount))
 
 
 def multiplier(point: Certificate, group: Group) -> float:

@@ -106,8 +106,7 @@ def _measure(
         return [first]
     growth = (depth + ROOM) / (1.0 - depth)
     multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
-    b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
-    sums = gap_sums(svm, a, (1.0 + growth) * point.u, b, svm.margin(multipliers))
+    sums = gap_sums(svm, a, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
     return [first, _measured(svm, point, growth, multipliers, interval, *sums, slopes, dual_cost)]
 
 
@@ -137,7 +136,7 @@ def _measured(
 
 def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
     """The largest shortfall t as a share of the level, negative where every row is beyond it."""
-    b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
+    b = svm.b(multipliers)
     values, plus = svm.at_rows(u), svm.sign > 0
     inner = min(
         float(np.min(values, where=plus, initial=np.inf)) + b,
@@ -159,8 +158,7 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
 
     def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
         multipliers = svm.multipliers(thetas)
-        b = 0.0 if svm.intercept is None else multipliers[svm.intercept.multiplier]
-        return multipliers, *gap_sums(svm, a, u, b, svm.margin(multipliers))
+        return multipliers, *gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
 
     if not svm.parts:
         return {}, (0.0, 0.0), *at([])[1:]
@@ -199,7 +197,7 @@ def _intercepts(
     """Every intercept that is as good, from the intervals of the parts."""
     if svm.intercept is None:
         return 0.0, 0.0
-    b = multipliers[svm.intercept.multiplier]
+    b = svm.b(multipliers)
     if len(known) == 1:
         low, high = known[0]
     else:
@@ -214,7 +212,7 @@ def _certificate(
 ) -> Certificate:
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
-    b = 0.0 if svm.intercept is None else best.levels[svm.intercept.multiplier]
+    b = svm.b(best.levels)
     plane = space.plane(beta, point.w, b, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
     yf += plane.level

@@ -256,6 +256,10 @@ class SVMDual:
         values = self.unmixing @ np.array(thetas) if thetas else ()
         return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
 
+    def b(self, multipliers: Mapping[str, float]) -> float:
+        """The intercept of f among the multipliers, (DUAL.4): 0 without one."""
+        return 0.0 if self.intercept is None else multipliers[self.intercept.multiplier]
+
     def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
         """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept: (m,)."""
         margin: Any = self.level

@@ -15,7 +15,7 @@ import numpy as np
 from qpsvm.arrays.rounding import gamma, total
 from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.dual.accuracy import AFFORDABLE
-from qpsvm.dual.bounds import Bounds
+from qpsvm.dual.bounds import Bounds, surplus
 from qpsvm.dual.certificate import Certificate
 from qpsvm.kernels.functions import Precomputed
 
@@ -95,7 +95,7 @@ class Vanishing:
 
     def _surpluses(self, alpha: FloatArray) -> FloatArray:
         """Eᵀα − e of the parts: (q,)."""
-        return np.array([total(np.append(part.column * alpha, -part.total))[0] for part in self.svm.parts])
+        return np.array([surplus(part.column * alpha, part.total)[0] for part in self.svm.parts])
 
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.shared.cholesky import factored
 
 #: A ridge that did not do is made so many times as large.
 GROWTH = 100.0
@@ -20,11 +20,9 @@ def ridged_cholesky(A: FloatArray, ridge: float, next_ridge: float = 0.0) -> tup
         A holds NaN or infinity, or no ridge was given.
     """
     while True:
-        shifted = A.copy()
-        shifted.flat[:: len(A) + 1] += ridge
-        L, info = lapack.dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)
-        if info == 0:
-            return L, ridge
+        L = factored(A, ridge)
+        if L is not None:
+            return L.astype(np.float64, copy=False), ridge
         ridge = max(GROWTH * ridge, next_ridge)
         if not 0 < ridge < np.inf:
             raise np.linalg.LinAlgError("the matrix has no Cholesky factor at any ridge")
