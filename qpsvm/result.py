@@ -171,7 +171,7 @@ class SVMResult:
         >>> import qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1))
         >>> print(result.kkt["kind"])
-        ['margin' 'violator' 'violator' 'margin' 'violator']
+        ['margin' 'violator' 'margin' 'peripheral' 'violator']
         >>> print(result.kkt.dtype.names)
         ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
         """

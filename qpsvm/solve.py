@@ -145,6 +145,7 @@ def solve(
     Returns
     -------
     SVMResult
+        Its `status` says what was proven, with `check=False` also where that is not enough.
 
     Raises
     ------

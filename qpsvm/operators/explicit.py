@@ -20,11 +20,20 @@ class Dense(Operator):
     Parameters
     ----------
     matrix : array_like, shape (n, n)
+        Symmetric, which is checked where a QP is made of it.
 
     Raises
     ------
     DataError, DataTypeError
         No square matrix of real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> P = qpsvm.Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> print(P, P @ np.array([1.0, 1.0]))
+    <Dense 2 × 2: dense> [3. 4.]
     """
 
     matrix: FloatArray
@@ -72,16 +81,25 @@ class Dense(Operator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagonal(Operator):
-    """diag(d).
+    """A matrix diag(d).
 
     Parameters
     ----------
     d : array_like, shape (n,)
+        The diagonal.
 
     Raises
     ------
     DataError, DataTypeError
         No vector of real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> P = qpsvm.Diagonal([1.0, 0.0, 3.0])
+    >>> print(P, P @ np.array([1.0, 1.0, 1.0]))
+    <Diagonal 3 × 3: diagonal, 2 non-zero> [1. 0. 3.]
     """
 
     d: FloatArray

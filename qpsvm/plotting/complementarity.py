@@ -46,6 +46,13 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.plotting.complementarity(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("complementarity.png")
     """
     check_pair(problem, result)
     as_flag(legend, "legend")

@@ -54,6 +54,13 @@ def multipliers(
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("multipliers.png")
     """
     check_pair(problem, result)
     as_flag(sort, "sort")

@@ -19,6 +19,11 @@ from qpsvm.qp.program import QP
 class Status(StrEnum):
     """How a solve ended. Each member carries a sentence: what happened, and what to try.
 
+    Attributes
+    ----------
+    sentence : str
+        What happened, and what to try.
+
     Examples
     --------
     A status equals its name, prints as it, and carries what to do about it:
@@ -135,6 +140,14 @@ class QPSolution:
         -------
         QPSolution
             What is measured on the parts is measured anew.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0]), "cvxopt").solve()
+        >>> solution.changed(x=np.array([2.0])).objective
+        -4.0
         """
         copy = object.__new__(QPSolution)
         copy.__dict__.update(self.__dict__)
