@@ -176,7 +176,7 @@ class TooLargeError(QPSVMError, MemoryError):
     >>> P.dense()
     Traceback (most recent call last):
         ...
-    qpsvm.errors.TooLargeError: a low-rank operator made dense would be a dense 1000000 × 1000000 matrix of 7450.6 GiB; ...
+    qpsvm.errors.TooLargeError: a low-rank operator made dense would be a dense 1000000 × 1000000 matrix of ...
     """
 
 
@@ -234,7 +234,7 @@ class SolverError(QPSVMError, RuntimeError):
 
 
 class InfeasibleNuError(ParameterError):
-    """ν is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
+    """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
     Attributes
     ----------

@@ -97,9 +97,9 @@ def names() -> tuple[str, ...]:
 def everyone() -> Iterator[Backend]:
     """Every backend, installed or not.
 
-    Yields
-    ------
-    Backend
+    Returns
+    -------
+    iterator of Backend
         In the order of `names()`.
 
     Examples

@@ -39,6 +39,7 @@ class Step:
     tag : str
         Of the equation, such as "CSVM.4".
     title : str
+        What the step is called.
     text : str
         A few sentences: what happens here, and why.
     latex : str

@@ -79,7 +79,7 @@ class Accuracy:
             return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
         if isinstance(kernel, RBF):
             return np.ones(n)
-        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)  # type: ignore[attr-defined]
+        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most

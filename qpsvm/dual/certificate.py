@@ -164,7 +164,7 @@ class Certificate:
 
     @property
     def terms(self) -> FloatArray:
-        """The terms g of (CERT.1), in the units of the objective: (m,); infinite where the primal point is not feasible."""
+        """The terms g of (CERT.1), (m,), in the units of the objective; infinite at a point that is not feasible."""
         return self.unit * objective_terms(
             self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
         )

@@ -193,7 +193,7 @@ class Polynomial(Kernel):
         return self._power(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """(γ‖x‖² + r)^p: (n,)."""
+        """Evaluate (γ‖x‖² + r)^p: (n,)."""
         return self._power(squared_norms(X))
 
     def _power(self, products: FloatArray) -> FloatArray:
@@ -310,7 +310,7 @@ class Sigmoid(Kernel):
         return self._tanh(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """tanh(γ‖x‖² + r): (n,)."""
+        """Evaluate tanh(γ‖x‖² + r): (n,)."""
         return self._tanh(squared_norms(X))
 
     def _tanh(self, products: FloatArray) -> FloatArray:

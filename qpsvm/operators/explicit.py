@@ -66,7 +66,7 @@ class Dense(Operator):
         return self.matrix
 
     def congruence(self, s: FloatArray) -> Operator:
-        """diag(s) P diag(s)."""
+        """The matrix diag(s) P diag(s)."""
         return Dense(two_sided(self.matrix, s))
 
     def describe(self) -> str:
@@ -120,7 +120,7 @@ class Diagonal(Operator):
         return np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
-        """d: (n,)."""
+        """A copy of d: (n,)."""
         return self.d.copy()
 
     def dense(self) -> FloatArray:
@@ -129,7 +129,7 @@ class Diagonal(Operator):
         return np.diag(self.d)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """diag(s²d)."""
+        """The matrix diag(s²d)."""
         return Diagonal(self.d * s * s)
 
     def describe(self) -> str:

@@ -98,7 +98,7 @@ class LowRank(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        """scale_i²‖z_i‖² + d_i: (n,)."""
+        """Diagonal entries scale_i²‖z_i‖² + d_i: (n,)."""
         diagonal = self.source.squared_norms()
         if self.scale is not None:
             diagonal = diagonal * self.scale**2

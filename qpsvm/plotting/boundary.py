@@ -51,6 +51,7 @@ def boundary(
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem.
     features : (int, int), optional

@@ -26,6 +26,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem. A sample is as far from the path as it is from its optimality condition.
     legend : bool, default=True

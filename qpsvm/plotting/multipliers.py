@@ -33,6 +33,7 @@ def multipliers(
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem.
     sort : bool, default=True
@@ -45,6 +46,7 @@ def multipliers(
     Returns
     -------
     Axes
+        One marker a sample, by kind.
 
     Raises
     ------

@@ -45,6 +45,7 @@ def path(
     Parameters
     ----------
     problem : CSVM, PrimalHinge or NuSVM
+        Its own C, λ or ν is not used.
     values : array_like, shape (k,)
         Of C, λ or ν.
     show : "margin", "norm", "objective", "vectors" or "coefficients"

@@ -76,7 +76,7 @@ class Problem(ABC):
     Raises
     ------
     DataError
-        Samples, labels or weights of another shape, not finite, or of one class only; a kernel matrix that is not square.
+        Samples, labels or weights of another shape, not finite, or of one class; a kernel matrix that is not square.
     DataTypeError
         Samples, labels or weights that are no numbers, or labels without an order.
     ParameterError, ParameterTypeError, UnknownOptionError
@@ -284,13 +284,13 @@ class Problem(ABC):
         Whatever the units of X, the mean diagonal of P is 1:
 
         >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1e6], [3e6], [4e6]], [0, 0, 1, 1], C=1e-12)
+        >>> problem = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12)
         >>> scaled = problem.solver_qp("dual")
         >>> print(round(scaled.qp.P.mean_diagonal(), 6))
         1.0
         >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))
         >>> print((1e12 * answer.x).round(5))
-        [0.  0.5 0.5 0. ]
+        [0.5 0.5]
         """
         if check_form(form) == "dual":
             original = self._dual_qp(self.space.centred)
@@ -427,6 +427,7 @@ class Problem(ABC):
         form : "dual" or "primal", optional
             Read off the variables' names where absent.
         backend : str
+            Who solved, for the record.
         build_time : float
             Seconds, for the record.
         certifying : float

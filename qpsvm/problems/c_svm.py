@@ -78,8 +78,8 @@ class CSVM(Problem):
 
     See Also
     --------
-    NuSVM : ν, a share of the samples, instead of C.
-    PrimalHinge : λ in front of the norm instead of C.
+    NuSVM : With ν, a share of the samples, instead of C.
+    PrimalHinge : With λ in front of the norm instead of C.
     HardMargin : No slack at all.
 
     References

@@ -115,21 +115,21 @@ class QP:
 
     Examples
     --------
-    The point of the line x₁ + x₂ = 2 that is nearest to (3, 0), with x ≥ 0; P may be given as an array:
+    The point of the line x₁ + x₂ = 2 that is nearest to (3, 0), with x ≥ ½; P may be given as an array:
 
     >>> import qpsvm
-    >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0], r=4.5, A=[[1.0, 1.0]], b=[2.0], lb=0.0, title="nearest")
+    >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0], r=4.5, A=[[1.0, 1.0]], b=[2.0], lb=0.5, title="near")
     >>> print(qp)
-    nearest
+    near
       minimise    ½ xᵀPx + qᵀx
       subject to  Ax = b                            A                1 row
-                  0 ≤ x                             box              2 rows
+                  0.5 ≤ x                           box              2 rows
       variables   2: x 2
       P           2 × 2, dense
       A           1 × 2, dense, 2 non-zeros
       memory      88 B
     >>> print(qpsvm.compile(qp, "cvxopt").solve().x.round(4))
-    [2. 0.]
+    [1.5 0.5]
     """
 
     P: Operator
@@ -299,10 +299,10 @@ class QP:
         The multipliers of the primal's margin rows are α:
 
         >>> import qpsvm
-        >>> qp = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).qp("primal")
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
         >>> solution = qpsvm.compile(qp, "cvxopt").solve(tol=1e-9)
         >>> print(qp.multiplier("margin", solution.z, solution.y).round(5))
-        [0.  0.5 0.5 0. ]
+        [0.5 0.5]
         """
         if not isinstance(name, str) or name not in self.constraints:
             raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
@@ -432,8 +432,12 @@ class QP:
 
         Returns
         -------
-        s, g, a : ndarray, shapes (n,), (m,) and (p,)
-            As `scaled` multiplies with them.
+        s : ndarray, shape (n,)
+            Of the variables.
+        g : ndarray, shape (m,)
+            Of the rows of G.
+        a : ndarray, shape (p,)
+            Of the rows of A.
 
         Examples
         --------
