@@ -99,6 +99,7 @@ html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
 html_use_index = True
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "qpsvm", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg"},
     "navbar_align": "left",
