@@ -1,0 +1,80 @@
+"""`.. derivation::` holds code that makes `problem` and `result`; the library then derives the machine and measures it.
+
+Each step becomes a section with its equation, its residual on that data, a few sentences, and the function that states
+it. Its tag is the anchor, so that a mention of it anywhere on the site leads there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from equations import identifier, stated
+from run import execute, listing
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import qpsvm
+from qpsvm.derivation.page import HOLDS
+from qpsvm.derivation.shown import Code, ShownStep
+
+
+class DerivationDirective(SphinxDirective):
+    """The code, what it prints, and the steps."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """The example, and a section for each step."""
+        code = "\n".join(self.content)
+        names: dict[str, Any] = {}
+        printed = execute(code, names)
+        derivation = qpsvm.derive(names["problem"], names["result"])
+        shown = derivation.shown()
+        if not shown.trusted:
+            raise self.error(f"this derivation is not measured at an optimum: {shown.headline}")
+        headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
+        output = [listing(printed, "text", "output")] if printed else []
+        return [listing(code, "python", "input"), *output, headline, *map(self._step, shown.steps)]
+
+    def _step(self, step: ShownStep) -> nodes.section:
+        anchor = identifier(step.tag)
+        stated(self.env)[step.tag] = self.env.docname
+        section = nodes.section("", nodes.title("", f"({step.tag}) {step.title}"), ids=[anchor], names=[anchor])
+        section["classes"].append("step")
+        section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
+        section += verdict(step)
+        section += nodes.paragraph("", step.text)
+        section += source(step.code, step.tag)
+        if step.measured_by is not None:
+            section += folded("how the residual is measured", source(step.measured_by, step.tag))
+        return section
+
+
+def verdict(step: ShownStep) -> nodes.paragraph:
+    """The residual, or why there is none."""
+    if step.residual is None:
+        return nodes.paragraph("", step.reason, classes=["residual"])
+    state = "holds" if step.residual <= HOLDS else "fails"
+    return nodes.paragraph("", step.residual_text, classes=["residual", state])
+
+
+def source(code: Code, tag: str) -> nodes.container:
+    """A function of the library, with the lines marked that state the equation."""
+    block = nodes.literal_block(code.text, code.text, language="python")
+    marked = [number for number, line in enumerate(code.text.splitlines(), 1) if f"({tag})" in line]
+    if marked:
+        block["highlight_args"] = {"hl_lines": marked}
+    return nodes.container("", nodes.paragraph("", code.where, classes=["where"]), block, classes=["source"])
+
+
+def folded(title: str, *content: nodes.Node) -> nodes.container:
+    """Something that opens with a click."""
+    opening = nodes.raw("", f"<details><summary>{title}</summary>", format="html")
+    return nodes.container("", opening, *content, nodes.raw("", "</details>", format="html"), classes=["folded"])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """The directive."""
+    app.add_directive("derivation", DerivationDirective)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}
