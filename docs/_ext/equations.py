@@ -107,7 +107,7 @@ def reference(app: Sphinx, here: str, page: str, tag: str) -> nodes.reference:
     return nodes.reference("", tag, internal=True, refuri=f"{target}#{identifier(tag)}", classes=["equation-link"])
 
 
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+def forget(_app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     """A page is read again: what it stated is void."""
     for tag in [tag for tag, page in stated(env).items() if page == docname]:
         del stated(env)[tag]
