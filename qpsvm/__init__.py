@@ -2,11 +2,23 @@
 
 The way from samples to a certified result:
 
-    >>> import qpsvm
-    >>> problem = qpsvm.CSVM(X, y, C=1.0, kernel=qpsvm.RBF())    # doctest: +SKIP
-    >>> print(problem.qp("dual"))                                # doctest: +SKIP
-    >>> result = qpsvm.solve(problem)                            # doctest: +SKIP
-    >>> print(result.summary())                                  # doctest: +SKIP
+>>> import qpsvm
+>>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["left", "left", "right", "right"]
+>>> problem = qpsvm.CSVM(X, y, C=1.0)
+>>> print(problem.qp("dual"))
+C-SVM, C = 1, kernel Linear(): dual (CSVM.10)
+  minimise    ½ αᵀQα − 1ᵀα,  Q_ij = y_i y_j K(x_i, x_j)
+  subject to  yᵀα = 0                           balance          1 row
+              0 ≤ alpha ≤ 1                     box              4 rows
+  variables   4: alpha 4
+  P           4 × 4, low rank ZZᵀ, Z 4 × 1 dense
+  A           1 × 4, dense, 4 non-zeros
+  memory      200 B
+>>> result = qpsvm.solve(problem)
+>>> print(result.status, result.w.round(6), round(result.b, 6), result.gap < 1e-12)
+optimal [1.] -2.0 True
+>>> print(result.alpha.round(6), result.predict([[1.9], [2.1]]))
+[0.  0.5 0.5 0. ] ['left' 'right']
 """
 
 from qpsvm import backends, plotting

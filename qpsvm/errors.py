@@ -17,69 +17,224 @@ if TYPE_CHECKING:
 
 
 class QPSVMError(Exception):
-    """Base class of every error that this library raises."""
+    """Base class of every error that this library raises.
+
+    See Also
+    --------
+    QPSVMWarning : Base class of every warning.
+
+    Examples
+    --------
+    Each error is also the built-in one that a Python user would catch in its place:
+
+    >>> import qpsvm
+    >>> try:
+    ...     qpsvm.CSVM([[0.0], [1.0]], [0, 1], C=-1)
+    ... except qpsvm.QPSVMError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    ParameterError: C must be positive, got -1
+    >>> issubclass(qpsvm.ParameterError, ValueError)
+    True
+    """
 
 
 class DataError(QPSVMError, ValueError):
-    """The samples, labels or weights cannot be used: their shape or a value in them is wrong."""
+    """The samples, labels or weights cannot be used: their shape or a value in them is wrong.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.CSVM([[0.0], [float("nan")]], [0, 1])
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.DataError: X has NaN in row 1, column 0; impute or drop such rows first
+    """
 
 
 class DataTypeError(DataError, TypeError):
-    """The samples, labels or weights are of a type that has no order or no arithmetic (complex, text, objects)."""
+    """The samples, labels or weights are of a type that has no order or no arithmetic (complex, text, objects).
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.CSVM([[0.0], ["red"]], [0, 1])
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.DataTypeError: X has entries of type ...; samples must be numbers: encode text columns first
+    """
 
 
 class FileFormatError(DataError):
-    """A data or model file does not hold what it should; or a page or table cannot be written."""
+    """A data or model file does not hold what it should; or a page or table cannot be written.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.load(qpsvm.__file__)
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.FileFormatError: ...__init__.py is not a model saved by qpsvm, or it is damaged: ...
+    """
 
 
 class MissingFileError(QPSVMError, FileNotFoundError):
-    """A data or model file does not exist."""
+    """A data or model file does not exist.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.load("nowhere.npz")
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.MissingFileError: no model file 'nowhere.npz'
+    """
 
 
 class FileAccessError(QPSVMError, OSError):
     """A file cannot be written or read: there is no folder, permission or room, or it is a folder or a device.
 
     What the system said is in `__cause__`.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+    >>> try:
+    ...     result.save("no_such_folder/model.npz")
+    ... except qpsvm.FileAccessError as error:
+    ...     print(isinstance(error, OSError), type(error.__cause__).__name__)
+    True FileNotFoundError
     """
 
 
 class ParameterError(QPSVMError, ValueError):
-    """A parameter of a problem, a kernel or `solve` is outside its range."""
+    """A parameter of a problem, a kernel or `solve` is outside its range.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.RBF(gamma=0)
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.ParameterError: gamma must be positive, got 0
+    """
 
 
 class ParameterTypeError(ParameterError, TypeError):
-    """A parameter is of the wrong type: text or None where a number belongs."""
+    """A parameter is of the wrong type: text or None where a number belongs.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], C="1")
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.ParameterTypeError: C must be a number, got '1'
+    """
 
 
 class UnknownOptionError(QPSVMError, TypeError, ValueError):
     """A backend, form, kernel or option that does not exist; the message names the nearest one that does.
 
     To Python an unknown keyword is a `TypeError` and an unknown value a `ValueError`; this is caught as either.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+    >>> qpsvm.solve(problem, tolerence=1e-8)
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.UnknownOptionError: no backend has an option 'tolerence'; did you mean 'tol'? known: ...
     """
 
 
 class UnsupportedError(QPSVMError, NotImplementedError):
-    """The backend or machine chosen cannot do what was asked for; the message names one that can."""
+    """The backend or machine chosen cannot do what was asked for; the message names one that can.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+    >>> qpsvm.solve(problem, "libsvm", form="primal")
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.UnsupportedError: libsvm takes the dual form only: it solves the dual; use form='dual', or cvxopt, ...
+    """
 
 
 class TooLargeError(QPSVMError, MemoryError):
-    """What was asked for needs more memory than there is."""
+    """What was asked for needs more memory than there is.
+
+    Examples
+    --------
+    An operator keeps 10⁶ numbers for 10¹² entries, until somebody asks for all of them:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> P = qpsvm.LowRank(np.ones((1_000_000, 1)))
+    >>> P.dense()
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.TooLargeError: a low-rank operator made dense would be a dense 1000000 × 1000000 matrix of ...
+    """
 
 
 class MissingExtraError(QPSVMError, ImportError):
-    """An optional package is not installed; the message gives the command that installs it."""
+    """An optional package is not installed; the message gives the command that installs it.
+
+    Examples
+    --------
+    Where Matplotlib is absent, as it is made to look here:
+
+    >>> import sys
+    >>> from unittest.mock import patch
+    >>> import qpsvm
+    >>> with patch.dict(sys.modules, {"matplotlib": None}):
+    ...     qpsvm.plotting.gap([[0, 1.0], [1, 0.1]])
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.MissingExtraError: ...
+    """
 
 
 class NoWeightVectorError(QPSVMError, AttributeError):
-    """`w` was asked of a kernel machine, whose weight vector lives in the kernel's feature space."""
+    """`w` was asked of a kernel machine, whose weight vector lives in the kernel's feature space.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5)))
+    >>> result.w
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.NoWeightVectorError: w = Σ α_i y_i φ(x_i) is a vector in the feature space of RBF(gamma=0.5), not ...
+    >>> hasattr(result, "w")
+    False
+    """
 
 
 class SolverError(QPSVMError, RuntimeError):
-    """The solver's answer could not be certified, and `check=True` asked for an error."""
+    """The solver's answer could not be certified, and `check=True` asked for an error.
+
+    Examples
+    --------
+    A QP without a feasible point, x ≤ −1 and x ≥ 1. The solver says so, and there is nothing to measure:
+
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0], [-1.0]], h=[-1.0, -1.0])
+    >>> solution = qpsvm.compile(qp, "osqp").solve()
+    >>> print(solution.status)
+    infeasible
+    >>> solution.objective
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.SolverError: osqp returned no point to measure (primal infeasible)
+    """
 
 
 class InfeasibleNuError(ParameterError):
-    """ν is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
+    """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
     Attributes
     ----------
@@ -88,6 +243,18 @@ class InfeasibleNuError(ParameterError):
     nu_max : float
         The largest feasible value, 2·min(S₊, S₋)/S. S₊, S₋ and S are the sums of the sample weights of the positive
         class, of the negative class and of both.
+
+    Examples
+    --------
+    One sample of the one class and three of the other leave ν at most 2·min(1, 3)/4:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1]
+    >>> try:
+    ...     qpsvm.NuSVM(X, y, nu=0.8)
+    ... except qpsvm.InfeasibleNuError as error:
+    ...     print(error.nu, error.nu_max)
+    0.8 0.5
     """
 
     def __init__(self, nu: float, nu_max: float) -> None:
@@ -111,6 +278,18 @@ class IndefiniteKernelError(QPSVMError, ValueError):
         The smallest eigenvalue of the Gram matrix, on the hyperplane of the dual variables if there is one.
     kernel, where : str
         The kernel, and that hyperplane, in words.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> K = [[0.0, 1.0], [1.0, 0.0]]
+    >>> try:
+    ...     qpsvm.solve(qpsvm.CSVM(K, [0, 1], kernel="precomputed"))
+    ... except qpsvm.IndefiniteKernelError as error:
+    ...     print(round(error.eigenvalue, 6), error.where)
+    -1.0 on the hyperplane yᵀα = 0
+    >>> print(qpsvm.solve(qpsvm.CSVM(K, [0, 1], kernel="precomputed", psd="clip")).status)
+    optimal
     """
 
     def __init__(self, kernel: str, eigenvalue: float, where: str) -> None:
@@ -137,6 +316,18 @@ class NotSeparableError(QPSVMError, ValueError):
         and v outside the negative class.
     distance : float
         ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖. Rounding keeps it from being zero.
+
+    Examples
+    --------
+    The middle sample is of the other class, so that it lies in the hull of its neighbours:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0])
+    >>> try:
+    ...     qpsvm.solve(problem)
+    ... except qpsvm.NotSeparableError as error:
+    ...     print(error.u.round(6), error.v.round(6))
+    [0. 1. 0.] [0.5 0.  0.5]
     """
 
     def __init__(self, u: NDArray[np.float64], v: NDArray[np.float64], distance: float) -> None:
@@ -155,11 +346,42 @@ class NotSeparableError(QPSVMError, ValueError):
 
 
 class QPSVMWarning(UserWarning):
-    """Base class of every warning that this library issues."""
+    """Base class of every warning that this library issues.
+
+    See Also
+    --------
+    QPSVMError : Base class of every error.
+
+    Examples
+    --------
+    A program that wants errors instead says so once:
+
+    >>> import warnings
+    >>> import qpsvm
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", qpsvm.QPSVMWarning)
+    ...     result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))  # nothing to warn of
+    >>> print(result.status)
+    optimal
+    """
 
 
 class InaccurateWarning(QPSVMWarning):
-    """The best certified point is further from the optimum than the tolerance asked for."""
+    """The best certified point is further from the optimum than the tolerance asked for.
+
+    Examples
+    --------
+    One step of a solver, and no polishing of its point:
+
+    >>> import warnings
+    >>> import qpsvm
+    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     result = qpsvm.solve(problem, "dual_ascent", max_iter=1, polish=False)
+    >>> print(said[0].category.__name__, result.status, result.gap > 1e-6)
+    InaccurateWarning iteration_limit True
+    """
 
 
 def install(extra: str) -> str:

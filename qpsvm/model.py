@@ -46,6 +46,17 @@ class Model:
         The columns of the data frame that the model was trained on. Those of other frames are matched by these names.
         For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
         text.
+
+    See Also
+    --------
+    load : Read one from a file.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
+    >>> print(model.w.round(6), round(model.b, 6), model.classes, model.n_features)
+    [1.] -1.0 ['no' 'yes'] 1
     """
 
     kernel: Kernel
@@ -62,7 +73,7 @@ class Model:
         return outline("Model", **vars(self))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """f(x) for each row of X.
+        """Evaluate f(x) for each row of X.
 
         Parameters
         ----------
@@ -80,6 +91,18 @@ class Model:
         DataError
             The width or the column names are not those of the training data; there are no rows; or a value is NaN or
             infinite (row and column are named).
+
+        Examples
+        --------
+        A kernel machine keeps the support vectors, and no w:
+
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X, y = np.array([[0.0], [1.0], [5.0]]), [0, 1, 1]
+        >>> model = qpsvm.solve(qpsvm.CSVM(X, y, C=10, kernel=qpsvm.RBF(gamma=1.0))).model
+        >>> f = np.exp(-((2.0 - model.vectors[:, 0]) ** 2)) @ model.coef + model.b
+        >>> print(np.isclose(model.decision_function([[2.0]]), f), model.w)
+        [ True] None
         """
         order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
@@ -98,9 +121,29 @@ class Model:
         return np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks]) + self.b
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X (m, d), shape (m,): the larger one where f > 0.
+        """The label of each row of X: the larger one where f > 0.
 
-        Parameters, columns and errors are those of `decision_function`.
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            Its columns are those of `decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given.
+
+        Raises
+        ------
+        DataError
+            See `decision_function`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
+        >>> print(model.predict([[0.5], [1.5]]))
+        ['no' 'yes']
         """
         labels: NDArray[Any] = self.classes[(self.decision_function(X) > 0).astype(int)]
         return labels
@@ -114,6 +157,7 @@ class Model:
         Parameters
         ----------
         path : str or path-like
+            What is there is replaced.
 
         Raises
         ------
@@ -125,6 +169,15 @@ class Model:
             The model was made by hand, and could not predict: its arrays do not fit together.
         FileAccessError
             There is no such folder, no permission or no room on the disk; or `path` is a folder, a device or a pipe.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> import qpsvm
+        >>> model = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"])).model
+        >>> replace(model, metadata={"trained": "2026-11-22"}).save("model.npz")
+        >>> print(qpsvm.load("model.npz").metadata)
+        {'trained': '2026-11-22'}
         """
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
@@ -137,10 +190,12 @@ def load(path: str | os.PathLike[str]) -> Model:
     Parameters
     ----------
     path : str or path-like
+        Of the .npz file.
 
     Returns
     -------
     Model
+        Without the training samples, but for the support vectors of a kernel machine.
 
     Raises
     ------
@@ -154,5 +209,14 @@ def load(path: str | os.PathLike[str]) -> Model:
         It does not fit into memory.
     ParameterTypeError
         `path` is not a path.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel="rbf"))
+    >>> result.save("model.npz")
+    >>> model = qpsvm.load("model.npz")
+    >>> model.kernel == result.model.kernel, model.b == result.b, bool((model.coef == result.model.coef).all())
+    (True, True, True)
     """
     return Model(**read_model(path))

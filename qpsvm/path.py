@@ -49,6 +49,20 @@ def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMR
         A value that is not positive and finite, or no vector of them.
     KeyboardInterrupt
         Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
+
+    See Also
+    --------
+    qpsvm.plotting.path : The picture of it.
+
+    Examples
+    --------
+    The more slack costs, the longer w, and the narrower the margin:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> results = qpsvm.solve_path(problem, [0.05, 0.1, 1.0])
+    >>> print([round(float(result.w[0]), 6) for result in results])
+    [0.3, 0.5, 1.0]
     """
     _, make = family(problem)
     results: list[SVMResult] = []

@@ -65,6 +65,22 @@ class SVMResult:
         What was solved; and what else a user should know, or "".
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
+
+    See Also
+    --------
+    solve : What makes one.
+    derive : Every equation of the dual, measured at a result.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    >>> print(result.status, result.w.round(6), round(result.b, 6))
+    optimal [1.] -2.0
+    >>> print(result.alpha.round(6), result.yf.round(6), result.kind)
+    [0.  0.5 0.5 0. ] [2. 1. 1. 2.] [0 1 1 0]
+    >>> result.dual <= result.primal * (1 + 1e-15) and result.gap <= 1e-6
+    True
     """
 
     status: Status
@@ -147,6 +163,17 @@ class SVMResult:
         alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
         with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
         the relative gap, (CERT.3).
+
+        Examples
+        --------
+        The last sample stands among those of the other class:
+
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1))
+        >>> print(result.kkt["kind"])
+        ['margin' 'violator' 'margin' 'peripheral' 'violator']
+        >>> print(result.kkt.dtype.names)
+        ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
         """
         numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
         table = np.empty(len(self.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
@@ -159,19 +186,104 @@ class SVMResult:
         return table
 
     def decision_function(self, X: Any) -> FloatArray:
-        """f(x) for each row of X (m, d), shape (m,): see `Model.decision_function`."""
+        """Evaluate f(x) for each row of X.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.decision_function`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Positive on the side of the larger label.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+        >>> print(result.decision_function([[0.0], [1.5], [2.0]]).round(6))
+        [-1.   0.5  1. ]
+        """
         return self.model.decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X (m, d), shape (m,): see `Model.predict`."""
+        """The label of each row of X: the larger one where f > 0.
+
+        Parameters
+        ----------
+        X : array_like or SciPy sparse, shape (m, d)
+            See `Model.predict`.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Labels as they were given.
+
+        Raises
+        ------
+        DataError
+            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> print(result.predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
         return self.model.predict(X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back."""
+        """Write the decision function to an .npz file, as `Model.save` does. `qpsvm.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], ["no", "yes"]))
+        >>> result.save("model.npz")
+        >>> print(qpsvm.load("model.npz").predict([[0.5], [1.5]]))
+        ['no' 'yes']
+        """
         self.model.save(path)
 
     def summary(self) -> str:
-        """The result in a few lines, as a person would report it."""
+        """The result in a few lines, as a person would report it.
+
+        Returns
+        -------
+        str
+            Lines without an end of line after the last.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), "cvxopt")
+        >>> print(result.summary())
+        C-SVM, C = 1, kernel Linear()
+          status      optimal: The certified relative gap is within the tolerance.
+          objective   primal 0.5, dual 0.5
+          gap         ... relative, rounding included (the solver's own point: ...)
+          vectors     2 support = 2 on the margin + 0 at the bound, of 4
+          intercept   b = -2
+          solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
+          time        build ...s, solve ...s
+        """
         beyond = "at the bound" if np.isfinite(self.upper[self.at_bound]).all() else "behind the margin"
         low, high = self.b_interval
         width = high - low

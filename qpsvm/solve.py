@@ -43,7 +43,9 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     Parameters
     ----------
     qp : QP
+        Any, whether a problem made it or you did.
     backend : str
+        One of `qpsvm.backends.names()`.
 
     Returns
     -------
@@ -62,6 +64,23 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         P's factor is not finite.
     TooLargeError
         Its data do not fit into memory.
+    ParameterTypeError
+        `qp` is not a QP.
+
+    See Also
+    --------
+    solve : The whole way, with a certificate.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
+    >>> compiled = qpsvm.compile(qp, "cvxopt")
+    >>> compiled.data["G"].size  # the bounds are rows for CVXOPT: −α ≤ 0 and α ≤ C
+    (4, 2)
+    >>> solution = compiled.solve()
+    >>> print(solution.status, solution.x.round(5))
+    optimal [0.5 0.5]
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
@@ -126,6 +145,7 @@ def solve(
     Returns
     -------
     SVMResult
+        Its `status` says what was proven, with `check=False` also where that is not enough.
 
     Raises
     ------
@@ -145,6 +165,12 @@ def solve(
     InaccurateWarning
         The certified gap is above `tol` (`check=True`).
 
+    See Also
+    --------
+    solve_path : Many values of C, λ or ν.
+    compile : A QP for one solver, without a certificate.
+    derive : The equations of the dual at the result.
+
     Notes
     -----
     Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
@@ -162,6 +188,28 @@ def solve(
 
     "auto" goes on to further backends only while these take, all together, at most three times as long as the first one
     (or three seconds). That is estimated beforehand and then measured. `result.message` names what was left out.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=1)
+    >>> result = qpsvm.solve(problem)
+    >>> print(result.status, result.w.round(6), round(result.b, 6))
+    optimal [1.] -2.0
+
+    Whichever solver it was, the certificate is the same:
+
+    >>> for backend in ("cvxopt", "osqp", "kernel_newton", "dual_ascent"):
+    ...     print(backend, qpsvm.solve(problem, backend).gap <= 1e-6)
+    cvxopt True
+    osqp True
+    kernel_newton True
+    dual_ascent True
+
+    The next C begins where this one ended:
+
+    >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
+    optimal
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")

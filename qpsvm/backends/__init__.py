@@ -1,9 +1,15 @@
 """The backends by name: which there are, whether they are installed, and what each can do.
 
-A solver's package is imported when it is first used, so that a list of the backends costs little.
+A solver's package is imported when it is first used, so that a list of the backends costs little. `version()` is None
+where the package is not installed.
 
-    >>> for backend in qpsvm.backends.everyone():                                   # doctest: +SKIP
-    ...     print(backend.name, backend.version(), backend.abilities.in_words())    # version() is None: not installed
+>>> import qpsvm
+>>> for backend in qpsvm.backends.everyone():
+...     if backend.abilities.study:
+...         print(f"{backend.name}: {backend.abilities.in_words()}")
+dual_ascent: dual forms: a box and at most two equality rows; a textbook method; for study
+subgradient: primal forms with slacks xi (not the hard margin); a textbook method; for study
+slsqp: any QP of at most 2000 variables, dense; a general method; for study
 """
 
 from __future__ import annotations
@@ -34,10 +40,31 @@ REGISTRY: dict[str, tuple[str, str]] = {
 def get(name: str) -> Backend:
     """The backend of that name.
 
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    Backend
+        The same object each time; its package need not be installed.
+
     Raises
     ------
     UnknownOptionError
         No such backend; the nearest one is named.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> backend = qpsvm.backends.get("cvxopt")
+    >>> backend.name, backend.preferred_form(linear=True), backend.abilities.grants("time_limit")
+    ('cvxopt', 'dual', False)
+    >>> qpsvm.backends.get("cvxopr")
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.UnknownOptionError: unknown backend 'cvxopr'; did you mean 'cvxopt'? known: ...
     """
     if not isinstance(name, str) or name not in REGISTRY:
         raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
@@ -51,12 +78,36 @@ def _made(module: str, kind: str) -> Backend:
 
 
 def names() -> tuple[str, ...]:
-    """What `backend=` may be besides "auto": the names of all backends, installed or not."""
+    """What `backend=` may be besides "auto": the names of all backends, installed or not.
+
+    Returns
+    -------
+    tuple of str
+        In the order of `REGISTRY`.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.backends.names()[:3]
+    ('cvxopt', 'osqp', 'cvxpy')
+    """
     return tuple(REGISTRY)
 
 
 def everyone() -> Iterator[Backend]:
-    """Every backend, installed or not."""
+    """Every backend, installed or not.
+
+    Returns
+    -------
+    iterator of Backend
+        In the order of `names()`.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> [backend.name for backend in qpsvm.backends.everyone() if backend.abilities.package is None]
+    ['augmented_lagrangian', 'kernel_newton', 'interior_point', 'dual_ascent', 'subgradient']
+    """
     return (get(name) for name in REGISTRY)
 
 

@@ -45,12 +45,36 @@ REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 class Compiled(ABC):
     """A QP in the form of one solver.
 
-    Attributes
+    Parameters
     ----------
+    backend : Backend
+        Whose form it is.
     qp : QP
         What was compiled.
     data : object
         Exactly what the solver will receive.
+
+    Attributes
+    ----------
+    backend, qp, data
+        As given.
+
+    See Also
+    --------
+    qpsvm.compile : What makes one.
+
+    Examples
+    --------
+    CVXOPT's own arguments, to be handed to it by anybody:
+
+    >>> import cvxopt
+    >>> import qpsvm
+    >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "cvxopt")
+    >>> compiled.data.keys()
+    ('P', 'q', 'G', 'h', 'A', 'b')
+    >>> found = cvxopt.solvers.qp(**compiled.data, options={"show_progress": False})
+    >>> print(found["status"], [round(x, 4) for x in found["x"]])
+    optimal [0.5, 0.5]
     """
 
     def __init__(self, backend: Backend, qp: QP, data: Any) -> None:
@@ -78,6 +102,7 @@ class Compiled(ABC):
         tol : float, optional
             Relative accuracy to aim for; the solver's own defaults where absent.
         max_iter : int, optional
+            Iterations, as the solver counts them.
         time_limit : float, optional
             Seconds.
         verbose : bool
@@ -98,10 +123,20 @@ class Compiled(ABC):
             A setting that the solver does not have.
         UnsupportedError
             A limit that the solver cannot keep, or a start that it has no use for.
+        ParameterError
+            A value that the solver refuses.
         DataError
             A start of another shape, or not finite.
         TooLargeError
             The solver ran out of memory.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> compiled = qpsvm.compile(qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual"), "osqp")
+        >>> solution = compiled.solve(tol=1e-8, scaling=0)  # `scaling` is a setting of OSQP's
+        >>> print(solution.status, solution.x.round(5))
+        optimal [0.5 0.5]
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
@@ -157,6 +192,21 @@ class Backend(ABC):
         What it can do.
     loads : Import or None
         What its first use imports, where that is much.
+
+    See Also
+    --------
+    qpsvm.backends.get : The backend of a name.
+
+    Examples
+    --------
+    What a backend cannot do it says before anything is built, and names those that can:
+
+    >>> import qpsvm
+    >>> backend = qpsvm.backends.get("osqp")
+    >>> "scaling" in backend.options(), "shrinking" in backend.options(), backend.abilities.starts
+    (True, False, True)
+    >>> print(qpsvm.backends.get("cvxopt").others("time_limit").split(", ")[:2])
+    ['osqp', 'cvxpy']
     """
 
     name: ClassVar[str]
@@ -173,6 +223,16 @@ class Backend(ABC):
     def compile(self, qp: QP) -> Compiled:
         """Turn a QP into the solver's own data.
 
+        Parameters
+        ----------
+        qp : QP
+            Any that the backend takes.
+
+        Returns
+        -------
+        Compiled
+            With the data, ready to be solved.
+
         Raises
         ------
         UnsupportedError
@@ -181,23 +241,72 @@ class Backend(ABC):
 
     @abstractmethod
     def options(self) -> frozenset[str]:
-        """Names of the settings that `solve` passes on."""
+        """Names of the settings that `solve` passes on.
+
+        Returns
+        -------
+        frozenset of str
+            By the names that the solver itself gives them.
+        """
 
     @abstractmethod
     def estimate(self, size: Size, form: Form) -> Cost:
-        """What it will cost on a form of a machine of that size, its imports not counted."""
+        """What it will cost on a form of a machine of that size, its imports not counted.
+
+        Parameters
+        ----------
+        size : Size
+            Rows, features, and what else the cost depends on.
+        form : "dual" or "primal"
+            Which of the two QPs.
+
+        Returns
+        -------
+        Cost
+            Time and memory.
+        """
 
     def cost(self, size: Size, form: Form) -> Cost:
-        """The estimate, with what is still to be imported."""
+        """The estimate, with what is still to be imported.
+
+        Parameters
+        ----------
+        size : Size
+            Rows, features, and what else the cost depends on.
+        form : "dual" or "primal"
+            Which of the two QPs.
+
+        Returns
+        -------
+        Cost
+            Time and memory.
+        """
         found = self.estimate(size, form)
         return found if self.loads is None or self.loads.done else found + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:
-        """The form in which this solver certifies best, for a linear or another kernel."""
+        """The form in which this solver certifies best, for a linear or another kernel.
+
+        Parameters
+        ----------
+        linear : bool
+            Whether the kernel is linear.
+
+        Returns
+        -------
+        "dual" or "primal"
+            What `solve` takes where no form is asked for.
+        """
         return self.abilities.linear_form if linear else self.abilities.kernel_form
 
     def version(self) -> str | None:
-        """Version of the installed package, None where it is missing."""
+        """Version of the installed package, None where it is missing.
+
+        Returns
+        -------
+        str or None
+            Of this library, for a solver of its own.
+        """
         package = self.abilities.package
         if package is None:
             return built_in_version()
@@ -220,7 +329,22 @@ class Backend(ABC):
             )
 
     def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
-        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built."""
+        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built.
+
+        Parameters
+        ----------
+        traits : frozenset of str
+            What the machine's dual asks of a solver.
+        rows : int
+            Of the dual.
+        form : "dual" or "primal"
+            Which of the two QPs.
+
+        Returns
+        -------
+        str or None
+            A sentence that names what can.
+        """
         can = self.abilities
         if can.takes(traits, rows, form):
             return None
@@ -238,6 +362,16 @@ class Backend(ABC):
     def stated(self, qp: QP) -> Statement:
         """The SVM that a QP is the dual of.
 
+        Parameters
+        ----------
+        qp : QP
+            Of a problem, or written by hand.
+
+        Returns
+        -------
+        Statement
+            The dual, and the units that the QP is in.
+
         Raises
         ------
         UnsupportedError
@@ -253,9 +387,17 @@ class Backend(ABC):
     def check(self, limits: Limits, options: Mapping[str, Any]) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have.
 
+        Parameters
+        ----------
+        limits : Limits
+            What was asked for in the words that all backends share.
+        options : mapping of str to object
+            The solver's own settings.
+
         Raises
         ------
         UnsupportedError, UnknownOptionError, MissingExtraError
+            With the backends that can, the nearest option, or the command that installs the package.
         """
         limited: tuple[Wish, ...] = ("max_iter", "time_limit")
         for name in limited:
@@ -270,21 +412,49 @@ class Backend(ABC):
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse settings that the solver does not have.
 
+        Parameters
+        ----------
+        options : mapping of str to object
+            The solver's own settings.
+
         Raises
         ------
         UnknownOptionError
+            With the nearest one that exists.
         """
         refuse_unknown(self.name, options, self.options())
 
     def cannot_begin(self, form: str = "") -> UnsupportedError:
-        """What is raised where it cannot begin at a given point, at all or on a form."""
+        """What is raised where it cannot begin at a given point, at all or on a form.
+
+        Parameters
+        ----------
+        form : "dual", "primal" or ""
+            Both where empty.
+
+        Returns
+        -------
+        UnsupportedError
+            Naming those that can.
+        """
         where = f" on the {form} form" if form else ""
         return UnsupportedError(
             f"{self.name}{where} cannot begin at a given point; on the dual form these can: {self.others('start')}"
         )
 
     def others(self, wish: Wish) -> str:
-        """The names of the backends that can do what a user may ask for."""
+        """The names of the backends that can do what a user may ask for.
+
+        Parameters
+        ----------
+        wish : "max_iter", "time_limit" or "start"
+            What is asked for.
+
+        Returns
+        -------
+        str
+            Names with commas between them.
+        """
         return able(wish, self._peers())
 
 

@@ -1,7 +1,12 @@
 """The derivation of a support vector machine as data: each equation, the code that states it, its residual.
 
-    >>> print(qpsvm.derive(problem, result))                     # doctest: +SKIP
-    >>> qpsvm.derive(problem, result).to_html("derivation.html") # doctest: +SKIP
+>>> import qpsvm
+>>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+>>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+>>> print(derivation["CSVM.4"].statement)
+∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
+>>> max(derivation.residuals().values()) < 1e-12
+True
 
 `step` says what a step is, and `letters` what α, w, b, … are at a solution. One file a machine (`c_svm`, `nu_svm`, …)
 lists its steps in order, and `registry` says whose file that is. The equations are defined in the docstrings of

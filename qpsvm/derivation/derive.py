@@ -53,6 +53,17 @@ class Derivation:
     steps : tuple of Step
     result : SVMResult or None
         What the residuals are measured at.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> derivation = qpsvm.derive(qpsvm.NuSVM([[0.0], [2.0]], [0, 1]))
+    >>> print(derivation.variant, derivation.result, "NUSVM.6" in derivation)
+    NuSVM None True
+    >>> print(derivation["NUSVM.6"].statement)
+    ∂L/∂ρ = 0:  1ᵀα = ν
+    >>> [step.tag for step in derivation][:3]
+    ['NUSVM.1', 'NUSVM.2', 'NUSVM.3']
     """
 
     problem: Problem
@@ -104,7 +115,20 @@ class Derivation:
         return {step.tag: step.measured(at) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
-        """The derivation as text and numbers: what `print` and the page are made from."""
+        """The derivation as text and numbers: what `print` and the page are made from.
+
+        Returns
+        -------
+        ShownDerivation
+            Title, headline, and the steps as text and numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> shown = qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).shown()
+        >>> print(shown.title, "|", shown.steps[0].tag)
+        C-SVM, C = 1, kernel Linear() | CSVM.1
+        """
         steps = tuple(step.shown(self.measurements.get(step.tag)) for step in self.steps)
         return ShownDerivation(self.title, self.headline, self._trusted, steps)
 
@@ -129,11 +153,41 @@ class Derivation:
         """The violation of each equation at the result, relative, by tag; empty without a result.
 
         It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
+
+        Returns
+        -------
+        dict of str to float
+            In the order of the steps.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.HardMargin([[0.0], [1.0], [3.0]], [0, 0, 1])
+        >>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+        >>> residuals = derivation.residuals()
+        >>> len(residuals) == len(derivation), max(residuals.values()) < 1e-12
+        (True, True)
         """
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
 
     def reasons(self) -> dict[str, str]:
-        """Why a step has no residual, by tag, for those that have none."""
+        """Why a step has no residual, by tag, for those that have none.
+
+        Returns
+        -------
+        dict of str to str
+            Sentences.
+
+        Examples
+        --------
+        In the feature space of a kernel, w has no entries to show:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel=qpsvm.RBF(gamma=0.5))
+        >>> for reason in qpsvm.derive(problem).reasons().values():
+        ...     print(reason.split(" is ")[0])
+        does not exist here: w = Σ α_i y_i φ(x_i)
+        """
         if self.result is None:
             return {step.tag: step.absence for step in self.steps if step.absent}
         return {tag: measurement.reason for tag, measurement in self.measurements.items() if measurement.reason}
@@ -200,6 +254,14 @@ class Derivation:
             The file cannot be written.
         ParameterTypeError
             Not a path.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import qpsvm
+        >>> qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_html("derivation.html")
+        >>> "<math" in Path("derivation.html").read_text(encoding="utf-8")
+        True
         """
         from qpsvm.derivation.page import document
 
@@ -225,6 +287,7 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     Returns
     -------
     Derivation
+        Measured, where there is a result.
 
     Raises
     ------
@@ -234,6 +297,21 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
         The result is over other rows or features than the problem, or with another kernel.
     ParameterTypeError
         Not a problem, or not a result.
+
+    See Also
+    --------
+    dualise : The dual of any QP, made mechanically.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+    >>> for tag in ("CSVM.4", "CSVM.5", "CSVM.6"):
+    ...     print(derivation[tag].statement, "|", derivation.residuals()[tag] < 1e-12)
+    ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i) | True
+    ∂L/∂b = 0:  yᵀα = 0 | True
+    ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")

@@ -39,6 +39,7 @@ class Step:
     tag : str
         Of the equation, such as "CSVM.4".
     title : str
+        What the step is called.
     text : str
         A few sentences: what happens here, and why.
     latex : str
@@ -51,6 +52,13 @@ class Step:
         Why this step does not exist for this problem, or "".
     statement : str
         The equation as the docstring of the variant defines it, in plain text.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> step = qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))["CSVM.5"]
+    >>> print(step.tag, step.statement)
+    CSVM.5 ∂L/∂b = 0:  yᵀα = 0
     """
 
     tag: str
@@ -68,7 +76,14 @@ class Step:
         Parameters
         ----------
         problem : Problem
+            That the step was made for.
         result : SVMResult
+            Of that problem, optimal or not.
+
+        Returns
+        -------
+        float
+            0 where the equation holds.
 
         Raises
         ------
@@ -76,12 +91,30 @@ class Step:
             Not a problem, or not a result.
         DataError
             The result is over other rows or features than the problem, or with another kernel.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+        >>> qpsvm.derive(problem)["CSVM.5"].residual(problem, qpsvm.solve(problem)) < 1e-12
+        True
         """
         check_pair(problem, result)
         return self.measured(Letters(problem, result)).residual
 
     def measured(self, at: Letters[Any]) -> Measurement:
-        """The residual at a solution, with the reason where there is none."""
+        """The residual at a solution, with the reason where there is none.
+
+        Parameters
+        ----------
+        at : Letters
+            The letters α, w, b, … of the solution.
+
+        Returns
+        -------
+        Measurement
+            A residual and a reason.
+        """
         if self.absent:
             return Measurement(float("nan"), self.absence)
         try:
@@ -99,7 +132,18 @@ class Step:
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None) -> ShownStep:
-        """The step as text and numbers, with its residual where there is a solution."""
+        """The step as text and numbers, with its residual where there is a solution.
+
+        Parameters
+        ----------
+        measurement : Measurement, optional
+            What `measured` returned.
+
+        Returns
+        -------
+        ShownStep
+            Text and numbers only.
+        """
         residual, reason = measurement or Measurement(float("nan"), self.absence)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,

@@ -31,11 +31,13 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, UserKernel
+from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
 from qpsvm.kernels.space import FeatureSpace
 
+#: The kernels whose values have a bound of their own; any other is judged by its matrix as computed.
+BOUNDED = (RBF, Polynomial, Sigmoid)
 #: Roundings of exp, and of a power or tanh besides one a factor.
 FUNCTION_ROUNDINGS = 8
 #: Numbers whose square underflows.
@@ -72,12 +74,12 @@ class Accuracy:
             many = space.rows.entries > MANY_ENTRIES
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
-        if not space.is_plain or isinstance(kernel, (Precomputed, UserKernel)):
+        if not space.is_plain or not isinstance(kernel, BOUNDED):
             largest = float(np.abs(space.centred.dense()).max())
             return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
         if isinstance(kernel, RBF):
             return np.ones(n)
-        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)  # type: ignore[attr-defined]
+        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
@@ -113,7 +115,7 @@ class Accuracy:
         space, kernel, d = self.space, self.space.kernel, self._width
         if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
             return 8.0 * gamma(space.n + d)
-        if isinstance(kernel, (Precomputed, UserKernel)):
+        if not isinstance(kernel, BOUNDED):
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):
             degree = float(getattr(kernel, "degree", 1.0))

@@ -80,6 +80,23 @@ class Certificate:
         t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
         Rows whose terms of the proven gap are not exactly 0.
+
+    See Also
+    --------
+    Problem.certify : What makes one, of any α.
+
+    Examples
+    --------
+    At α = ¼·1, the gap is the sum of the samples' shares, (GAP.1), here all of it:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> certificate = problem.certify([0.25, 0.25, 0.25, 0.25])
+    >>> bool(np.isclose(certificate.terms.sum(), certificate.primal - certificate.dual))
+    True
+    >>> certificate.gap > 0.1 and certificate.dual <= 0.5 <= certificate.primal
+    True
     """
 
     svm: SVMDual
@@ -131,7 +148,7 @@ class Certificate:
 
     @property
     def short(self) -> FloatArray:
-        """t: what is missing to the margin, negative beyond it: (m,)."""
+        """What is missing to the margin, t, negative beyond it: (m,)."""
         return self.margin - self.yf
 
     @property
@@ -147,7 +164,7 @@ class Certificate:
 
     @property
     def terms(self) -> FloatArray:
-        """g of (CERT.1), in the units of the objective: (m,); infinite where the primal point is not feasible."""
+        """The terms g of (CERT.1), (m,), in the units of the objective; infinite at a point that is not feasible."""
         return self.unit * objective_terms(
             self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
         )

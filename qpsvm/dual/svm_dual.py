@@ -99,6 +99,23 @@ class SVMDual:
         r(k), the sample of each row; None where row k is sample k.
     unit : float
         What the objective of the QP is in units of (DUAL.1).
+
+    See Also
+    --------
+    Problem.qp : The same dual as a QP.
+
+    Examples
+    --------
+    The dual of a ν-SVM has two equalities, whose multipliers are b and ρ:
+
+    >>> import qpsvm
+    >>> svm = qpsvm.NuSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], nu=0.5).svm
+    >>> for group in svm.groups:
+    ...     print(group.name, group.multiplier, group.column, group.total)
+    balance b [-1. -1.  1.  1.] 0.0
+    nu rho [-1. -1. -1. -1.] -0.5
+    >>> print(svm.sign, svm.level, svm.upper)
+    [-1. -1.  1.  1.] [0. 0. 0. 0.] [0.25 0.25 0.25 0.25]
     """
 
     gram: Operator
@@ -166,7 +183,7 @@ class SVMDual:
 
     @cached_property
     def common_level(self) -> float | None:
-        """ℓ where it is one number for all rows."""
+        """The level ℓ where it is one number for all rows."""
         value = common_value(self.level)
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
@@ -250,18 +267,51 @@ class SVMDual:
         return inverse
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
-        """μ by name, from the multipliers θ of the parts."""
+        """The multipliers μ by name, from the multipliers θ of the parts.
+
+        Parameters
+        ----------
+        thetas : list of float
+            One for each part.
+
+        Returns
+        -------
+        dict of str to float
+            One for each group.
+        """
         if len(thetas) == 1:
             return {self.groups[0].multiplier: thetas[0]}
         values = self.unmixing @ np.array(thetas) if thetas else ()
         return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
 
     def b(self, multipliers: Mapping[str, float]) -> float:
-        """The intercept of f among the multipliers, (DUAL.4): 0 without one."""
+        """The intercept of f among the multipliers, (DUAL.4): 0 without one.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+
+        Returns
+        -------
+        float
+            The multiplier of the intercept's group.
+        """
         return 0.0 if self.intercept is None else multipliers[self.intercept.multiplier]
 
     def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
-        """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept: (m,)."""
+        """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            The level of every row.
+        """
         margin: Any = self.level
         for group in self.margins:
             moved = times(-multipliers[group.multiplier], group.column)
@@ -271,7 +321,20 @@ class SVMDual:
         return found
 
     def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
-        """How far `margin` may be off by rounding at some rows, (r,); 0 where it is a level or a multiplier itself."""
+        """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
+
+        Parameters
+        ----------
+        multipliers : mapping of str to float
+            By name.
+        rows : ndarray of int, shape (r,), or slice
+            Which rows.
+
+        Returns
+        -------
+        ndarray, shape (r,), or 0
+            Radii.
+        """
         exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
         if exact or not self.margins:
             return 0.0
@@ -279,27 +342,71 @@ class SVMDual:
         return (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
-        """β of (DUAL.5), (n,), from α (m,)."""
+        """The coefficients β of (DUAL.5).
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            By samples.
+        """
         signed: FloatArray = alpha * self.sign
         if self.rows is None:
             return signed
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
 
     def beta_size(self, alpha: FloatArray) -> FloatArray:
-        """Σ|α_k| over the rows of each sample: at least |β|, (n,)."""
+        """Σ|α_k| over the rows of each sample: at least |β|.
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            By samples.
+        """
         if self.rows is None:
             return alpha
         return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
 
     def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
-        """How far `beta` may be off by rounding, (n,); None where no sample has two rows with α ≠ 0."""
+        """How far `beta` may be off by rounding.
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (m,)
+            By rows of the dual.
+
+        Returns
+        -------
+        ndarray, shape (n,), or None
+            None where no sample has two rows with α ≠ 0.
+        """
         if self.rows is None:
             return None
         several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
         return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:
-        """Values at the samples, (n,), at the rows of the dual: (m,)."""
+        """Spread values at the samples over the rows of the dual.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n,)
+            By samples.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            By rows.
+        """
         return values if self.rows is None else values[self.rows]
 
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.checks import as_positive, as_real
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.arrays.words import shown
+from qpsvm.arrays.words import outline, shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
 from qpsvm.kernels.products import inner, squared_distances, squared_norms
 
@@ -32,7 +32,32 @@ REPEATED_PRODUCTS = 8
 
 
 class Kernel(ABC):
-    """What the library asks of a kernel."""
+    """What the library asks of a kernel.
+
+    See Also
+    --------
+    Linear, Polynomial, RBF, Sigmoid, Precomputed : The kernels of the library.
+
+    Examples
+    --------
+    A kernel of your own: of a function, or, where its matrices are known to be positive semidefinite, of a class, which
+    spares the test of that.
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> class Cosine(qpsvm.Kernel):
+    ...     def __call__(self, X, Z):
+    ...         unit = [A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Z)]
+    ...         return unit[0] @ unit[1].T
+    ...     def diagonal(self, X):
+    ...         return np.ones(len(X))
+    ...     is_psd = True
+    >>> X, y = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 0, 1]
+    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=Cosine())).predict([[9.0, 0.0], [0.0, 9.0]]))
+    [0 1]
+    >>> print(qpsvm.solve(qpsvm.CSVM(X, y, kernel=lambda X, Z: (X @ Z.T) ** 2)).status)
+    optimal
+    """
 
     @abstractmethod
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
@@ -40,7 +65,25 @@ class Kernel(ABC):
 
     @abstractmethod
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Evaluate K(x_i, x_i): X (n, d) to (n,)."""
+        """Evaluate K(x_i, x_i).
+
+        Parameters
+        ----------
+        X : ndarray or SciPy sparse, shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The diagonal of K(X, X).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> print(qpsvm.Linear().diagonal(np.array([[1.0, 2.0], [3.0, 0.0]])))
+        [5. 9.]
+        """
 
     @property
     @abstractmethod
@@ -48,13 +91,50 @@ class Kernel(ABC):
         """Whether every Gram matrix is positive semidefinite by construction."""
 
     def resolve(self, X: Matrix) -> Kernel:  # noqa: ARG002  (most kernels have nothing to resolve)
-        """Return the kernel with every parameter a number, given the training samples X (n, d)."""
+        """Return the kernel with every parameter a number, given the training samples.
+
+        Parameters
+        ----------
+        X : ndarray or SciPy sparse, shape (n, d)
+            The training samples.
+
+        Returns
+        -------
+        Kernel
+            Itself where there is nothing to resolve.
+
+        Raises
+        ------
+        ParameterError
+            `gamma="scale"` of samples that have no variance.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.array([[0.0], [2.0]])  # d = 1, variance 1
+        >>> qpsvm.RBF("scale").resolve(X)
+        RBF(gamma=1.0)
+        """
         return self
+
+    def __repr__(self) -> str:
+        return outline(type(self).__name__, **getattr(self, "__dict__", {}))
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """K(x, z) = xᵀz."""
+    """The plain product K(x, z) = xᵀz.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> print(qpsvm.Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])))
+    [[11.  2.]]
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel="linear").kernel == qpsvm.Linear()
+    True
+    """
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Evaluate by one matrix product: (n, m)."""
@@ -72,16 +152,31 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """K(x, z) = (γ xᵀz + r)^p.
+    """A power K(x, z) = (γ xᵀz + r)^p.
 
     Parameters
     ----------
     degree : float, default=3
-        p, positive. Only integers keep K defined where the base is negative.
+        The exponent p, positive. Only integers keep K defined where the base is negative.
     gamma : float, "scale" or "auto", default="scale"
-        γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+        The factor γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
     coef0 : float, default=0
-        r. With r ≥ 0 and integer p the kernel is positive semidefinite by construction.
+        The constant r. With r ≥ 0 and integer p the kernel is positive semidefinite by construction.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or a rule for gamma that does not exist.
+
+    Examples
+    --------
+    The four points of XOR, which no line separates:
+
+    >>> import qpsvm
+    >>> X, y = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]], [1, 0, 0, 1]
+    >>> result = qpsvm.solve(qpsvm.HardMargin(X, y, kernel=qpsvm.Polynomial(degree=2, gamma=1.0)))
+    >>> print(result.predict(X), result.yf.round(6))
+    [1 0 0 1] [1. 1. 1. 1.]
     """
 
     degree: float = 3
@@ -98,7 +193,7 @@ class Polynomial(Kernel):
         return self._power(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """(γ‖x‖² + r)^p: (n,)."""
+        """Evaluate (γ‖x‖² + r)^p: (n,)."""
         return self._power(squared_norms(X))
 
     def _power(self, products: FloatArray) -> FloatArray:
@@ -130,12 +225,27 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """K(x, z) = exp(−γ‖x − z‖²).
+    """A Gaussian K(x, z) = exp(−γ‖x − z‖²).
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        γ, positive, in 1/units(X)²; 1/(2σ²) for a Gaussian of width σ. "scale" is 1/(d·var(X)), "auto" is 1/d.
+        The factor γ, positive, in 1/units(X)²; 1/(2σ²) for a Gaussian of width σ. "scale" is 1/(d·var(X)), "auto" is
+        1/d.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A gamma that is not positive and finite, of another type, or a rule that does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> print(qpsvm.RBF(gamma=np.log(2))(np.array([[0.0]]), np.array([[0.0], [1.0], [2.0]])).round(6))
+    [[1.     0.5    0.0625]]
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], kernel="rbf").kernel  # "scale" is a number once there are samples
+    RBF(gamma=1.0)
     """
 
     gamma: Gamma = "scale"
@@ -166,14 +276,26 @@ class RBF(Kernel):
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
+    """A squashed product K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
+        The factor γ, positive; "scale" is 1/(d·var(X)), "auto" is 1/d.
     coef0 : float, default=0
-        r.
+        The constant r.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or a rule for gamma that does not exist.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[1.0], [2.0], [3.0]], [0, 1, 0], kernel=qpsvm.Sigmoid(gamma=1.0), psd="clip")
+    >>> print(problem.kernel.is_psd, qpsvm.solve(problem).status)
+    False optimal
     """
 
     gamma: Gamma = "scale"
@@ -188,7 +310,7 @@ class Sigmoid(Kernel):
         return self._tanh(inner(X, Z))
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """tanh(γ‖x‖² + r): (n,)."""
+        """Evaluate tanh(γ‖x‖² + r): (n,)."""
         return self._tanh(squared_norms(X))
 
     def _tanh(self, products: FloatArray) -> FloatArray:
@@ -208,7 +330,17 @@ class Sigmoid(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The samples are rows of a kernel matrix: X (n, n) to train, (m, n) against the training rows to predict."""
+    """The samples are rows of a kernel matrix: X (n, n) to train, (m, n) against the training rows to predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X, y, new = np.array([[0.0], [1.0], [3.0]]), [0, 0, 1], np.array([[1.5], [2.5]])
+    >>> result = qpsvm.solve(qpsvm.HardMargin(X @ X.T, y, kernel=qpsvm.Precomputed()))
+    >>> print(result.predict(new @ X.T))
+    [0 1]
+    """
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (the second argument is in X already)
         """Return X, densified: (m, n)."""
@@ -267,6 +399,9 @@ class UserKernel(Kernel):
     def __repr__(self) -> str:
         return f"UserKernel({self})"
 
+
+#: The kernels of the library, whose matrices are symmetric as computed. Those of any other are checked.
+OWN = (Linear, Polynomial, RBF, Sigmoid, Precomputed)
 
 BY_NAME: dict[str, type[Kernel]] = {
     "linear": Linear,

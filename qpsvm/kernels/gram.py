@@ -12,7 +12,7 @@ from qpsvm.arrays.constant import times
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Kernel, UserKernel
+from qpsvm.kernels.functions import OWN, RBF, Kernel
 from qpsvm.operators import Operator, largest_asymmetry, rowwise, two_sided
 from qpsvm.resources.memory import check_memory
 
@@ -76,7 +76,7 @@ class KernelGram(Operator):
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
             K = self.blocks.symmetric(None)
             bounded = self.blocks.fast or bool(np.isfinite(K[-1] @ K).all())
-        if isinstance(self.kernel, UserKernel):
+        if not isinstance(self.kernel, OWN):
             check_symmetric(K, f"the kernel {self.kernel}")
             K = self.blocks.symmetrised(K)
         if not bounded:

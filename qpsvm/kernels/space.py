@@ -24,7 +24,7 @@ from qpsvm.arrays.rounding import dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
+from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
 from qpsvm.operators import Dense, LowRank, Operator
@@ -189,6 +189,8 @@ class FeatureSpace:
             gram = KernelGram(self.kernel, self.X, blocks=blocks)
         else:
             gram = KernelGram(self.kernel, self.X)
+            if not isinstance(self.kernel, OWN):
+                gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
         return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
 
     def _tested(self, gram: Operator) -> Treated:

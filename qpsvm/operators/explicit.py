@@ -20,11 +20,20 @@ class Dense(Operator):
     Parameters
     ----------
     matrix : array_like, shape (n, n)
+        Symmetric, which is checked where a QP is made of it.
 
     Raises
     ------
     DataError, DataTypeError
         No square matrix of real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> P = qpsvm.Dense([[2.0, 1.0], [1.0, 3.0]])
+    >>> print(P, P @ np.array([1.0, 1.0]))
+    <Dense 2 × 2: dense> [3. 4.]
     """
 
     matrix: FloatArray
@@ -57,7 +66,7 @@ class Dense(Operator):
         return self.matrix
 
     def congruence(self, s: FloatArray) -> Operator:
-        """diag(s) P diag(s)."""
+        """The matrix diag(s) P diag(s)."""
         return Dense(two_sided(self.matrix, s))
 
     def describe(self) -> str:
@@ -72,16 +81,25 @@ class Dense(Operator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagonal(Operator):
-    """diag(d).
+    """A matrix diag(d).
 
     Parameters
     ----------
     d : array_like, shape (n,)
+        The diagonal.
 
     Raises
     ------
     DataError, DataTypeError
         No vector of real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> P = qpsvm.Diagonal([1.0, 0.0, 3.0])
+    >>> print(P, P @ np.array([1.0, 1.0, 1.0]))
+    <Diagonal 3 × 3: diagonal, 2 non-zero> [1. 0. 3.]
     """
 
     d: FloatArray
@@ -102,7 +120,7 @@ class Diagonal(Operator):
         return np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
-        """d: (n,)."""
+        """A copy of d: (n,)."""
         return self.d.copy()
 
     def dense(self) -> FloatArray:
@@ -111,7 +129,7 @@ class Diagonal(Operator):
         return np.diag(self.d)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """diag(s²d)."""
+        """The matrix diag(s²d)."""
         return Diagonal(self.d * s * s)
 
     def describe(self) -> str:

@@ -38,6 +38,17 @@ class LowRank(Operator):
     ------
     DataError, DataTypeError
         No matrix or vectors of real numbers, or shapes that do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> Z = np.array([[1.0], [2.0], [4.0]])
+    >>> P = qpsvm.LowRank(Z, d=[0.0, 0.0, 1.0])
+    >>> print(P, P.Z is Z)
+    <LowRank 3 × 3: low rank ZZᵀ + diagonal, Z 3 × 1 dense> True
+    >>> print(P @ np.array([1.0, 1.0, 1.0]), P.dense()[2])
+    [ 7. 14. 29.] [ 4.  8. 17.]
     """
 
     source: RowSource
@@ -87,7 +98,7 @@ class LowRank(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        """scale_i²‖z_i‖² + d_i: (n,)."""
+        """Diagonal entries scale_i²‖z_i‖² + d_i: (n,)."""
         diagonal = self.source.squared_norms()
         if self.scale is not None:
             diagonal = diagonal * self.scale**2

@@ -4,8 +4,10 @@ Every function takes `ax=` and returns it. It never shows or saves, and changes 
 read in grey and without colour vision: kinds of samples differ in fill, classes in shape, lines in style. Legends stand
 below the axes. In a figure of your own, `layout="constrained"` makes room for them.
 
-    >>> ax = qpsvm.plotting.boundary(problem, result)    # doctest: +SKIP
-    >>> ax.figure.savefig("boundary.png")                # doctest: +SKIP
+>>> import qpsvm
+>>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+>>> ax = qpsvm.plotting.boundary(problem, qpsvm.solve(problem), resolution=20)
+>>> ax.figure.savefig("boundary.png")
 """
 
 from qpsvm.plotting.boundary import boundary

@@ -51,6 +51,7 @@ def boundary(
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem.
     features : (int, int), optional
@@ -82,6 +83,14 @@ def boundary(
         The kernel is precomputed.
     DataError
         The result is not of this problem, or there are not as many names as features.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> ax = qpsvm.plotting.boundary(problem, qpsvm.solve(problem), names=["length", "width"], resolution=20)
+    >>> print(ax.get_xlabel(), ax.get_ylabel())
+    length width
     """
     check_pair(problem, result)
     as_flag(legend, "legend")

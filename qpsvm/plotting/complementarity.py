@@ -26,6 +26,7 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem. A sample is as far from the path as it is from its optimality condition.
     legend : bool, default=True
@@ -46,6 +47,13 @@ def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True,
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.plotting.complementarity(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("complementarity.png")
     """
     check_pair(problem, result)
     as_flag(legend, "legend")

@@ -56,6 +56,18 @@ def gap(
         A tolerance that is not positive and finite.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    The gap of a textbook method after 1, 2, 4, … steps:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> steps = [1, 2, 4, 8]
+    >>> runs = [qpsvm.solve(problem, "dual_ascent", max_iter=k, polish=False, check=False) for k in steps]
+    >>> ax = qpsvm.plotting.gap({"dual ascent": [(k, run.gap) for k, run in zip(steps, runs)]}, tol=1e-6)
+    >>> ax.get_yscale()
+    'log'
     """
     runs = history if isinstance(history, Mapping) else {"gap": history}
     if not runs:

@@ -85,6 +85,22 @@ def hulls(
     In the point of its class, a sample has at most the share μ_i = C_i/Σ₊α, (HULL.1). This is 1 for a hard margin and
     2/(νn) for a ν-SVM; a C-SVM has that of the ν which belongs to its C. (HULL.3) and (HULL.4) tie the two points to
     the boundary.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.HardMargin([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
+    >>> ax = qpsvm.plotting.hulls(problem, qpsvm.solve(problem))
+    >>> ax.get_aspect()
+    1.0
+
+    Where the hulls meet, the error is the picture's data:
+
+    >>> problem = qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0], [0.0, 2.0], [2.0, 0.0]], [0, 0, 1, 1])
+    >>> try:
+    ...     qpsvm.solve(problem)
+    ... except qpsvm.NotSeparableError as error:
+    ...     ax = qpsvm.plotting.hulls(problem, error)
     """
     error = result if isinstance(result, NotSeparableError) else getattr(result, "error", None)
     meeting = error if isinstance(error, NotSeparableError) else None

@@ -33,6 +33,7 @@ def multipliers(
     Parameters
     ----------
     problem : Problem
+        Whose samples are drawn.
     result : SVMResult
         Of that problem.
     sort : bool, default=True
@@ -45,6 +46,7 @@ def multipliers(
     Returns
     -------
     Axes
+        One marker a sample, by kind.
 
     Raises
     ------
@@ -54,6 +56,13 @@ def multipliers(
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("multipliers.png")
     """
     check_pair(problem, result)
     as_flag(sort, "sort")

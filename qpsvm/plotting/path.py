@@ -45,6 +45,7 @@ def path(
     Parameters
     ----------
     problem : CSVM, PrimalHinge or NuSVM
+        Its own C, λ or ν is not used.
     values : array_like, shape (k,)
         Of C, λ or ν.
     show : "margin", "norm", "objective", "vectors" or "coefficients"
@@ -80,6 +81,23 @@ def path(
         The results are not of this problem, or not one for each value; or names are not one for each feature.
     MissingExtraError
         Matplotlib is not installed.
+
+    See Also
+    --------
+    qpsvm.solve_path : The results alone.
+
+    Examples
+    --------
+    One path, two pictures:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
+    >>> values = [0.1, 1.0, 10.0]
+    >>> results = qpsvm.solve_path(problem, values)
+    >>> ax = qpsvm.plotting.path(problem, values, show="margin", results=results)
+    >>> ax = qpsvm.plotting.path(problem, values, show="vectors", results=results)
+    >>> ax.get_xscale()
+    'log'
     """
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")

@@ -62,8 +62,44 @@ class Problem(ABC):
     kernel : Kernel, str or callable
         For `Precomputed()` the samples are the (n, n) kernel matrix among them.
     intercept : "free", "penalised" or None
+        Outside the norm, inside it, or absent.
     psd : "raise", "clip" or "shift"
         What to do where the Gram matrix is indefinite.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        The samples as they are computed with.
+    kernel : Kernel
+        Every parameter of it is a number.
+
+    Raises
+    ------
+    DataError
+        Samples, labels or weights of another shape, not finite, or of one class; a kernel matrix that is not square.
+    DataTypeError
+        Samples, labels or weights that are no numbers, or labels without an order.
+    ParameterError, ParameterTypeError, UnknownOptionError
+        A parameter out of its range, of another type, or of another name.
+
+    See Also
+    --------
+    CSVM, HardMargin, NuSVM, PrimalHinge : The machines.
+    solve : What solves them all.
+
+    Examples
+    --------
+    Everything that is not a machine's own parameter is the same for all of them:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> for machine in (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge):
+    ...     problem = machine(X, y)
+    ...     print(isinstance(problem, qpsvm.Problem), problem.title, "|", qpsvm.solve(problem).status)
+    True hard margin, kernel Linear() | optimal
+    True C-SVM, C = 1, kernel Linear() | optimal
+    True ν-SVM, ν = 0.5, kernel Linear() | optimal
+    True primal hinge loss, lambda = 0.01, intercept free, kernel Linear() | optimal
     """
 
     #: The machines by the names of their classes.
@@ -99,7 +135,7 @@ class Problem(ABC):
 
     @property
     def sample_weight(self) -> FloatArray:
-        """s: (n,)."""
+        """The weights s: (n,)."""
         return self.samples.weight
 
     @property
@@ -118,7 +154,26 @@ class Problem(ABC):
         return self.samples.takes_all
 
     def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """The entries of a vector (n,) over the caller's samples that take part; the vector itself where all do."""
+        """The entries of a vector over the caller's samples that take part; the vector itself where all do.
+
+        Parameters
+        ----------
+        vector : ndarray, shape (n,)
+            One entry a sample.
+
+        Returns
+        -------
+        ndarray, shape (rows that take part,)
+            Of positive weight, in order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0]], [0, 0, 1], sample_weight=[1, 0, 1])
+        >>> print(problem.taking_part(np.array([5.0, 6.0, 7.0])))
+        [5. 7.]
+        """
         return self.samples.taking_part(vector)
 
     @property
@@ -175,6 +230,7 @@ class Problem(ABC):
         Parameters
         ----------
         form : "dual" or "primal"
+            The primal of a kernel that is not linear is that of the rows of L, K = LLᵀ.
 
         Returns
         -------
@@ -187,13 +243,55 @@ class Problem(ABC):
             Another form.
         IndefiniteKernelError
             The Gram matrix is indefinite and psd="raise".
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[1.0], [2.0], [4.0]], [0, 0, 1], C=3)
+        >>> print(problem.qp("dual").P.dense())  # y_i y_j x_i x_j
+        [[ 1.  2. -4.]
+         [ 2.  4. -8.]
+         [-4. -8. 16.]]
+        >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
+        ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
         """
         if check_form(form) == "dual":
             return self._dual_qp(self.space.gram if self.space.is_linear else self.space.centred)
         return self._primal(self.space.textbook_coordinates)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
-        """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled."""
+        """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            `qp` is what the solver gets, and `unscale(solution)` brings its answer back to the units of the problem.
+
+        Raises
+        ------
+        UnknownOptionError
+            Another form.
+        IndefiniteKernelError
+            The Gram matrix is indefinite and psd="raise".
+
+        Examples
+        --------
+        Whatever the units of X, the mean diagonal of P is 1:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12)
+        >>> scaled = problem.solver_qp("dual")
+        >>> print(round(scaled.qp.P.mean_diagonal(), 6))
+        1.0
+        >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))
+        >>> print((1e12 * answer.x).round(5))
+        [0.5 0.5]
+        """
         if check_form(form) == "dual":
             original = self._dual_qp(self.space.centred)
         else:
@@ -220,6 +318,19 @@ class Problem(ABC):
         ------
         DataError
             Another shape, or values that are not finite.
+
+        Examples
+        --------
+        Be the solver: any α gives bounds on the optimal value, ½ here, and the right one gives it exactly.
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> guess = problem.certify([0.1, 0.3, 0.3, 0.1])
+        >>> guess.dual <= 0.5 <= guess.primal
+        True
+        >>> right = problem.certify([0.0, 0.5, 0.5, 0.0])
+        >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
+        0.5 0.5 True
         """
         a = as_finite_vector(alpha, "alpha", self.n)
         explicit = None if w is None else as_real_vector(w, "w")
@@ -247,6 +358,18 @@ class Problem(ABC):
         ------
         DataError
             Another shape or other features, or values that are not finite.
+
+        Examples
+        --------
+        What was at its bound C = 0.1 starts at the new one:
+
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> before = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> print(before.alpha.round(6))
+        [0.075 0.1   0.1   0.075]
+        >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
+        [0.075 0.2   0.2   0.075]
         """
         if isinstance(start, SVMResult):
             guess = neighbouring_alpha(self.samples, self.kernel, self.svm, start, self.in_own_units)
@@ -256,7 +379,26 @@ class Problem(ABC):
             return feasible(self.svm, guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
-        """α (n,) of a problem with margin level 1 in the units of this machine's α."""
+        """Rescale α of a problem with margin level 1 to the units of this machine's α.
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (n,)
+            Of the other problem.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The same α, except in a ν-SVM, whose α add up to ν.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.NuSVM([[0.0], [2.0]], [0, 1], nu=0.5)
+        >>> print(problem.in_own_units(np.array([3.0, 3.0])))
+        [0.25 0.25]
+        """
         return alpha
 
     def interpret(
@@ -285,6 +427,7 @@ class Problem(ABC):
         form : "dual" or "primal", optional
             Read off the variables' names where absent.
         backend : str
+            Who solved, for the record.
         build_time : float
             Seconds, for the record.
         certifying : float
@@ -303,6 +446,17 @@ class Problem(ABC):
         ------
         ParameterTypeError, DataError
             No solution, or one of another QP.
+
+        Examples
+        --------
+        CVXOPT by hand; what comes back is certified all the same:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
+        >>> result = problem.interpret(solution)
+        >>> print(result.status, result.form, result.alpha.round(6))
+        optimal primal [0.  0.5 0.5 0. ]
         """
         form = read_form(solution, form, self.svm.m)
         alpha, w = self.read(solution, form)
@@ -366,7 +520,30 @@ class Problem(ABC):
         return twin
 
     def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-        """α of the rows that take part, zeros where the solver gave none, and w where it is explicit."""
+        """Read α off a solution, and w where it is explicit.
+
+        Parameters
+        ----------
+        solution : QPSolution
+            Of one of this problem's QPs.
+        form : "dual" or "primal"
+            Which one.
+
+        Returns
+        -------
+        alpha : ndarray, shape (rows that take part,)
+            As the solver left it: not repaired. Zeros where it gave no point.
+        w : ndarray, shape (d,), or None
+            None where there is none, or it is not finite.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+        >>> alpha, w = problem.read(qpsvm.compile(problem.qp("primal"), "cvxopt").solve(), "primal")
+        >>> print(alpha.round(5), w.round(5))
+        [0.5 0.5] [1.]
+        """
         if solution.x is None:
             return np.zeros(self.svm.m), None
         parts = solution.qp.split(solution.x)

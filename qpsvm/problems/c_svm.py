@@ -59,11 +59,13 @@ class CSVM(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,)
         Any two labels; the larger in sort order is +1.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
     kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
@@ -74,9 +76,27 @@ class CSVM(Problem):
     DataError, DataTypeError, ParameterError
         See `Problem`.
 
+    See Also
+    --------
+    NuSVM : With ν, a share of the samples, instead of C.
+    PrimalHinge : With λ in front of the norm instead of C.
+    HardMargin : No slack at all.
+
     References
     ----------
     Cortes & Vapnik, *Support-vector networks*, Machine Learning 20 (1995).
+
+    Examples
+    --------
+    With little to pay for it, the margin reaches beyond the nearest samples:
+
+    >>> import qpsvm
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> for C in (0.05, 1):
+    ...     result = qpsvm.solve(qpsvm.CSVM(X, y, C=C))
+    ...     print(result.w.round(6), result.xi.round(6))
+    [0.3] [0.4 0.7 0.7 0.4]
+    [1.] [0. 0. 0. 0.]
     """
 
     dual_tag = "CSVM.10"
@@ -146,6 +166,17 @@ class CSVM(Problem):
             All α are 0.
         ParameterTypeError, DataError
             Not a result, or over other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=0.1)
+        >>> result = qpsvm.solve(problem)
+        >>> twin = problem.equivalent_nu_svm(result)
+        >>> same = qpsvm.solve(twin)
+        >>> print(round(twin.nu, 6), np.allclose(same.w / same.rho, result.w))
+        0.875 True
         """
         check_result(self.samples, result)
         penalties = self.C * self.sample_weight

@@ -68,19 +68,38 @@ class HardMargin(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,)
         Any two labels; the larger in sort order is +1.
     kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
 
     Raises
     ------
     DataError, DataTypeError, ParameterError
         See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet.
 
+    See Also
+    --------
+    CSVM : With slack, for classes that cannot be separated.
+
     References
     ----------
     Boser, Guyon & Vapnik, *A training algorithm for optimal margin classifiers*, COLT (1992).
+
+    Examples
+    --------
+    Two points (0, 0) and (2, 2): the margin is as wide as they are apart, 2/‖w‖ = √8.
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0]], [0, 1]))
+    >>> print(result.w.round(6), round(result.b, 6))
+    [0.5 0.5] -1.0
+    >>> bool(np.isclose(2 / np.linalg.norm(result.w), np.sqrt(8)))
+    True
     """
 
     dual_tag = "HARD.9"
@@ -129,6 +148,15 @@ class HardMargin(Problem):
         -------
         HullDistance
             Over the rows that take part.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qpsvm.HardMargin([[0.0], [1.0], [3.0]], [0, 0, 1]).hulls().meet
+        False
+        >>> hulls = qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]).hulls()
+        >>> print(hulls.meet, hulls.u.round(6), hulls.v.round(6))
+        True [0. 1. 0.] [0.5 0.  0.5]
         """
         if self._hulls is None:
             found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)

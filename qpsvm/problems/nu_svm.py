@@ -67,14 +67,18 @@ class NuSVM(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,)
         Any two labels; the larger in sort order is +1.
     nu : float, default=0.5
         In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
         belongs to support vectors.
     kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
+        A sample counts with its share a_i = s_i/Σs; 1/n without weights.
     psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
 
     Raises
     ------
@@ -83,9 +87,25 @@ class NuSVM(Problem):
     DataError, DataTypeError, ParameterError
         See `Problem`.
 
+    See Also
+    --------
+    CSVM : A price of slack instead of ν.
+
     References
     ----------
     Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000).
+
+    Examples
+    --------
+    What ν bounds, (NUSVM.17):
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.3, kernel="rbf"))
+    >>> bool(np.mean(result.xi > 1e-9) <= 0.3 <= len(result.support) / 60)
+    True
     """
 
     dual_tag = "NUSVM.11"
@@ -144,7 +164,18 @@ class NuSVM(Problem):
         )  # fmt: skip
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
-        """Scaled to Σα = ν, (NUSVM.6)."""
+        """Scale α to Σα = ν, (NUSVM.6).
+
+        Parameters
+        ----------
+        alpha : ndarray, shape (n,)
+            Of a problem with margin level 1.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            In the same proportions.
+        """
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _note(self, certificate: Certificate) -> str:
@@ -164,12 +195,27 @@ class NuSVM(Problem):
         result : SVMResult
             Of this problem.
 
+        Returns
+        -------
+        CSVM
+            Its f is that of this problem divided by ρ.
+
         Raises
         ------
         ParameterError
             ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
         ParameterTypeError, DataError
             Not a result, or over other rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.NuSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], nu=0.5)
+        >>> result = qpsvm.solve(problem)
+        >>> same = qpsvm.solve(problem.equivalent_c_svm(result))
+        >>> print(round(result.rho, 6), np.allclose(same.w, result.w / result.rho))
+        0.75 True
         """
         check_result(self.samples, result)
         if not result.rho > 0:

@@ -64,21 +64,44 @@ class PrimalHinge(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
+        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,)
         Any two labels; the larger in sort order is +1.
     lam : float, default=0.01
-        λ, positive.
+        The factor λ of the norm, positive.
     kernel : Kernel, str or callable, default=Linear()
+        A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
     sample_weight : array_like, shape (n,), optional
         The loss is the weighted mean.
     psd : "raise", "clip" or "shift", default="raise"
+        What to do where the Gram matrix is indefinite.
 
     Raises
     ------
     DataError, DataTypeError, ParameterError
         See `Problem`.
+
+    See Also
+    --------
+    CSVM : A price of slack instead of λ.
+
+    References
+    ----------
+    Shalev-Shwartz et al., *Pegasos: primal estimated sub-gradient solver for SVM*, Mathematical Programming 127 (2011).
+
+    Examples
+    --------
+    The objective is what a person computes from w and b:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1, -1, 1, 1])
+    >>> result = qpsvm.solve(qpsvm.PrimalHinge(X, y, lam=0.25))
+    >>> loss = np.maximum(0, 1 - y * (X @ result.w + result.b)).mean()
+    >>> print(round(result.primal, 6), np.isclose(0.25 / 2 * result.w @ result.w + loss, result.primal))
+    0.125 True
     """
 
     dual_tag, unit_letter = "PHINGE.10", "λ"
@@ -101,7 +124,7 @@ class PrimalHinge(Problem):
 
     @cached_property
     def shares(self) -> FloatArray:
-        """s_i/Σs of the rows that take part."""
+        """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
         return shares_of(s)
 
@@ -137,10 +160,24 @@ class PrimalHinge(Problem):
     def equivalent_c_svm(self) -> CSVM:
         """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
 
+        Returns
+        -------
+        CSVM
+            Its objective is this one divided by λ.
+
         Raises
         ------
         UnknownOptionError
             The intercept is not free, which a C-SVM has no counterpart for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.PrimalHinge([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], lam=0.5)
+        >>> twin = problem.equivalent_c_svm()
+        >>> print(twin.C, np.allclose(qpsvm.solve(twin).w, qpsvm.solve(problem).w))
+        [0.5 0.5 0.5 0.5] True
         """
         if self.intercept != "free":
             raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")

@@ -50,6 +50,13 @@ class Rows:
         Which rows of that matrix.
     formula : str
         The constraint as a person writes it.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("dual")
+    >>> qp.constraints["balance"]
+    Rows(matrix='A', rows=slice(0, 1, None), formula='yᵀα = 0')
     """
 
     matrix: Literal["G", "A"]
@@ -67,10 +74,13 @@ class QP:
         Symmetric; positive semidefinite where it counts, which is not checked here. For a linear program, a sparse
         matrix without entries.
     q : array_like, shape (n,)
+        Linear part of the objective.
     r : float
         Constant in the objective.
     G, h : array_like or SciPy sparse, shape (m, n), and array_like, shape (m,), or None
+        Inequalities Gx ≤ h.
     A, b : array_like or SciPy sparse, shape (p, n), and array_like, shape (p,), or None
+        Equalities Ax = b.
     lb, ub : array_like, shape (n,), one number for all, or None
         May be infinite.
     variables : mapping of name to slice
@@ -93,9 +103,33 @@ class QP:
     TooLargeError
         A sparse P that is not diagonal, and too large to be made dense.
 
+    See Also
+    --------
+    Problem.qp : The QPs of a machine.
+    compile : A QP in the form of one solver.
+    dualise : The dual of any QP.
+
     Notes
     -----
     A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference.
+
+    Examples
+    --------
+    The point of the line x₁ + x₂ = 2 that is nearest to (3, 0), with x ≥ ½; P may be given as an array:
+
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[1.0, 0.0], [0.0, 1.0]], q=[-3.0, 0.0], r=4.5, A=[[1.0, 1.0]], b=[2.0], lb=0.5, title="near")
+    >>> print(qp)
+    near
+      minimise    ½ xᵀPx + qᵀx
+      subject to  Ax = b                            A                1 row
+                  0.5 ≤ x                           box              2 rows
+      variables   2: x 2
+      P           2 × 2, dense
+      A           1 × 2, dense, 2 non-zeros
+      memory      88 B
+    >>> print(qpsvm.compile(qp, "cvxopt").solve().x.round(4))
+    [1.5 0.5]
     """
 
     P: Operator
@@ -171,24 +205,87 @@ class QP:
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """lb and ub, (n,) each, infinite where there is none."""
+        """Bounds lb and ub, (n,) each, infinite where there is none."""
         return (
             repeated(-np.inf, self.n) if self.lb is None else self.lb,
             repeated(np.inf, self.n) if self.ub is None else self.ub,
         )
 
     def objective(self, x: ArrayLike) -> float:
-        """½xᵀPx + qᵀx + r at x (n,); a `DataError` where that is no vector of n numbers."""
+        """The value ½xᵀPx + qᵀx + r.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+            A point, feasible or not.
+
+        Returns
+        -------
+        float
+            In the units of the QP.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            No vector of n numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 4.0]], q=[1.0, 0.0], r=10.0)
+        >>> qp.objective([1, 1])
+        14.0
+        """
         point = _entries_of(x, "x", self.n)
         return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
 
     def split(self, x: ArrayLike) -> dict[str, FloatArray]:
-        """The named parts of x (n,); errors as above."""
+        """The named parts of a point.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+            A point, feasible or not.
+
+        Returns
+        -------
+        dict of str to ndarray
+            One vector for each block of variables.
+
+        Raises
+        ------
+        DataError, DataTypeError
+            No vector of n numbers.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> for name, part in qp.split([1.0, -1.0, 0.0, 0.0]).items():
+        ...     print(name, part)
+        w [1.]
+        b [-1.]
+        xi [0. 0.]
+        """
         point = _entries_of(x, "x", self.n)
         return {name: point[part] for name, part in self.variables.items()}
 
     def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
-        """The multipliers of the constraint group `name`, from those of all rows of G, z (m,), and of A, y (p,).
+        """The multipliers of one constraint group, from those of all rows.
+
+        Parameters
+        ----------
+        name : str
+            Of the group, a key of `constraints`.
+        z : array_like, shape (m,)
+            Of the rows of G.
+        y : array_like, shape (p,)
+            Of the rows of A.
+
+        Returns
+        -------
+        ndarray, shape (rows of the group,)
+            In the signs of (QP.1).
 
         Raises
         ------
@@ -196,6 +293,16 @@ class QP:
             No group of that name.
         DataError
             Another number of multipliers than rows.
+
+        Examples
+        --------
+        The multipliers of the primal's margin rows are α:
+
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> solution = qpsvm.compile(qp, "cvxopt").solve(tol=1e-9)
+        >>> print(qp.multiplier("margin", solution.z, solution.y).round(5))
+        [0.5 0.5]
         """
         if not isinstance(name, str) or name not in self.constraints:
             raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
@@ -215,6 +322,16 @@ class QP:
         ------
         UnsupportedError
             P has no known factor.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]], [0, 0, 1])
+        >>> wide = problem.qp("dual").lifted()
+        >>> print({name: part.stop - part.start for name, part in wide.variables.items()}, wide.P)
+        {'alpha': 3, 'v': 2} <Diagonal 5 × 5: diagonal, 2 non-zero>
+        >>> print(wide.constraints["lift"].formula)
+        v = Zᵀx
         """
         factor = self.P.factor()
         if factor is None:
@@ -247,16 +364,29 @@ class QP:
         Parameters
         ----------
         variables : mapping of name to float
-            s for each block; 1 where absent.
+            The factor s of each block; 1 where absent.
         rows : mapping of name to float
             Factors of the constraint groups; 1 where absent.
         objective : float
             Factor of the objective.
 
+        Returns
+        -------
+        QP
+            With the same names.
+
         Raises
         ------
         ParameterError, ParameterTypeError
             A factor that is not positive and finite; no mappings.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).qp("dual")
+        >>> half = qp.scaled({"alpha": 2.0}, {}, 4.0)  # α = 2x, and four times the objective
+        >>> print(qp.ub, half.ub, half.objective([1, 1]), 4 * qp.objective([2, 2]))
+        [8. 8.] [4. 4.] 16.0 16.0
         """
         for scales, name in ((variables, "variables"), (rows, "rows")):
             if not isinstance(scales, Mapping):
@@ -291,7 +421,32 @@ class QP:
     def scales(
         self, variables: Mapping[str, float], rows: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The factors of every variable (n,), row of G (m,) and row of A (p,)."""
+        """The factors of every variable, row of G and row of A.
+
+        Parameters
+        ----------
+        variables : mapping of name to float
+            The factor of each block; 1 where absent.
+        rows : mapping of name to float
+            Factors of the constraint groups; 1 where absent.
+
+        Returns
+        -------
+        s : ndarray, shape (n,)
+            Of the variables.
+        g : ndarray, shape (m,)
+            Of the rows of G.
+        a : ndarray, shape (p,)
+            Of the rows of A.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).qp("primal")
+        >>> s, g, a = qp.scales({"w": 5.0}, {"margin": 3.0})
+        >>> print(s, g, a)
+        [5. 1. 1. 1.] [3. 3.] []
+        """
         if len(self.variables) == 1:
             s = repeated(variables.get(next(iter(self.variables)), 1.0), self.n)
         else:

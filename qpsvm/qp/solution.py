@@ -17,7 +17,24 @@ from qpsvm.qp.program import QP
 
 
 class Status(StrEnum):
-    """How a solve ended. Each member carries a sentence: what happened, and what to try."""
+    """How a solve ended. Each member carries a sentence: what happened, and what to try.
+
+    Attributes
+    ----------
+    sentence : str
+        What happened, and what to try.
+
+    Examples
+    --------
+    A status equals its name, prints as it, and carries what to do about it:
+
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
+    >>> result.status == "optimal", result.status is qpsvm.Status.OPTIMAL
+    (True, True)
+    >>> print(qpsvm.Status.TIME_LIMIT.sentence)
+    The time limit came first: raise time_limit, or choose a faster backend.
+    """
 
     sentence: str
 
@@ -79,6 +96,21 @@ class QPSolution:
         Seconds inside the solver.
     v : ndarray or None
         Zᵀx of a solver that works in the lifted form: for the dual of a linear SVM, an explicit w.
+
+    See Also
+    --------
+    compile : What it is the answer of.
+    SVMResult : The certified answer to a problem.
+
+    Examples
+    --------
+    The smallest x₁² + x₂² on the line x₁ + x₂ = 2; the multiplier of the line has the sign of (QP.1):
+
+    >>> import qpsvm
+    >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 2.0]], q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.0])
+    >>> solution = qpsvm.compile(qp, "cvxopt").solve()
+    >>> print(solution.x.round(6), solution.y.round(6), round(solution.objective, 6))
+    [1. 1.] [-2.] 2.0
     """
 
     qp: QP
@@ -97,7 +129,26 @@ class QPSolution:
         return outline("QPSolution", **{name: getattr(self, name) for name in parts})
 
     def changed(self, **parts: Any) -> QPSolution:
-        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+
+        Parameters
+        ----------
+        **parts
+            Attributes by name.
+
+        Returns
+        -------
+        QPSolution
+            What is measured on the parts is measured anew.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0]), "cvxopt").solve()
+        >>> solution.changed(x=np.array([2.0])).objective
+        -4.0
+        """
         copy = object.__new__(QPSolution)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.pop("z_box", None)  # measured on the parts
@@ -122,20 +173,98 @@ class QPSolution:
         return self.qp.objective(self._point()[0])
 
     def primal_residual(self) -> float:
-        """Largest violation of a constraint, measured here."""
+        """Largest violation of a constraint, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the row that it belongs to.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        Half way to the line x₁ + x₂ = 2, one unit is missing:
+
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 2.0]], q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.0])
+        >>> solution = qpsvm.compile(qp, "cvxopt").solve()
+        >>> half_way = solution.changed(x=np.array([0.5, 0.5]))
+        >>> print(half_way.primal_residual(), solution.primal_residual() < 1e-6)
+        1.0 True
+        """
         return kkt.primal_residual(self.qp, self._point()[0])
 
     def dual_residual(self) -> float:
-        """Largest entry of (QP.1)'s left-hand side, measured here."""
+        """Largest entry of (QP.1)'s left-hand side, measured here.
+
+        Returns
+        -------
+        float
+            In the units of q.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0), "cvxopt").solve()
+        >>> print(solution.x.round(6), solution.z_box.round(6), solution.dual_residual() < 1e-6)
+        [1.] [2.] True
+        """
         x, z_box = self._point()
         return kkt.dual_residual(self.qp, x, self.y, self.z, z_box)
 
     def complementarity(self) -> float:
-        """Largest product of a multiplier and its slack, measured here."""
+        """Largest product of a multiplier and its slack, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the objective.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0], lb=0.0, ub=1.0), "cvxopt").solve()
+        >>> solution.complementarity() < 1e-6
+        True
+        """
         x, z_box = self._point()
         return kkt.complementarity(self.qp, x, self.z, z_box)
 
     def duality_gap(self) -> float:
-        """|primal − dual objective|, measured here."""
+        """|primal − dual objective|, measured here.
+
+        Returns
+        -------
+        float
+            In the units of the objective.
+
+        Raises
+        ------
+        SolverError
+            There is no point to measure.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> qp = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]).qp("dual")
+        >>> gaps = [qpsvm.compile(qp, "cvxopt").solve(tol=tol).duality_gap() for tol in (1e-2, 1e-9)]
+        >>> gaps[1] < 1e-6 < gaps[0]
+        True
+        """
         x, z_box = self._point()
         return kkt.duality_gap(self.qp, x, self.y, self.z, z_box)

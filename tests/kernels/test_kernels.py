@@ -134,3 +134,35 @@ def test_a_gram_matrix_beyond_the_cache_is_multiplied_in_blocks(monkeypatch):
     np.testing.assert_allclose(P @ x[:, 0], M @ x[:, 0], atol=1e-12)
     assert P.nbytes == 0
     np.testing.assert_allclose(P.dense(), M, atol=1e-12)
+
+
+class Cosine(qpsvm.Kernel):
+    """A kernel of a user's own, as a class: xᵀz/(‖x‖‖z‖), plus `lean` for one of its two arguments."""
+
+    is_psd = True
+
+    def __init__(self, lean: float = 0.0) -> None:
+        self.lean = lean
+
+    def __call__(self, X, Z):
+        X, Z = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Z))
+        return X @ Z.T + self.lean * X[:, :1]
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
+
+
+def test_a_kernel_class_of_a_users_own_is_solved_and_certified():
+    """Without a bound of its own it is judged by its matrix as computed, as that of a function is."""
+    y = (KX[:, 0] > 0).astype(int)
+    result = qpsvm.solve(qpsvm.CSVM(KX, y, kernel=Cosine()))
+    assert result.status == "optimal"
+    by_function = qpsvm.solve(qpsvm.CSVM(KX, y, kernel=lambda X, Z: Cosine()(X, Z)))
+    np.testing.assert_allclose(result.alpha, by_function.alpha, atol=1e-8)
+    assert result.title == "C-SVM, C = 1, kernel Cosine(lean=0.0)"
+
+
+def test_a_kernel_class_of_a_users_own_has_to_be_symmetric():
+    problem = qpsvm.CSVM(KX, (KX[:, 0] > 0).astype(int), kernel=Cosine(lean=0.5))
+    with pytest.raises(qpsvm.DataError, match=r"Cosine\(lean=0.5\) is not symmetric"):
+        qpsvm.solve(problem)
