@@ -1,8 +1,9 @@
 """Pictures of problems and their results, on Matplotlib (extra `plot`).
 
 Every function takes `ax=` and returns it. It never shows or saves, and changes no global setting. The pictures can be
-read in grey and without colour vision: kinds of samples differ in fill, classes in shape, lines in style. Legends stand
-below the axes. In a figure of your own, `layout="constrained"` makes room for them.
+read in grey and without colour vision: classes differ in shape and in the colour of the edge, kinds of samples in fill,
+lines in style. Legends stand below the axes. In a figure of your own, `layout="constrained"` makes room for them; in a
+small one, pass `legend=False`.
 
 >>> import qpsvm
 >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])
@@ -12,9 +13,10 @@ below the axes. In a figure of your own, `layout="constrained"` makes room for t
 
 from qpsvm.plotting.boundary import boundary
 from qpsvm.plotting.complementarity import complementarity
+from qpsvm.plotting.duality import duality
 from qpsvm.plotting.gap import gap
 from qpsvm.plotting.hulls import hulls
 from qpsvm.plotting.multipliers import multipliers
 from qpsvm.plotting.path import path
 
-__all__ = ["boundary", "complementarity", "gap", "hulls", "multipliers", "path"]
+__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "path"]

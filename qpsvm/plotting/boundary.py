@@ -12,16 +12,18 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, ParameterTypeError
 from qpsvm.plotting.style import (
-    AREAS,
     BLACK,
     BLUE,
+    CLASSES,
+    SHADE,
     draw_rings,
     draw_samples,
-    legend_below,
     line_proxy,
     new_axes,
     say_what,
+    side_proxies,
 )
+from qpsvm.plotting.texts import legend_below, set_labels
 from qpsvm.plotting.view import View, view_of
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Points of the curve f(x) where there is one feature.
 CURVE_POINTS = 400
-#: Opacity of the colour on the side of a class.
-SHADE = 0.07
 
 
 def boundary(
@@ -46,7 +46,7 @@ def boundary(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw where f = 0 and f = ±ρ, the samples by kind, and rings around the support vectors.
+    """Draw where f = 0 and f = ±ρ, both sides, the samples by class and kind, and rings around the support vectors.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ def boundary(
     Returns
     -------
     Axes
-        With two features, f over their plane; with one, the curve f(x) over x.
+        With two features, f over their plane; with one, the curve f(x) over x. The plane has equal units in both
+        directions, so that w is perpendicular to the boundary on the paper as well; unless one side of the picture
+        would then be more than four times as long as the other, which the title says.
 
     Raises
     ------
@@ -99,17 +101,20 @@ def boundary(
     if resolution < 2:
         raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
     view = view_of(problem, features, names)
-    ax = new_axes(ax)
-    lines = _curve(ax, result, view) if len(view.columns) == 1 else _plane(ax, result, view, resolution)
+    plane = len(view.columns) == 2
+    ax = new_axes(ax, view.size) if plane else new_axes(ax)
+    lines = _plane(ax, result, view, resolution) if plane else _curve(ax, result, view)
     points = view.points
     if points.shape[1] == 1:
         points = np.column_stack([points, (problem.y * result.yf)[problem.rows]])
     handles = draw_samples(ax, problem, result, points, problem.rows)
     ringed = result.kind[problem.rows] > 0
     rings = draw_rings(ax, points[ringed], f"support vectors ({ringed.sum()})")
-    say_what(ax, problem, result, view.note)
+    if not plane:
+        _sides(ax)
+    say_what(ax, problem, result, view.note, view.frame(ax) if plane else "")
     if legend:
-        legend_below(ax, [*handles, rings, *lines])
+        legend_below(ax, [*handles, rings, *lines, *side_proxies(problem)])
     return ax
 
 
@@ -117,14 +122,12 @@ def _plane(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any
     across, up = view.ticks(0, resolution), view.ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.values(result, grid).reshape(len(up), len(across))
-    ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=AREAS, alpha=SHADE, zorder=0)
+    ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=CLASSES, alpha=SHADE, zorder=0)
     levels = [level for level in _levels(result.rho) if f.min() < level < f.max()]
     if levels:
         styles = ["-" if level == 0 else "--" for level in levels]
         widths = [1.8 if level == 0 else 1.1 for level in levels]
         ax.contour(across, up, f, levels=levels, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
-    ax.set_xlabel(view.names[0])
-    ax.set_ylabel(view.names[1])
     names = {True: ("-", "boundary, f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
     return [line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in levels}, reverse=True)]
 
@@ -139,7 +142,14 @@ def _curve(ax: Axes, result: SVMResult, view: View) -> list[Any]:
     curve = ax.plot(x, view.values(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
     for level in _levels(result.rho):
         ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)
-    ax.set_xlabel(view.names[0])
-    ax.set_ylabel("decision function f(x)")
-    levels = [line_proxy(BLACK, "-", "f = 0"), line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")]
-    return [*curve, *levels]
+    set_labels(ax, view.names[0], "decision function f(x)")
+    names = {True: ("-", "f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
+    return [*curve, *(line_proxy(BLACK, *names[zero]) for zero in (True, False)[: 1 + (result.rho != 0)])]
+
+
+def _sides(ax: Axes) -> None:
+    """Shade where f < 0 and where f > 0, on the vertical axis."""
+    low, high = ax.get_ylim()
+    for color, (start, stop) in zip(CLASSES, ((low, 0.0), (0.0, high)), strict=True):
+        ax.axhspan(start, stop, color=color, alpha=SHADE, linewidth=0, zorder=0)
+    ax.set_ylim(low, high)

@@ -8,7 +8,8 @@ import numpy as np
 
 from qpsvm.arrays.checks import as_flag
 from qpsvm.errors import DataError
-from qpsvm.plotting.style import BLACK, SKY, draw_samples, legend_below, line_proxy, new_axes, say_what
+from qpsvm.plotting.style import BLACK, SKY, draw_samples, line_proxy, new_axes, say_what
+from qpsvm.plotting.texts import legend_below
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult

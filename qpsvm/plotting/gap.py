@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_flag, as_positive, as_real_vector
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
-from qpsvm.plotting.style import CURVES, GREY, legend_below, new_axes, plain
+from qpsvm.plotting.style import CURVES, GREY, new_axes
+from qpsvm.plotting.texts import legend_below, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

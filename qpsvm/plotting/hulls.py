@@ -12,19 +12,8 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.plotting.reduced_hull import reduced_hull
-from qpsvm.plotting.style import (
-    AREAS,
-    BLACK,
-    GREY,
-    PURPLE,
-    SAMPLE,
-    SHAPES,
-    legend_below,
-    marker_proxy,
-    new_axes,
-    plain,
-    set_title,
-)
+from qpsvm.plotting.style import BLACK, CLASSES, EDGE, GREY, PURPLE, SAMPLE, SHAPES, marker_proxy, new_axes
+from qpsvm.plotting.texts import legend_below, plain, set_title
 from qpsvm.plotting.view import View, view_of
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
@@ -67,7 +56,8 @@ def hulls(
     Returns
     -------
     Axes
-        With equal units in both directions, so that right angles look right.
+        With equal units in both directions, so that right angles look right; as in `boundary`, unless the ranges of
+        the features differ too much, which the title then says.
 
     Raises
     ------
@@ -108,16 +98,18 @@ def hulls(
     as_flag(legend, "legend")
     view = view_of(problem, None, names)
     shares = _meeting(problem, meeting) if meeting is not None else _shares(problem, result)
-    ax = new_axes(ax, (6.4, 5.8))
+    ax = new_axes(ax, view.size)
     handles = _draw_hulls(ax, problem, view, shares)
     if meeting is None and isinstance(result, SVMResult):
         handles += _draw_lines(ax, result, view, shares)
     handles.append(_draw_points(ax, view, shares))
-    _frame(ax, view)
+    units = view.frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
-    set_title(ax, problem.title, "convex hulls" if shares.full else reduced)
+    set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
     if legend:
-        used = marker_proxy("o", "0.6", "part of a closest point" if meeting is None else "part of the common point")
+        used = marker_proxy(
+            "o", BLACK, "0.6", "part of a closest point" if meeting is None else "part of the common point"
+        )
         legend_below(ax, [*handles, used])
     return ax
 
@@ -194,7 +186,7 @@ def _with_points(problem: Problem, a: FloatArray, caps: FloatArray) -> Shares:
 def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
     """The samples and hulls of both classes, and the reduced hulls where these are others."""
     handles = []
-    for side, (shape, color, label) in enumerate(zip(SHAPES, AREAS, problem.classes, strict=True)):
+    for side, (shape, color, label) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
         members = (problem.labels > 0) == bool(side)
         points, name = view.points[members], "convex hull" if shares.full else "reduced hull"
         vertices = reduced_hull(points, shares.caps[members])
@@ -218,8 +210,8 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
                 s=SAMPLE,
                 c=fill,
                 marker=shape,
-                edgecolors=BLACK,
-                linewidths=0.7,
+                edgecolors=color,
+                linewidths=EDGE,
                 zorder=3,
             )
     return handles
@@ -285,11 +277,3 @@ def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list
             label="perpendicular bisector",
         )
     return handles
-
-
-def _frame(ax: Axes, view: View) -> None:
-    ax.set_xlim(*view.ticks(0, 2))
-    ax.set_ylim(*view.ticks(1, 2))
-    ax.set_aspect("equal")
-    ax.set_xlabel(view.names[0])
-    ax.set_ylabel(view.names[1])

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qpsvm.arrays.checks import as_flag
-from qpsvm.plotting.style import (
-    BLACK,
-    GREY,
-    VERMILION,
-    draw_samples,
-    legend_below,
-    line_proxy,
-    new_axes,
-    say_what,
-)
+from qpsvm.plotting.style import BLACK, GREY, PURPLE, draw_samples, line_proxy, new_axes, say_what
+from qpsvm.plotting.texts import legend_below
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
@@ -78,9 +70,9 @@ def multipliers(
     ax.axhline(0.0, color=BLACK, linewidth=1.0, zorder=2)
     if np.isfinite(upper).all():
         common = np.ptp(upper) == 0
-        ax.hlines(upper, place - 0.5, place + 0.5, colors=VERMILION, linestyles="-", linewidth=1.4, zorder=2)
+        ax.hlines(upper, place - 0.5, place + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
         label = f"upper bound C = {upper[0]:.4g}" if common else "upper bounds $C_i$"
-        handles.append(line_proxy(VERMILION, "-", label))
+        handles.append(line_proxy(PURPLE, "-", label))
     ax.set_xlabel("samples, largest $\\alpha_i$ first" if sort else "sample (row of X)")
     ax.set_ylabel("dual variable $\\alpha_i$")
     say_what(ax, problem, result)

@@ -13,7 +13,8 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.path import family, path_values, solve_path
-from qpsvm.plotting.style import CURVES, legend_below, new_axes, set_title
+from qpsvm.plotting.style import BLACK, CURVES, new_axes
+from qpsvm.plotting.texts import legend_below, set_title
 from qpsvm.plotting.view import feature_names
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
 #: Quantities that change by orders of magnitude along a path.
 OVER_DECADES = ("margin", "norm", "objective")
+#: Values that reach over such a factor are drawn on a logarithmic axis.
+DECADE = 10.0
 #: Coefficients that a legend names one by one.
 NAMED_CURVES = len(CURVES)
 
@@ -65,7 +68,9 @@ def path(
     Returns
     -------
     Axes
-        C and λ are on a logarithmic axis, and so are margins, norms and objectives where all are positive.
+        C and λ are on a logarithmic axis, and so are margins, norms and objectives that are positive and change
+        tenfold. Where ρ = 0, as in a ν-SVM whose hulls meet, w is 0: crosses on the horizontal axis mark these values.
+        No margin exists there, and no kind of a sample, so that those curves begin beyond them.
 
     Raises
     ------
@@ -118,16 +123,26 @@ def path(
     for k, (name, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
+    flat = at[[result.rho == 0 for result in results]]
+    if len(flat):
+        ax.plot(flat, np.zeros(len(flat)), "x", color=BLACK, transform=ax.get_xaxis_transform(), clip_on=False,
+                label="ρ = 0: w = 0, no margin")  # fmt: skip
     if letter != "ν":
         ax.set_xscale("log")
-    if show in OVER_DECADES and all((heights > 0).all() for heights in curves.values()):
+    if show in OVER_DECADES and _over_decades(np.concatenate(list(curves.values()))):
         ax.set_yscale("log")
     ax.set_xlabel(letter)
     ax.set_ylabel(AXES[show])
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
-    if legend and 1 < len(curves) <= NAMED_CURVES:
+    if legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES:
         legend_below(ax)
     return ax
+
+
+def _over_decades(heights: FloatArray) -> bool:
+    """Whether values are positive and one is at least ten times another."""
+    known = heights[np.isfinite(heights)]
+    return bool(len(known)) and known.min() > 0 and known.max() >= DECADE * known.min()
 
 
 def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
@@ -175,7 +190,8 @@ def _quantities(
             "on the margin": [len(result.on_margin) for result in results],
             "at the bound": [len(result.at_bound) for result in results],
         }
-        return {name: np.array(counts, dtype=np.float64) for name, counts in counted.items()}
+        apart = np.array([result.rho != 0 for result in results])  # else y f = ρ = 0 everywhere, which says nothing
+        return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
     W = np.array([result.w for result in results])
     labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
     return {label: W[:, j] for j, label in enumerate(labels)}

@@ -1,17 +1,17 @@
-"""What the pictures share: axes, colours, markers, and a legend that covers no data.
+"""What the pictures share: axes, colours, and markers whose edge and shape say the class, whose fill says the kind.
 
 Colours are those of Okabe & Ito, *Color Universal Design* (2008), which people with any colour vision tell apart.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.errors import MissingExtraError, ParameterTypeError, install
+from qpsvm.plotting.texts import plain, set_title
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 
 BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
-#: Kinds of samples in the order of `result.kind`: name and fill. In grey print the fills are white, dark and light.
-KINDS = (("peripheral", "white"), ("on the margin", BLUE), ("at the bound", ORANGE))
-#: Shapes of the two classes, in sort order, and their colours where an area stands for a class.
-SHAPES, AREAS = ("^", "o"), (VERMILION, BLUE)
+#: Kinds of samples in the order of `result.kind`: name and fill. No class has these colours, and in grey print they are
+#: white, black and grey.
+KINDS = (("peripheral", "white"), ("on the margin", BLACK), ("at the bound", ORANGE))
+#: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
+SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
+#: Opacity of the colour on the side of a class.
+SHADE = 0.1
 #: Curves, one after the other: colour, line style, marker.
 CURVES = (
     (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
     (SKY, "--", "P"), (BLACK, "-.", "X"),
 )  # fmt: skip
-#: A number with more digits than a title needs.
-LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
-#: Sizes of markers in points²: samples, and the rings around support vectors.
-SAMPLE, RING = 32, 120
+#: Sizes of markers in points²: samples, and the rings around support vectors. Width of a sample's edge, in points.
+SAMPLE, RING, EDGE = 34, 120, 1.2
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
@@ -61,39 +62,13 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
     return ax
 
 
-def plain(text: object) -> str:
-    """A label that shows somebody else's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
-    escaped = str(text).replace("$", "\\$")
-    return f" {escaped}" if escaped.startswith("_") else escaped
-
-
-def set_title(ax: Axes, *lines: str) -> None:
-    """Write the lines that are not empty above the axes, with long numbers cut to four digits."""
-    text = plain("\n".join(line for line in lines if line))
-    ax.set_title(LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", text), fontsize="medium")
-
-
-def say_what(ax: Axes, problem: Problem, result: SVMResult, note: str = "") -> None:
+def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
     """Write above the axes what was solved, or that it was not."""
-    set_title(ax, problem.title, note, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}")
-
-
-def legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -> None:
-    """Draw the legend below the axes, where it covers nothing."""
-    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    if handles:
-        ax.legend(
-            handles=handles,
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.14),
-            ncols=columns,
-            frameon=False,
-            fontsize="small",
-        )
+    set_title(ax, problem.title, *notes, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}")
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
-    """Draw samples by kind (fill) and class (shape).
+    """Draw samples by kind (fill) and class (shape and edge).
 
     Parameters
     ----------
@@ -117,8 +92,8 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
                     s=SAMPLE,
                     c=fill,
                     marker=shape,
-                    linewidths=0.8,
-                    edgecolors=GREY if k == 0 else BLACK,
+                    linewidths=EDGE,
+                    edgecolors=CLASSES[side],
                     zorder=3 + k,
                 )
     counts = np.bincount(kind, minlength=len(KINDS))
@@ -126,16 +101,38 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
     names = [f"{name} ({count})" for (name, _), count in zip(KINDS, counts, strict=True)]
     fills = [fill for _, fill in KINDS]
     return [
-        *(marker_proxy("s", fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),
-        *(marker_proxy(shape, "0.8", label) for shape, label in zip(SHAPES, classes, strict=True)),
+        *(marker_proxy("s", GREY, fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),
+        *(
+            marker_proxy(shape, edge, "white", label)
+            for shape, edge, label in zip(SHAPES, CLASSES, classes, strict=True)
+        ),
     ]
 
 
-def marker_proxy(marker: str, fill: str, label: str) -> Any:
+def marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
     """A marker for the legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], linestyle="", marker=marker, markerfacecolor=fill, markeredgecolor=BLACK, label=label)
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=marker,
+        markerfacecolor=fill,
+        markeredgecolor=edge,
+        markeredgewidth=EDGE,
+        label=label,
+    )
+
+
+def side_proxies(problem: Problem) -> list[Any]:
+    """The shading of both sides of the boundary, for the legend."""
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(facecolor=(color, 2 * SHADE), edgecolor=color, linewidth=0.5, label=f"{sign}: predicts {plain(label)}")
+        for color, sign, label in zip(CLASSES, ("f < 0", "f > 0"), problem.classes, strict=True)
+    ]
 
 
 def line_proxy(color: str, style: str, label: str) -> Any:
@@ -148,5 +145,5 @@ def line_proxy(color: str, style: str, label: str) -> Any:
 def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
     """Rings around points (m, 2)."""
     return ax.scatter(
-        points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=1.1, zorder=7, label=label
+        points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,21 @@ from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.kernels.functions import Precomputed
-from qpsvm.plotting.style import plain
+from qpsvm.plotting.texts import plain, set_labels
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+SLIVER = 4.0
+#: Said above a picture whose units differ.
+DISTORTED = "units differ: right angles do not look right"
+#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+#: Inches: the least and greatest height of the plane.
+HEIGHTS = (2.0, 4.6)
 #: Free space around the samples, as a share of their range.
 ROOM = 0.12
 #: Entries of X for which f is evaluated at a time: 32 MB.
@@ -50,6 +62,31 @@ class View:
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
         room = ROOM * (high - low) or ROOM * abs(high) or 1.0
         return np.linspace(low - room, high + room, count)
+
+    @property
+    def shape(self) -> float:
+        """Height over width of the plane in the features' own units."""
+        (left, right), (low, high) = self.ticks(0, 2), self.ticks(1, 2)
+        return float((high - low) / (right - left))
+
+    @property
+    def equal(self) -> bool:
+        """Whether one unit is to be as long across as up, so that w is perpendicular to the boundary on the paper."""
+        return 1 / SLIVER <= self.shape <= SLIVER
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """A figure into which the plane fits, in inches."""
+        least, most = HEIGHTS
+        return WIDTH, (min(max(PLANE * self.shape, least), most) if self.equal else 0.6 * PLANE) + AROUND
+
+    def frame(self, ax: Axes) -> str:
+        """Set limits, units and names of both axes. What a reader must know of the units, or "", comes back."""
+        ax.set_xlim(*self.ticks(0, 2))
+        ax.set_ylim(*self.ticks(1, 2))
+        ax.set_aspect("equal" if self.equal else "auto")
+        set_labels(ax, *self.names)
+        return "" if self.equal else DISTORTED
 
     def values(self, result: SVMResult, at: FloatArray) -> FloatArray:
         """f at k points of the view, `at` (k, len(columns)): (k,)."""
