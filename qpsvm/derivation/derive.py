@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -169,6 +170,14 @@ class Derivation:
         (True, True)
         """
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
+
+    def sides(self) -> dict[str, dict[str, Any]]:
+        """Both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
+
+        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`. None stands for a number
+        that is not there, or not finite.
+        """
+        return {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
 
     def reasons(self) -> dict[str, str]:
         """Why a step has no residual, by tag, for those that have none.

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.problems import Problem
 from qpsvm.qp.program import QP
@@ -97,6 +97,21 @@ class Letters(Generic[P]):
         return self.result.unit
 
     @cached_property
+    def numbers(self) -> IntArray:
+        """Which of the caller's samples the rows are: (m,)."""
+        return self.problem.rows
+
+    @property
+    def rho_letter(self) -> str:
+        """What a person writes for ρ in a product: nothing where it is 1."""
+        return "ρ" if self.level_is_variable else ""
+
+    @property
+    def C_letter(self) -> str:
+        """What a person writes for the upper bound of α."""
+        return "a" if self.level_is_variable else "C" if self.unit == 1.0 else "p/λ"
+
+    @cached_property
     def X(self) -> Matrix:
         """The rows that take part: (m, d)."""
         return self.problem.X if self.problem.takes_all else self.problem.X[self.problem.rows]
@@ -166,6 +181,11 @@ class Letters(Generic[P]):
         return self.problem.qp("dual")
 
     @cached_property
+    def dual_value(self) -> float:
+        """D(α), what the dual maximises: minus the objective of the textbook's dual."""
+        return -self.dual.objective(self.alpha)
+
+    @cached_property
     def kind(self) -> NDArray[np.int8]:
         """0 peripheral, 1 on the margin, 2 at the bound: (m,)."""
         return self.problem.taking_part(self.result.kind)
@@ -216,12 +236,6 @@ class Letters(Generic[P]):
         meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w**2 if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
-
-
-def relative(difference: FloatArray, whole: FloatArray, terms: float = 0.0) -> float:
-    """max |difference_i| / max |whole_i|, with 0/0 = 0. A whole that vanishes beside its terms gives way to these."""
-    error, size = float(np.abs(difference).max()), float(np.abs(whole).max())
-    return share(error, size if size > VANISHING * terms else terms)
 
 
 def share(part: float, whole: float) -> float:

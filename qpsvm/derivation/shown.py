@@ -39,6 +39,10 @@ class ShownStep:
         The equation's violation, relative; None where it was not measured.
     reason : str
         Why there is no residual, or "".
+    left, right : float or None
+        Both sides of the equation.
+    relation, of : str
+        How they are to stand to each other, and what they are.
     """
 
     tag: str
@@ -51,6 +55,17 @@ class ShownStep:
     solved: bool = False
     residual: float | None = None
     reason: str = ""
+    left: float | None = None
+    right: float | None = None
+    relation: str = ""
+    of: str = ""
+
+    @property
+    def sides_text(self) -> str:
+        """Both sides for people, such as "2.5 = 2.5"; empty where they were not measured."""
+        if self.left is None or self.right is None:
+            return ""
+        return f"{self.left:.6g} {self.relation} {self.right:.6g}"
 
     @property
     def residual_text(self) -> str:
