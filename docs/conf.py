@@ -88,6 +88,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "plot_gallery": "True",
     "write_computation_times": False,
+    "capture_repr": (),
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -90,8 +90,12 @@ def faults(site: Path) -> list[str]:
         where, read = path.relative_to(site), page(path)
         found += [f"{where}: loads {address}" for address in (*read.loaded, *read.foreign) if is_foreign(address)]
         inside = [(address, False) for address in read.loaded if not is_foreign(address)]
-        inside += [(address, True) for address in read.links if not urlsplit(address).scheme and not is_foreign(address)]
-        found += [f"{where}: {fault}" for address, anchored in inside if (fault := missing(path, address, anchored=anchored))]
+        inside += [
+            (address, True) for address in read.links if not urlsplit(address).scheme and not is_foreign(address)
+        ]
+        found += [
+            f"{where}: {fault}" for address, anchored in inside if (fault := missing(path, address, anchored=anchored))
+        ]
     for path in sorted(site.rglob("*.css")):
         styles = path.read_text(encoding="utf-8")
         found += [f"{path.relative_to(site)}: loads {address}" for address in FROM_STYLE.findall(styles)]

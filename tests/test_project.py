@@ -73,7 +73,7 @@ def test_the_rooms_of_the_guide_are_the_rooms_of_the_library():
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md"])
 def test_paths_that_the_guides_name_exist(name):
-    for path in re.findall(r"`((?:qpsvm|tests|benchmarks|\.ci)/[\w./]*)`", text(name)):
+    for path in re.findall(r"`((?:qpsvm|tests|benchmarks|docs|\.ci)/[\w./]*)`", text(name)):
         assert (ROOT / path).exists(), path
 
 

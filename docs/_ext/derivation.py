@@ -15,8 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
-from qpsvm.derivation.page import HOLDS
-from qpsvm.derivation.shown import Code, ShownStep
+from qpsvm.derivation.shown import HOLDS, Code, ShownStep
 
 
 class DerivationDirective(SphinxDirective):
@@ -26,6 +25,7 @@ class DerivationDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The example, and a section for each step."""
+        self.env.note_reread()  # the library may have changed
         code = "\n".join(self.content)
         names: dict[str, Any] = {}
         printed = execute(code, names)
@@ -51,12 +51,16 @@ class DerivationDirective(SphinxDirective):
         return section
 
 
-def verdict(step: ShownStep) -> nodes.paragraph:
-    """The residual, or why there is none."""
+def verdict(step: ShownStep) -> nodes.container:
+    """Both sides of the equation and the residual, or why there is none."""
     if step.residual is None:
-        return nodes.paragraph("", step.reason, classes=["residual"])
+        return nodes.container("", nodes.paragraph("", step.reason), classes=["residual"])
     state = "holds" if step.residual <= HOLDS else "fails"
-    return nodes.paragraph("", step.residual_text, classes=["residual", state])
+    found = nodes.container("", classes=["residual"])
+    if step.sides_text:
+        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), nodes.Text(f"   {step.of}"))
+    found += nodes.paragraph("", step.residual_text, classes=[state])
+    return found
 
 
 def source(code: Code, tag: str) -> nodes.container:

@@ -48,10 +48,11 @@ class Equations(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """One section a module."""
+        self.env.note_reread()  # any module may have changed
         return [self._section(*each) for each in modules()]
 
     def _section(self, name: str, idea: str, found: dict[str, str]) -> nodes.section:
-        section = nodes.section("", nodes.title("", name), ids=[nodes.make_id(name)], names=[name])
+        section = nodes.section("", nodes.title("", name.removeprefix("qpsvm.")), ids=[nodes.make_id(name)], names=[name])
         section += nodes.paragraph("", idea)
         rows = nodes.definition_list(classes=["equations"])
         for tag, equation in found.items():
@@ -71,10 +72,15 @@ def modules() -> Iterator[tuple[str, str, dict[str, str]]]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         texts = [ast.get_docstring(each) or "" for each in ast.walk(tree) if isinstance(each, documented)]
-        found = {tag: " ".join(said.split()) for text in texts for _, tag, said in DEFINITION.findall(text)}
+        found = {tag: on_one_line(said) for text in texts for _, tag, said in DEFINITION.findall(text)}
         if found:
             name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
             yield name, (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " "), found
+
+
+def on_one_line(equation: str) -> str:
+    """Lines joined. Two spaces set a condition apart, and stay wide."""
+    return re.sub(r"\s*\n\s*", " ", equation).replace("  ", "\u2003")
 
 
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -107,7 +113,7 @@ def reference(app: Sphinx, here: str, page: str, tag: str) -> nodes.reference:
     return nodes.reference("", tag, internal=True, refuri=f"{target}#{identifier(tag)}", classes=["equation-link"])
 
 
-def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+def forget(_app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     """A page is read again: what it stated is void."""
     for tag in [tag for tag, page in stated(env).items() if page == docname]:
         del stated(env)[tag]

@@ -9,10 +9,10 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
-from sphinx.addnodes import pending_xref
 
 import qpsvm
 
@@ -59,8 +59,9 @@ def by_home(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     return reference
 
 
-def plain_bars(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """|x| in a docstring is a size, and no name of something to insert."""
+def plain_bars(*given: Any) -> None:
+    """|x| in a docstring, whose lines come last, is a size and no name of something to insert."""
+    lines: list[str] = given[-1]
     lines[:] = [line if ">>>" in line else SIZE.sub(r"\\|\1\\|", line) for line in lines]
 
 

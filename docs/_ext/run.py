@@ -11,7 +11,7 @@ import ast
 import contextlib
 import io
 import textwrap
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -57,7 +57,7 @@ class Run(SphinxDirective):
     """Code with its output."""
 
     has_content = True
-    option_spec = {"raises": directives.unchanged, "hide-code": directives.flag}
+    option_spec: ClassVar = {"raises": directives.unchanged, "hide-code": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """The code, and its output where there is some."""

@@ -7,7 +7,7 @@ import numpy as np
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, worst
-from qpsvm.derivation.step import Step
+from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual import hard
 from qpsvm.problems import HardMargin, reading
 
@@ -137,6 +137,8 @@ def substitution(at: At) -> Sides:
 
 def intercept_recovered(at: At) -> Sides:
     """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with α_i > 0."""
+    if not at.on_margin.any():
+        raise NotMeasurable("no sample has α > 0")
     b = float((at.y - at.u)[at.on_margin].mean())
     return Sides(at.b, "=", b, "b, and the mean of y − u over the support vectors", 1 + abs(b))
 

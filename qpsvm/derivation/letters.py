@@ -61,6 +61,12 @@ class Letters(Generic[P]):
         return float(np.abs(self.alpha).max())
 
     @cached_property
+    def reach(self) -> float:
+        """How far an α_i may be expected to go, which is never 0: the largest there is, or else the largest bound."""
+        bounds = self.C[np.isfinite(self.C)]
+        return self.largest or float(bounds.max(initial=0.0)) or 1.0
+
+    @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row of weight 0, whose upper bound is 0 too."""
         return float(np.abs(np.where(self.problem.sample_weight > 0, 0.0, self.result.alpha)).max())
@@ -147,8 +153,11 @@ class Letters(Generic[P]):
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ α_i y_i x_i of a linear machine: (d,)."""
-        return self.problem.space.weights(self.alpha * self.y)
+        """Σ α_i y_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where yᵀα is not 0."""
+        space, beta = self.problem.space, self.alpha * self.y
+        surplus = float(beta.sum())
+        w = space.weights(beta)
+        return w if space.origin is None or abs(surplus) <= VANISHING * self.total else w + surplus * space.origin
 
     @cached_property
     def half_norm(self) -> float:

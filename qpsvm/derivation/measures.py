@@ -89,12 +89,12 @@ def feasible_primal(at: Letters[Any]) -> tuple[Sides, ...]:
 def dual_optimum(at: Letters[Any]) -> tuple[Sides, ...]:
     """α is feasible for the dual, has the value claimed, and a projected gradient step from it goes nowhere."""
     gradient = at.y * (at.u + at.b) - at.rho  # of the dual's Lagrangian: b (and ρ) multiply its equalities
-    moved = np.clip(at.alpha - at.largest / at.level * gradient, 0, at.C)
+    moved = np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
     violated = kkt.primal_residual(at.dual, at.alpha)
     return (
         Sides(at.dual_value, "=", at.result.dual, "the dual's value at α, and the value claimed", at.size),
-        worst(at.alpha, "=", moved, "α of sample {i}, and after a projected gradient step", at.largest, at.numbers),
-        Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.largest),
+        worst(at.alpha, "=", moved, "α of sample {i}, and after a projected gradient step", at.reach, at.numbers),
+        Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.reach),
     )
 
 
@@ -136,7 +136,7 @@ def intercept_recovered(at: Letters[Any]) -> Sides | tuple[Sides, ...]:
 
 def kinds_of_samples(at: Letters[Any]) -> tuple[Sides, ...]:
     """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ."""
-    C = np.where(np.isfinite(at.C), at.C, at.largest or 1.0)
+    C = np.where(np.isfinite(at.C), at.C, at.reach)
     yf, level = at.y * at.f, at.rho_letter or "1"
     zero, margin, bound = (at.kind == kind for kind in (0, 1, 2))
     inside = np.clip(at.alpha, 0, C)

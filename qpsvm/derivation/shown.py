@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: What a residual stays below at a polished optimum. What is shown marks those that are larger.
+HOLDS = 1e-8
+#: What is written between two sides that should stand in a relation and do not.
+FAILS = {"=": "≠", "≤": ">", "≥": "<"}
+
 
 @dataclass(frozen=True)
 class Code:
@@ -65,7 +70,9 @@ class ShownStep:
         """Both sides for people, such as "2.5 = 2.5"; empty where they were not measured."""
         if self.left is None or self.right is None:
             return ""
-        return f"{self.left:.6g} {self.relation} {self.right:.6g}"
+        holds = self.residual is not None and self.residual <= HOLDS
+        relation = self.relation if holds else FAILS[self.relation]
+        return f"{self.left:.6g} {relation} {self.right:.6g}"
 
     @property
     def residual_text(self) -> str:

@@ -13,11 +13,9 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.derivation.letters import VANISHING, share
+from qpsvm.derivation.shown import HOLDS
 
 Relation = Literal["=", "≤", "≥"]
-
-#: What a residual stays below at a polished optimum: an equation with a larger one is said to fail.
-HOLDS = 1e-8
 
 
 @dataclass(frozen=True)

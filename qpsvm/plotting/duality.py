@@ -1,7 +1,8 @@
 """Strong duality as a picture: primal values come from above, dual values from below, and both end at the optimum.
 
     (MEET.1)  α(t) = (1 − t) α⁰ + t α*, 0 ≤ t ≤ 1, is feasible, because the dual's feasible set is convex;
-              P(t) is the primal value of w(t) = w(α(t)) with its best intercept, D(t) the dual value of α(t)
+              P(t) is the primal value of w(t) = w(α(t)), or of a near multiple where that is better, with the best
+              intercept; D(t) is the dual value of α(t)
     (MEET.2)  P(t) ≥ optimum ≥ D(t), weak duality; at t = 1 all three are equal, strong duality
 
 Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.2.

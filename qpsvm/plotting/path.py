@@ -68,9 +68,9 @@ def path(
     Returns
     -------
     Axes
-        C and λ are on a logarithmic axis, and so are margins, norms and objectives that are positive and change tenfold.
-        Where ρ = 0, as in a ν-SVM whose hulls meet, w is 0: crosses on the horizontal axis mark these values. No margin
-        exists there, and no kind of a sample, so that those curves begin beyond them.
+        C and λ are on a logarithmic axis, and so are margins, norms and objectives that are positive and change
+        tenfold. Where ρ = 0, as in a ν-SVM whose hulls meet, w is 0: crosses on the horizontal axis mark these values.
+        No margin exists there, and no kind of a sample, so that those curves begin beyond them.
 
     Raises
     ------

@@ -33,8 +33,8 @@ def set_title(ax: Axes, *lines: str) -> None:
 
 def set_labels(ax: Axes, across: str, up: str) -> None:
     """Name both axes, broken where the figure ends."""
-    fit(ax.set_xlabel(across), room_across(ax))
     fit(ax.set_ylabel(up), room_up(ax))
+    fit(ax.set_xlabel(across), room_across(ax))
 
 
 def fit(text: Any, room: float) -> None:
@@ -79,12 +79,14 @@ def depth_of_labels(ax: Axes) -> float:
 
 
 def room_across(ax: Axes) -> float:
-    """How wide a text over or below the axes may be: as their columns of the figure, in pixels."""
+    """How wide a text over or below the axes may be, in pixels: as their columns of the figure, but for the labels."""
     place = ax.get_subplotspec()
     if place is None:
         return float(ax.bbox.width)
     top = place.get_topmost_subplotspec()
-    return float(ax.figure.bbox.width) * len(top.colspan) / top.get_gridspec().ncols
+    beside = ax.yaxis.get_tightbbox()  # what lies left of the axes moves their centre, at which the text stands
+    columns = float(ax.figure.bbox.width) * len(top.colspan) / top.get_gridspec().ncols
+    return columns - (0.0 if beside is None else max(0.0, float(ax.bbox.x0 - beside.x0)))
 
 
 def room_up(ax: Axes) -> float:

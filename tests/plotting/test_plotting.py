@@ -87,6 +87,7 @@ PICTURES = {
     **{f"boundary-{name}": lambda ax, n=name: plotting.boundary(*SOLVED[n], ax=ax) for name in SOLVED},
     **{f"multipliers-{name}": lambda ax, n=name: plotting.multipliers(*SOLVED[n], ax=ax) for name in SOLVED},
     **{f"complementarity-{name}": lambda ax, n=name: plotting.complementarity(*SOLVED[n], ax=ax) for name in SOLVED},
+    **{f"duality-{name}": lambda ax, n=name: plotting.duality(*SOLVED[n], ax=ax) for name in ("hard", "nu")},
     **{f"hulls-{name}": lambda ax, n=name: plotting.hulls(*SOLVED[n], ax=ax) for name in FLAT},
     **{
         f"path-{show}": lambda ax, s=show: plotting.path(PROBLEMS["linear"], [0.01, 0.1, 1.0], show=s, ax=ax)
@@ -450,8 +451,11 @@ def test_gap_refuses_what_is_no_history(history):
 # --- what does not fit together ---------------------------------------------------------------------------------------
 
 
+DRAWN = [plotting.boundary, plotting.multipliers, plotting.complementarity, plotting.hulls, plotting.duality]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [plotting.boundary, plotting.multipliers, plotting.complementarity, plotting.hulls])
+@pytest.mark.parametrize("draw", DRAWN)
 def test_problem_and_result_are_checked(draw):
     problem, result = SOLVED["linear"]
     with pytest.raises(qpsvm.ParameterTypeError, match=r"such as CSVM\(X, y\) comes first"):

@@ -1,0 +1,195 @@
+"""What can be said of the site without building it; `.ci/run` builds it, and then looks for dead links."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.datasets import make_moons
+
+import qpsvm
+from qpsvm.backends import REGISTRY, everyone, get
+from qpsvm.backends.abilities import Abilities
+from qpsvm.choice import choices, machine_traits
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_has_its_place_in_the_api():
+    text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.rst"))
+    listed = set(re.findall(r"^   (\w+)$", text, flags=re.MULTILINE))
+    listed |= set(re.findall(r"^\.\. auto\w+:: (?:qpsvm\.)?(\w+)$", text, flags=re.MULTILINE))
+    assert set(qpsvm.__all__) - listed == set()
+    assert set(qpsvm.plotting.__all__) - listed == set()
+
+
+def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():
+    matplotlib.use("Agg")
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    problem = qpsvm.CSVM(X, y)
+    names = {"qpsvm": qpsvm, "problem": problem, "result": qpsvm.solve(problem)}
+    guide = (DOCS / "guide" / "pictures.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?)\n```", guide, flags=re.DOTALL)
+    assert block is not None
+    exec(block.group(1), names)
+    assert re.findall(r"^qpsvm\.plotting\.(\w+)\(", block.group(1), flags=re.MULTILINE) == sorted(
+        qpsvm.plotting.__all__, key=block.group(1).index
+    )
+    pyplot.close("all")
+
+
+def test_every_picture_is_in_the_gallery():
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "gallery").glob("plot_*.py"))
+    assert set(qpsvm.plotting.__all__) <= set(re.findall(r"qpsvm\.plotting\.(\w+)\(", scripts))
+
+
+#: The columns of the table of backends.
+COLUMNS = {
+    "HardMargin": [qpsvm.HardMargin],
+    "CSVM": [qpsvm.CSVM],
+    "NuSVM": [qpsvm.NuSVM],
+    "PrimalHinge": [partial(qpsvm.PrimalHinge, intercept=intercept) for intercept in ("free", "penalised", None)],
+}
+
+
+def table_of_backends() -> list[str]:
+    """The rows of the table, from what each backend says of itself: copy them to the page where they differ."""
+    rows = []
+    for backend in everyone():
+        can = backend.abilities
+        origin = "ours" if can.package is None else can.package if can.package != backend.name else ""
+        notes = "; ".join(filter(None, [origin + ", textbook" * can.study, size_in_words(can)]))
+        cells = [forms_in_words(can, kinds) for kinds in COLUMNS.values()]
+        rows.append(" | ".join([f"| `{backend.name}`" + (f" ({notes})" if notes else ""), *cells]) + " |")
+    return rows
+
+
+def size_in_words(can: Abilities) -> str:
+    linear, kernel = (
+        max((able.rows for able in (*can.dual, *can.primal) if kind in able.traits), default=0)
+        for kind in ("linear", "kernel")
+    )
+    if not kernel:
+        return "linear"
+    return "" if linear == np.inf else f"{'linear ' if kernel > linear else ''}up to {linear:g} rows"
+
+
+def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
+    """Of one machine, with any kernel that it takes; it may take it with a free intercept only."""
+    problems = [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds for kernel in ("linear", "rbf")]
+    taken = {(problem.intercept, form) for problem in problems for form in ("dual", "primal")
+             if can.takes(machine_traits(problem), 2, form)}  # fmt: skip
+    forms = [form for form in ("dual", "primal") if form in {form for _, form in taken}]
+    narrow = len(kinds) > 1 and {intercept for intercept, _ in taken} == {"free"}
+    return ", ".join([*forms, *(["free intercept"] if narrow else [])]) or "–"
+
+
+def test_the_table_of_backends_is_what_they_say_of_themselves():
+    table = CHOOSE.split("| problem |", 1)[1].split("\n\n", 1)[0]
+    assert [line for line in table.splitlines() if line.startswith("| `")] == table_of_backends()
+    study = [backend.name for backend in everyone() if backend.abilities.study]
+    assert study == list(REGISTRY)[-3:], "the page calls the last three textbook methods"
+
+
+def first_choice(problem: qpsvm.Problem) -> str:
+    """The first of the library's choices that takes the problem."""
+    for choice in choices(problem):
+        backend = get(choice.backend)
+        form = choice.form or backend.preferred_form(problem.space.is_linear)
+        try:
+            backend.compile(problem.solver_qp(form).qp)
+        except qpsvm.UnsupportedError:
+            continue
+        return choice.backend
+    raise AssertionError(problem)
+
+
+def samples(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).normal(size=(n, d))
+    return X, np.where(X[:, 0] > 0, 1, -1)
+
+
+def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
+    """What the page says of `auto`: the words, the backend, a problem of that kind."""
+    few, many = samples(100, 5), samples(4200, 2)
+    return {
+        "with a hundred rows": ("cvxopt", qpsvm.CSVM(*few)),
+        "with thousands": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
+        "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(200_000, 10))),
+        "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
+        "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
+        "for ν-SVMs": ("libsvm", qpsvm.NuSVM(*few, 0.3, "rbf")),
+        "for penalised intercepts": ("cvxopt", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
+        "from 4000 rows on": ("interior_point", qpsvm.PrimalHinge(*many, kernel="rbf", intercept="penalised")),
+    }
+
+
+def test_what_the_page_says_of_auto_is_what_the_table_does():
+    said = " ".join(CHOOSE.split('`backend="auto"` takes', 1)[1].split("It goes on to the others", 1)[0].split())
+    named = []
+    for words, (backend, problem) in problems_of_the_page().items():
+        assert words in said
+        if words == "from 4000 rows on":  # the Gram matrix of so many rows takes longer than the test is worth
+            taken = [choice.backend for choice in choices(problem)]
+            assert taken[0] == backend
+        else:
+            assert first_choice(problem) == backend, words
+        near = re.search(rf"{re.escape(words)}.{{0,40}}?`{backend}`|`{backend}`.{{0,40}}?{re.escape(words)}", said)
+        assert near, f"{backend} does not stand beside {words!r}"
+        named.append(backend)
+    assert set(re.findall(r"`([a-z_]+)`", said)) == set(named)
+
+
+def checker() -> ModuleType:
+    """`docs/links.py`."""
+    spec = importlib.util.spec_from_file_location("links", DOCS / "links.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<a href="there.html#here">x</a> <a href="https://example.org">x</a> <img src="a.png"><p id="a"></p>', None),
+        (
+            '<a href="#a">x</a> <a href="there.html">x</a> <a href="mailto:someone@example.org">x</a><p id="a"></p>',
+            None,
+        ),
+        ('<a href="gone.html">x</a>', "gone.html is not there"),
+        ('<a href="there.html#gone">x</a>', "no anchor 'gone'"),
+        ('<a href="#gone">x</a>', "no anchor 'gone'"),
+        ('<img src="gone.png">', "gone.png is not there"),
+        ('<script src="https://example.org/a.js"></script>', "loads https://example.org/a.js"),
+        ('<link rel="stylesheet" href="//example.org/a.css">', "loads //example.org/a.css"),
+        ('<img srcset="a.png 1x, https://example.org/a.png 2x">', "loads https://example.org/a.png"),
+        ("<style>@font-face { src: url(https://example.org/a.woff) }</style>", "loads https://example.org/a.woff"),
+        ("<p style=\"background: url('http://example.org/a.png')\"></p>", "loads http://example.org/a.png"),
+    ],
+)
+def test_the_checker_of_the_site_finds(body, fault, tmp_path):
+    (tmp_path / "index.html").write_text(body, encoding="utf-8")
+    (tmp_path / "there.html").write_text('<h1 id="here">x</h1>', encoding="utf-8")
+    (tmp_path / "a.png").write_bytes(b"")
+    found = checker().faults(tmp_path)
+    assert len(found) == (fault is not None)
+    assert not found or fault in found[0]
+
+
+def test_the_checker_reads_styles_too(tmp_path):
+    (tmp_path / "index.html").write_text("<p>", encoding="utf-8")
+    (tmp_path / "a.css").write_text("@import 'https://example.org/b.css';", encoding="utf-8")
+    assert checker().faults(tmp_path) == ["a.css: loads https://example.org/b.css"]
+    assert checker().main(str(tmp_path)) == 1
+    assert checker().main(str(tmp_path / "nothing")) == 1
