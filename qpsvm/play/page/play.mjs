@@ -11,8 +11,9 @@ const HOLDS = 1e-8;
 const GRID = { moving: 48, still: 80 };
 /** The longest address, in characters, that mail and chat programs leave whole. */
 const LONGEST_ADDRESS = 12000;
-/** Milliseconds: until an address is written (browsers refuse many in a row), and until a slow answer is called slow. */
-const WRITE_AFTER = 300, SLOW = 400;
+/** Milliseconds: until an address is written (browsers refuse many in a row), until a slow answer is called slow, and
+ * until samples that were moved are taken to rest, so that solvers run again. */
+const WRITE_AFTER = 300, SLOW = 400, RUN_AFTER = 900;
 /** Colours (Okabe and Ito) and dashes of the solvers' curves, in the order in which solvers are chosen. */
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""], ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
@@ -50,6 +51,9 @@ function shown(value, digits = 5) {
   const text = size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(Math.min(digits, 3) - 1) : String(Number(value.toPrecision(digits)));
   return text.replaceAll("-", "−");
 }
+
+/** Text with its subscripts: y_i as y and a small i. */
+const scripted = (text) => text.split(/_(\w+)/).map((part, k) => (k % 2 ? html("sub", null, part) : part));
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -104,13 +108,17 @@ class Waiting {
   }
 }
 
-/** A WebSocket that comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
-export function overSocket(address) {
+/** One WebSocket that comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
+function lane(address, report) {
   const waiting = new Waiting();
-  let socket = null, report = () => {}, attempts = 0, closed = false, timer = 0;
+  let socket = null, attempts = 0, closed = false, timer = 0, ready = null;
   function connect() {
     socket = new WebSocket(address);
-    socket.addEventListener("open", () => { attempts = 0; report("up"); });
+    ready = new Promise((resolve, reject) => {
+      socket.addEventListener("open", () => { attempts = 0; resolve(); report("up"); });
+      socket.addEventListener("close", () => reject(new Gone("there is no connection")));
+    });
+    ready.catch(() => {});  // nobody may be waiting for it
     socket.addEventListener("message", ({ data }) => waiting.settle(JSON.parse(data)));
     socket.addEventListener("close", () => {
       waiting.drop();
@@ -119,13 +127,23 @@ export function overSocket(address) {
       timer = setTimeout(connect, Math.min(4000, 250 * 2 ** attempts++));
     });
   }
+  connect();
   return {
-    listen(listener) { report = listener; connect(); },
+    ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
+    close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
+  };
+}
+
+/** The server: what takes seconds (a solver's run) goes over a connection of its own, so that no drag waits for it. */
+export function overSocket(address) {
+  let quick = null, slow = null;
+  return {
+    listen(report) { quick = lane(address, report); },
     ask(request) {
-      if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Gone("there is no connection"));
-      return waiting.add((id) => socket.send(JSON.stringify({ id, ...request })));
+      if (request.ask === "run") slow ??= lane(address, () => {});
+      return (request.ask === "run" ? slow : quick).ask(request);
     },
-    close() { closed = true; clearTimeout(timer); waiting.drop(); socket?.close(); },
+    close() { quick?.close(); slow?.close(); },
   };
 }
 
@@ -293,7 +311,7 @@ class Playground {
   changed() {
     if (this.alpha && this.whose !== "yours") this.release();
     for (const view of this.views) view.change?.();
-    this.mark();
+    if (!this.dragging) this.mark();
     this.refresh();
     clearTimeout(this.#timers.write);
     this.#timers.write = setTimeout(() => this.write(), WRITE_AFTER);
@@ -369,7 +387,11 @@ class Playground {
     this.say(`sample ${i + 1} deleted`);
   }
 
-  className(label) { return String(this.catalogue.classes?.[label > 0 ? 1 : 0] ?? label).replace(/^-(?=\d)/, "−"); }
+  /** The name of a class; a label that is a number is written as one, with its sign where it is ±1. */
+  className(label) {
+    const name = this.catalogue.classes?.[label > 0 ? 1 : 0] ?? String(label), value = Number(name);
+    return name === "" || !Number.isFinite(value) ? name : `${value === 1 ? "+" : ""}${shown(value)}`;
+  }
 
   drag(on) {
     if (on && !this.dragging) this.remember();
@@ -477,24 +499,25 @@ class Playground {
     this.#timers.slow = setTimeout(() => { this.root.dataset.busy = "true"; }, SLOW);
     const answer = await this.transport.ask(question);
     if (asked.n !== this.state.points.length) return;  // a sample came or went meanwhile: the next answer fits
+    const came = performance.now();
     this.show(answer, asked);
-    this.#measure(performance.now() - began);
+    this.#measure(performance.now() - began, performance.now() - came);
   }
 
   show(answer, asked) {
     Object.assign(this, { answer, asked });
     for (const view of this.views) view.draw?.(answer, asked);
-    this.mark();
+    if (!asked.dragging || answer.qp) this.mark();  // while samples move, only the numbers of the program are made anew
     set(this.root, { "data-status": answer.error ? "error" : answer.status, "data-gap": answer.gap ?? "", "data-error": answer.error?.kind ?? "" });
     if (!asked.dragging) this.say(spoken(answer));
   }
 
-  #measure(trip) {
+  #measure(trip, drawing) {
     this.#trips.push(trip);
     if (this.#trips.length > 60) this.#trips.shift();
     const middle = [...this.#trips].sort((a, b) => a - b)[this.#trips.length >> 1];
     const count = Number(this.root.dataset.count ?? 0) + 1;
-    set(this.root, { "data-round-trip": trip.toFixed(1), "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
+    set(this.root, { "data-round-trip": trip.toFixed(1), "data-drawing": drawing.toFixed(1), "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
   }
 
   /** The equations change with the machine and the kernel's name, not with numbers: ask for them only then. */
@@ -534,7 +557,7 @@ function panel(app, name, title, about, body, { part = null, folded = false } = 
   const element = html("details", { class: "panel", "data-panel": name, open: !folded, ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
     html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)), html("div", { class: "body" }, ...body));
   let seen = true;
-  if (part && globalThis.IntersectionObserver) {
+  if (globalThis.IntersectionObserver) {
     const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; }, { rootMargin: "100px" });
     watch.observe(element);
     app.stop.signal.addEventListener("abort", () => watch.disconnect());
@@ -1177,7 +1200,10 @@ function pricesView(app) {
   const said = html("p", { class: "sentence", "data-figure": "repair" });
   const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down", [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")), zero, finish), scroll, said]);
   const height = 132, floor = 92;
-  let wide = 10, first = null;
+  let wide = 10, first = null, room = 600;
+  const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
+  watch.observe(scroll);
+  app.stop.signal.addEventListener("abort", () => watch.disconnect());
 
   function begin(on) {
     if (on) app.hold([...(app.answer?.samples?.alpha ?? app.state.points.map(() => 0))], "yours");
@@ -1193,7 +1219,7 @@ function pricesView(app) {
   }
 
   function layout(n) {
-    const mine = app.whose === "yours", room = scroll.clientWidth || 600;
+    const mine = app.whose === "yours";
     wide = clamp(room / Math.max(n, 1), mine ? 24 : 5, 44);
     set(bars, { width: Math.ceil(wide * n), height, viewBox: `0 0 ${Math.ceil(wide * n)} ${height}` });
     const key = `${n} ${wide} ${mine}`;
@@ -1254,7 +1280,7 @@ function fillBar(bar, { share, alpha, kind, gap }) {
 // Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be looked at in the plane.
 
 function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: [], active: null, at: 0, stale: true, playing: 0, axis: "distance", asking: new Set(), failed: "" };
+  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0, axis: "distance", asking: null, again: 0, failed: new Map() };
   const drawing = svg("svg", { class: "runs", role: "img", "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
   const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration", "aria-label": "iteration" });
   const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action }, words);
@@ -1267,20 +1293,26 @@ function runsView(app, folded) {
 
   const active = () => state.runs.get(state.active);
 
+  /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
   async function run() {
-    Object.assign(state, { stale: false, failed: "" });
-    if (!state.chosen.length) { const first = available()[0]; if (first) choose(first.name, true); }
-    const wanted = copy(app.state);
-    for (const name of state.chosen.filter((each) => !state.runs.has(each) && !state.asking.has(each))) {
-      state.asking.add(name);
+    if (state.asking) return;
+    if (!state.chosen.length) choose(available()[0].name, true);
+    for (let name; (name = state.chosen.find((each) => !state.runs.has(each) && !state.failed.has(each)));) {
+      const wanted = copy(app.state);
+      state.asking = name;
       picture();
       const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => ({ error: { sentence: "The library went away." } }));
-      state.asking.delete(name);
-      if (!same(wanted, app.state)) return picture();
-      if (reply.error) state.failed = reply.error.sentence;
+      state.asking = null;
+      if (!same(wanted, app.state)) return later();
+      if (reply.error) state.failed.set(name, reply.error.sentence);
       else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
-      picture();
     }
+    picture();
+  }
+
+  function later() {
+    clearTimeout(state.again);
+    state.again = setTimeout(() => { if (app.dragging || app.answer?.error) return; if (base.visible()) run(); }, RUN_AFTER);
   }
 
   const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
@@ -1289,6 +1321,7 @@ function runsView(app, folded) {
     state.chosen = on ? [...state.chosen, name] : state.chosen.filter((each) => each !== name);
     if (!on && state.active === name) state.active = state.chosen.find((each) => state.runs.has(each)) ?? null;
     else if (on && state.runs.has(name)) state.active = name;
+    state.failed.delete(name);
     list();
   }
 
@@ -1330,20 +1363,23 @@ function runsView(app, folded) {
     slider.disabled = !run;
     slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
     drawRuns(app, drawing, state);
-    read.textContent = state.failed || (state.asking.size ? "Running…" : point ? `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}` : state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.");
-    about.textContent = [run?.about, run?.note].filter(Boolean).join(" ");
+    read.textContent = state.asking ? `Running ${state.asking.replaceAll("_", " ")}…` : ([...state.failed.values()][0] ?? point ? `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}` : state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.");
+    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`, run?.note].filter(Boolean).join(" ");
     base.element.dataset.runs = [...state.runs.keys()].join(" ");
   }
 
   function change() {
     halt();
-    if (state.runs.size || state.machine !== app.state.machine) { state.runs.clear(); state.active = null; state.at = 0; state.failed = ""; }
+    if (state.runs.size) later();
+    Object.assign(state, { active: null, at: 0 });
+    state.runs.clear();
+    state.failed.clear();
     if (state.machine !== app.state.machine) { state.machine = app.state.machine; list(); }
     picture();
   }
 
   slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
-  app.stop.signal.addEventListener("abort", halt);
+  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); });
   return { ...base, change, held: () => { if (!app.alpha) halt(); } };
 }
 
@@ -1351,7 +1387,7 @@ const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => 
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
 function drawRuns(app, drawing, { runs, active, at, axis }) {
-  const width = 640, height = 230, frame = { left: 58, right: 12, top: 14, bottom: 30 }, all = [...runs.values()];
+  const width = 640, height = 230, frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
   if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "press Run"));
   const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)), scale = runScale(all, best, axis, width, height, frame);
@@ -1373,7 +1409,7 @@ function runScale(all, best, axis, width, height, { left, right, top, bottom }) 
   const marks = [...decades.map((v) => svg("text", { x: x(v), y: height - 12, "text-anchor": "middle" }, shown(v))), svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
   if (axis === "distance") {
     const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit; return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
-    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left + 6, y: top + 2 }, "|value − optimum| / optimum"));
+    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
     return { x, y, marks };
   }
   const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) => v !== null), reach = 2.5 * unit;
@@ -1397,7 +1433,7 @@ function qpView(app, folded) {
     if (!qp || qp === drawn) return;
     drawn = qp;
     const rows = html("table", { class: "rows" }, html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
-    place.replaceChildren(html("p", { class: "objective" }, html("span", null, `minimise ${qp.objective}`), cite(qp.objective_tag)),
+    place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)), cite(qp.objective_tag)),
       qp.P ? html("div", { class: "scroll" }, matrix(qp, samples)) : qp.heat ? heat(app, qp) : "", html("div", { class: "scroll" }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"), html("pre", { tabindex: 0 }, qp.text)));
     hover(app.hovered);
@@ -1408,10 +1444,10 @@ function qpView(app, folded) {
   return { ...base, draw, hover, select: () => hover(null) };
 }
 
-const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag }, html("th", { scope: "row" }, name), html("td", null, text), html("td", { class: "number" }, `${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
+const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag }, html("th", { scope: "row" }, name), html("td", { class: "letter" }, ...scripted(text)), html("td", { class: "quiet" }, `here ${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
 
 function boxLine({ box }) {
-  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"), html("td", null, box.text), html("td"), html("td", null, cite(box.tag)));
+  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"), html("td", { class: "letter" }, ...scripted(box.text)), html("td"), html("td", null, cite(box.tag)));
 }
 
 /** P with q, α, the rows of A and the box around it: one column a variable. */
