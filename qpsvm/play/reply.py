@@ -60,8 +60,8 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says what,
-        in a sentence.
+        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
+        what, in a sentence.
     """
     try:
         return _answer(message, start)
