@@ -40,7 +40,8 @@ def run(problem: Problem, name: str) -> dict[str, Any]:
     best = solve(problem, check=False, time_limit=SOLVING)
     if best.error is not None:
         raise best.error
-    clock, points, note = Clock(SECONDS), [], f"Ended here, after {LAST} iterations."
+    points: list[dict[str, Any]] = []
+    clock, note = Clock(SECONDS), f"Ended here, after {LAST} iterations."
     limited = backends.get(name).abilities.grants("time_limit")
     for k in _counts():
         result = _after(problem, name, k, clock if limited else None)
