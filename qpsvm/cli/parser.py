@@ -6,6 +6,7 @@ from qpsvm import __version__
 from qpsvm.cli import compare, derive, listing, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name
 from qpsvm.cli.options import VARIANTS, add_backend, add_data, add_parameters, add_problem, add_solver
+from qpsvm.play.server import PORT
 
 PROGRAM = "python -m qpsvm"
 EXAMPLES = """examples:
@@ -84,9 +85,7 @@ def make_parser() -> Parser:
     add_data(playing, "--data", dest="file", metavar="FILE")
     playing.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the page shows")
     add_problem(playing)
-    playing.add_argument(
-        "--port", type=int, default=play.PORT, metavar="P", help=f"0 for any free one; default {play.PORT}"
-    )
+    playing.add_argument("--port", type=int, default=PORT, metavar="P", help=f"0 for any free one; default {PORT}")
     playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     playing.set_defaults(run=play.run, verbose=False)
 

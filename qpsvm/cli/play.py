@@ -11,7 +11,7 @@ from qpsvm.cli.data import Sample, problem_of, read
 from qpsvm.cli.options import settle
 from qpsvm.errors import ParameterError
 from qpsvm.play.request import MOST_NUMBERS, MOST_POINTS
-from qpsvm.play.server import PORT, serve
+from qpsvm.play.server import serve
 from qpsvm.play.start import Start, default_start, start_of
 
 #: Options that say how a file is read, and do nothing without one.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation import measures, shared
-from qpsvm.derivation.letters import Letters, share
-from qpsvm.derivation.step import Step
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides, worst
+from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual import hard
 from qpsvm.problems import HardMargin, reading
 
@@ -103,51 +104,58 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def primal(at: At) -> float:
+def primal(at: At) -> tuple[Sides, ...]:
     """½‖w‖² has the value claimed, and y_i f(x_i) ≥ 1."""
-    violation = np.maximum(1 - at.y * at.f, 0).max()
-    return float(max(abs(at.half_norm - at.result.primal) / at.size, violation))
+    return (
+        Sides(at.half_norm, "=", at.result.primal, "½‖w‖², and the value claimed", at.size),
+        worst(at.y * at.f, "≥", 1.0, "y f of sample {i}, and 1", 1.0, at.numbers),
+    )
 
 
-def lagrangian(at: At) -> float:
+def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, α) = ½‖w‖²."""
-    L = at.half_norm - at.alpha @ (at.y * at.f - 1)
-    return float(abs(L - at.half_norm) / at.size)
+    L = at.half_norm - float(at.alpha @ (at.y * at.f - 1))
+    return Sides(L, "=", at.half_norm, "L, and ½‖w‖²", at.size)
 
 
-def dual_feasibility(at: At) -> float:
+def dual_feasibility(at: At) -> Sides:
     """α_i ≥ 0."""
-    return share(np.maximum(-at.alpha, 0).max(), at.largest)
+    return worst(at.alpha, "≥", 0.0, "α of sample {i}, and 0", at.largest, at.numbers)
 
 
-def complementary_slackness(at: At) -> float:
+def complementary_slackness(at: At) -> Sides:
     """α_i (y_i f(x_i) − 1) = 0, summed over the samples."""
-    return float(np.abs(at.alpha * (at.y * at.f - 1)).sum() / at.size)
+    products = float(np.abs(at.alpha * (at.y * at.f - 1)).sum())
+    return Sides(products, "=", 0.0, "all products, added up by size, and 0", at.size)
 
 
-def substitution(at: At) -> float:
+def substitution(at: At) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b is."""
-    L = at.half_norm_of_alpha - at.alpha @ (at.y * (at.u + at.b) - 1)
-    return float(abs(L + at.dual.objective(at.alpha)) / at.size)
+    L = at.half_norm_of_alpha - float(at.alpha @ (at.y * (at.u + at.b) - 1))
+    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)
 
 
-def intercept_recovered(at: At) -> float:
+def intercept_recovered(at: At) -> Sides:
     """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with α_i > 0."""
-    b = (at.y - at.u)[at.on_margin].mean()
-    return float(abs(at.b - b) / (1 + abs(b)))
+    if not at.on_margin.any():
+        raise NotMeasurable("no sample has α > 0")
+    b = float((at.y - at.u)[at.on_margin].mean())
+    return Sides(at.b, "=", b, "b, and the mean of y − u over the support vectors", 1 + abs(b))
 
 
-def strong_duality(at: At) -> float:
+def strong_duality(at: At) -> tuple[Sides, ...]:
     """½‖w‖² = Σ α_i − ½‖w‖², hence ‖w‖² = Σ α_i."""
-    value = abs(at.half_norm + at.dual.objective(at.alpha))
-    return float(max(value, abs(2 * at.half_norm - at.alpha.sum())) / at.size)
+    return (
+        Sides(at.half_norm, "=", at.dual_value, "½‖w‖², and the dual's value", at.size),
+        Sides(2 * at.half_norm, "=", float(at.alpha.sum()), "‖w‖², and Σ α_i", at.size),
+    )
 
 
-def certificate(at: At) -> float:
+def certificate(at: At) -> Sides:
     """‖w(α)‖²/(2δ²) = (1ᵀα)²/(2‖w(α)‖²) at the optimum, δ = (min₊ u − max₋ u)/2 > 0."""
     delta = (at.u[at.y > 0].min() - at.u[at.y < 0].max()) / 2
-    if delta <= 0:
-        return float("inf")  # w(α) separates nothing
     norm2 = 2 * at.half_norm_of_alpha
-    above, below = norm2 / (2 * delta**2), at.alpha.sum() ** 2 / (2 * norm2)
-    return float(abs(above - below) / above)  # rounding, and an α that is not feasible, can put `below` above
+    above = norm2 / (2 * delta**2) if delta > 0 else float("inf")  # w(α) separates nothing
+    below = float(at.alpha.sum() ** 2 / (2 * norm2))
+    of = "the upper value ‖w(α)‖²/(2δ²), and the lower (1ᵀα)²/(2‖w(α)‖²)"
+    return Sides(above, "=", below, of, above if delta > 0 else below)

@@ -7,6 +7,7 @@ import numpy as np
 from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
 from qpsvm.dual import levels, repair
 from qpsvm.dual.certificate import objective_terms
@@ -108,58 +109,69 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def primal(at: At) -> float:
+def primal(at: At) -> tuple[Sides, ...]:
     """½‖w‖² − νρ + Σ a_i ξ_i has the value claimed, and (w, b, ρ, ξ) satisfies y_i f(x_i) ≥ ρ − ξ_i, ξ_i ≥ 0."""
     value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
-    return max(abs(value - at.result.primal) / at.size, measures.primal_violation(at))
+    of = "the primal's value at w, b, ρ and ξ, and the value claimed"
+    return (Sides(value, "=", at.result.primal, of, at.size), *measures.feasible_primal(at))
 
 
-def lagrangian(at: At) -> float:
+def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, ρ, ξ, α, η) = P(w, ρ, ξ)."""
-    value = at.half_norm - at.problem.nu * at.rho + at.C @ at.xi
-    L = value - at.alpha @ (at.y * at.f - at.rho + at.xi) - at.eta @ at.xi
-    return float(abs(L - value) / at.size)
+    value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
+    L = value - float(at.alpha @ (at.y * at.f - at.rho + at.xi) + at.eta @ at.xi)
+    return Sides(L, "=", value, "L, and the primal's value", at.size)
 
 
-def stationarity_in_rho(at: At) -> float:
+def stationarity_in_rho(at: At) -> Sides:
     """1ᵀα = ν."""
-    return float(abs(at.alpha.sum() - at.problem.nu) / at.problem.nu)
+    return Sides(float(at.alpha.sum()), "=", at.problem.nu, "1ᵀα, and ν", at.problem.nu)
 
 
-def substitution(at: At) -> float:
+def substitution(at: At) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b, ρ and ξ are."""
     f = at.u + at.b
     value = at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi
     L = value - at.alpha @ (at.y * f - at.rho + at.xi) - at.eta @ at.xi
-    return float(abs(L + at.dual.objective(at.alpha)) / at.size)
+    return Sides(float(L), "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)
 
 
-def levels_recovered(at: At) -> float:
+def levels_recovered(at: At) -> tuple[Sides, ...]:
     """ρ − b is the quantile of u over the positive class at level ν/2, ρ + b that of −u over the negative one."""
     positive, level = at.y > 0, at.problem.nu / 2
     s_low, s_high = quantile_interval(at.u[positive], at.C[positive], level)
     t_low, t_high = quantile_interval(-at.u[~positive], at.C[~positive], level)
     s, t = at.rho - at.b, at.rho + at.b
-    return float(max(s_low - s, s - s_high, t_low - t, t - t_high, 0) / at.level)
+    return (
+        Sides(s, "≥", s_low, "ρ − b, and the lower end of the quantile of u, positive class", at.level),
+        Sides(s, "≤", s_high, "ρ − b, and the upper end of the quantile of u, positive class", at.level),
+        Sides(t, "≥", t_low, "ρ + b, and the lower end of the quantile of −u, negative class", at.level),
+        Sides(t, "≤", t_high, "ρ + b, and the upper end of the quantile of −u, negative class", at.level),
+    )
 
 
-def strong_duality(at: At) -> float:
+def strong_duality(at: At) -> Sides:
     """½‖w‖² − νρ + Σ a_i ξ_i = −½αᵀQα."""
-    value = at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0)
-    return float(abs(value + at.dual.objective(at.alpha)) / at.size)
+    value = float(at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0))
+    return Sides(value, "=", at.dual_value, "the primal's value, and the dual's", at.size)
 
 
-def half_in_each_class(at: At) -> float:
+def half_in_each_class(at: At) -> tuple[Sides, ...]:
     """Each class holds ν/2, at most its weights."""
-    nu, classes = at.problem.nu, (at.y > 0, at.y < 0)
-    held = [at.alpha[members].sum() for members in classes]
-    room = [at.C[members].sum() for members in classes]
-    return float(max(*(abs(h - nu / 2) for h in held), *(nu / 2 - r for r in room)) / nu)
+    nu, plus = at.problem.nu, at.y > 0
+    return (
+        Sides(float(at.alpha[plus].sum()), "=", nu / 2, "Σ α_i over the positive class, and ν/2", nu),
+        Sides(float(at.alpha[~plus].sum()), "=", nu / 2, "Σ α_i over the negative class, and ν/2", nu),
+        Sides(nu, "≤", at.problem.nu_max, "ν, and ν_max", nu),
+    )
 
 
-def what_nu_bounds(at: At) -> float:
+def what_nu_bounds(at: At) -> tuple[Sides, ...]:
     """The weight with y f < ρ is at most ν, the weight that supports at least ν."""
     nu = at.problem.nu
-    behind = at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum()
-    supporting = at.C[at.alpha > 0].sum()
-    return float(max(behind - nu, nu - supporting, 0) / nu)
+    behind = float(at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum())
+    supporting = float(at.C[at.alpha > 0].sum())
+    return (
+        Sides(behind, "≤", nu, "the weight behind the margin, and ν", nu),
+        Sides(supporting, "≥", nu, "the weight of the support vectors, and ν", nu),
+    )

@@ -11,12 +11,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from qpsvm.derivation.shown import Code, ShownDerivation, ShownStep
+from qpsvm.derivation.shown import HOLDS, Code, ShownDerivation, ShownStep
 from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
 from qpsvm.errors import MissingExtraError, install
 
-#: What a residual stays below at a polished optimum. The page marks those that are larger.
-HOLDS = 1e-8
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 

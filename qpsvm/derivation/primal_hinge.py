@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from qpsvm.derivation import measures, shared, soft
-from qpsvm.derivation.letters import Letters, relative, share
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual.certificate import hinge_intercepts, objective_terms
 from qpsvm.kernels.space import FeatureSpace
@@ -172,48 +173,53 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
     )  # fmt: skip
 
 
-def regularised_loss(at: At) -> float:
+def regularised_loss(at: At) -> Sides:
     """(λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)) has the value claimed."""
     p = at.problem.shares
-    value = at.problem.lam * at.half_norm + p @ np.maximum(0, 1 - at.y * at.f)
-    return float(abs(value - at.result.primal) / at.size)
+    value = float(at.problem.lam * at.half_norm + p @ np.maximum(0, 1 - at.y * at.f))
+    return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
-def penalised_intercept(at: At) -> float:
+def penalised_intercept(at: At) -> Sides:
     """b = yᵀα."""
     if at.intercept_in_kernel and at.problem.psd == "clip":
         raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
-    b = at.y @ at.alpha
-    return float(abs(at.b - b) / (1 + abs(b)))
+    b = float(at.y @ at.alpha)
+    return Sides(at.b, "=", b, "b, and yᵀα", 1 + abs(b))
 
 
-def equivalent_c_svm(at: At) -> float:
-    """λ times the optimum of (CSVM.2) with C_i = p_i/λ is the optimum here, at the same α."""
+def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
+    """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
-    certificate = c_svm.certify(at.result.alpha)
-    value = abs(at.problem.lam * certificate.primal - at.result.primal) / at.size
-    return float(max(value, certificate.gap, relative(c_svm.upper - at.problem.shares / at.problem.lam, c_svm.upper)))
+    value = -at.problem.lam * c_svm.qp("dual").objective(at.alpha)
+    stated = at.problem.shares / at.problem.lam
+    return (
+        Sides(value, "=", at.result.primal, "λ times the value of the C-SVM's dual at α, and the optimum", at.size),
+        worst(c_svm.upper, "=", stated, "C of sample {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.numbers),
+    )
 
 
-def multipliers_of_the_qp(at: At) -> float:
+def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
     """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
     if not at.is_linear and len(at.y) > MOST_ROWS:
         raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
-    x = np.concatenate([w, b, at.xi])
-    left = qp.split(kkt.gradient(qp, x, np.zeros(0), at.unit * at.alpha))
-    residuals = [
-        relative(left["w"], at.unit * w, at.unit * at.terms_of_w),
-        relative(left["xi"] - at.unit * at.eta, at.problem.shares),
+    z = at.unit * at.alpha
+    rows = qp.split(kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), z))
+    eta, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
+    sides = [
+        worst(rows["w"], "=", 0.0, "Px + q + Gᵀz in the row of w, entry {i}, and 0", scale),
+        worst(rows["xi"], "=", eta, "Px + q + Gᵀz in the row of ξ of sample {i}, and η", max(at.problem.shares)),
     ]
     if b:
-        residuals.append(share(abs(left["b"][0]), at.unit * at.total))
-    return max(residuals)
+        sides.append(Sides(rows["b"][0], "=", 0.0, "Px + q + Gᵀz in the row of b, and 0", at.unit * at.total))
+    return tuple(sides)
 
 
-def feature_of_ones(at: At) -> float:
+def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
-    return relative(at.y * at.f - Q_alpha, Q_alpha, at.terms)
+    of = "y f of sample {i}, and its row of Qα"
+    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.numbers)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: What a residual stays below at a polished optimum. What is shown marks those that are larger.
+HOLDS = 1e-8
+#: What is written between two sides that should stand in a relation and do not.
+FAILS = {"=": "≠", "≤": ">", "≥": "<"}
+
 
 @dataclass(frozen=True)
 class Code:
@@ -39,6 +44,10 @@ class ShownStep:
         The equation's violation, relative; None where it was not measured.
     reason : str
         Why there is no residual, or "".
+    left, right : float or None
+        Both sides of the equation.
+    relation, of : str
+        How they are to stand to each other, and what they are.
     """
 
     tag: str
@@ -51,6 +60,19 @@ class ShownStep:
     solved: bool = False
     residual: float | None = None
     reason: str = ""
+    left: float | None = None
+    right: float | None = None
+    relation: str = ""
+    of: str = ""
+
+    @property
+    def sides_text(self) -> str:
+        """Both sides for people, such as "2.5 = 2.5"; empty where they were not measured."""
+        if self.left is None or self.right is None:
+            return ""
+        holds = self.residual is not None and self.residual <= HOLDS
+        relation = self.relation if holds else FAILS[self.relation]
+        return f"{self.left:.6g} {relation} {self.right:.6g}"
 
     @property
     def residual_text(self) -> str:

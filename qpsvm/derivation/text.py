@@ -23,6 +23,7 @@ def describe_step(step: ShownStep) -> str:
     lines = [f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()]
     lines += _wrapped(step.statement, INDENT)
     lines += _wrapped(step.text, INDENT + "  ")
+    lines += _wrapped(f"{step.sides_text}   {step.of}", INDENT + "  ") if step.sides_text else []
     lines += _wrapped(f"[{step.reason}]", INDENT + "  ") if step.reason else []
     lines.append(f"{INDENT}code: {step.code.where}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
 from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average
-from qpsvm.dual.hard import hard_certificate, hard_reach
+from qpsvm.dual.hard import hard_certificate, hard_ends, hard_reach
 from qpsvm.dual.points import PrimalPoint, primal_points
 from qpsvm.dual.repair import feasible
 from qpsvm.dual.svm_dual import SVMDual
@@ -65,6 +65,40 @@ def certify(
     assert best is not None  # w(α) is always a candidate
     penalties = sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
     return _certificate(space, svm, a, beta, best, own + curvature + penalties)
+
+
+def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
+    """α as it stands, feasible or not, with w = w(α), the best multipliers for that w, and both objectives there.
+
+    It certifies nothing, so its gap is infinite: what the dual's objective is at an α that is not feasible bounds
+    nothing. For the same reason P leaves out the price of hard rows that fall short.
+
+    Parameters
+    ----------
+    space, svm
+        As in `certify`.
+    alpha : ndarray, shape (m,)
+        Finite.
+
+    Returns
+    -------
+    Certificate
+    """
+    beta = svm.beta(alpha)
+    own, points = primal_points(space, beta, None)
+    point = next(points)
+    slopes = {group.multiplier: (float(group.column @ alpha) - group.total) / group.ridge for group in svm.penalised}
+    found: Levels = {}, (0.0, 0.0), 0.0, 0.0
+    if svm.all_hard and svm.intercept is not None:
+        b = -sum(hard_ends(svm, point.u)) / 2.0
+        found = {group.multiplier: b for group in svm.groups}, (b, b), 0.0, 0.0
+    elif not svm.all_hard:
+        inside = np.clip(alpha, 0.0, svm.upper)
+        found = _best_levels(svm, inside, point, slopes, 0.0)
+    cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
+    cost += sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
+    at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
+    return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
 @dataclass(frozen=True, eq=False)

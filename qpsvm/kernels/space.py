@@ -13,7 +13,7 @@ An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -226,6 +226,16 @@ class FeatureSpace:
         kept = vectors[:, values > tolerance]
         clipped = Dense((kept * values[values > tolerance]) @ kept.T)
         return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
+
+    def uncentred(self) -> FeatureSpace:
+        """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
+        if self.origin is None and self.centred is self.gram:
+            return self
+        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd)
+        twin.__dict__["origin"] = None
+        if not self.is_linear:
+            twin.__dict__["_treated"] = replace(self._treated, centred=self._treated.gram)
+        return twin
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""

@@ -1,6 +1,7 @@
 """A page on which samples are dragged and the mathematics follows: its answers, its server, its widget.
 
-    >>> qpsvm.play.reply({"id": 1, "ask": "solve", "state": {"points": [[0, 0], [1, 1]], "labels": [-1, 1]}})  # doctest: +SKIP
+    >>> state = {"points": [[0, 0], [1, 1]], "labels": [-1, 1], "machine": "hard"}
+    >>> qpsvm.play.reply({"id": 1, "ask": "solve", "state": state})["w"]            # doctest: +SKIP
 
 `reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
 `request` checks what comes in; `catalogue` and `scenes` say what there is to choose; `plane`, `table`, `quadratic`,

@@ -1,7 +1,7 @@
 """What a page can choose from: machines, kernels and solvers, with their parameters and the ranges of these.
 
-A new machine is an entry of `MACHINES`, a new kernel one of `KERNELS`. The solvers are read off the library's registry of
-backends: which of them counts iterations, and which machines it takes.
+A new machine is an entry of `MACHINES`, a new kernel one of `KERNELS`. The solvers are read off the library's registry
+of backends: which of them counts iterations, and which machines it takes.
 """
 
 from __future__ import annotations
@@ -177,14 +177,13 @@ class SolverChoice:
     machines: tuple[str, ...] = field(default=())
 
 
-#: What a solver does, for people; one that is not here is described as the registry has it.
+#: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
 ABOUT = {
     "dual_ascent": "projected gradient on the dual: a step along the gradient, then back into the box and onto yᵀα = 0",
     "osqp": "operator splitting (ADMM): cheap steps between a linear system and the constraints, moderate accuracy",
     "interior_point": "Newton's method on the softened KKT conditions: a dozen dear steps, each through the inside",
     "subgradient": "subgradient descent on the hinge form of the primal: it never sees α, and is slow near the end",
     "augmented_lagrangian": "Newton steps on an augmented Lagrangian of the dual: few, each on the rows that matter",
-    "kernel_newton": "Newton steps on a working set of rows that grows and shrinks",
     "cvxopt": "a general interior-point method for cone programs",
     "slsqp": "sequential least squares, a general method for smooth problems: small problems only",
 }
@@ -201,11 +200,11 @@ def toy(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "rai
 def solvers() -> dict[str, SolverChoice]:
     """The backends that can be ended after so many iterations, and are installed, by name."""
     found: dict[str, SolverChoice] = {}
-    for backend in backends.everyone():
-        if backend.name not in ABOUT or not backend.abilities.grants("max_iter") or backend.version() is None:
-            continue
-        takes = tuple(name for name in MACHINES if _takes(backend, name))
-        found[backend.name] = SolverChoice(backend.name.replace("_", " "), ABOUT[backend.name], takes)
+    for solver, about in ABOUT.items():
+        backend = backends.get(solver)
+        if backend.abilities.grants("max_iter") and backend.version() is not None:
+            takes = tuple(name for name in MACHINES if _takes(backend, name))
+            found[solver] = SolverChoice(solver.replace("_", " "), about, takes)
     return found
 
 

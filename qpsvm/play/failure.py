@@ -23,7 +23,7 @@ def failure(
     """The answer where there is no result."""
     answer: dict[str, Any] = {
         "id": number,
-        "error": {"kind": type(error).__name__, "sentence": _sentence(str(error)), "field": _field(error)},
+        "error": {"kind": type(error).__name__, "sentence": _sentence(error), "field": _field(error)},
     }
     if isinstance(error, InfeasibleNuError):
         scale = 10**DIGITS
@@ -46,10 +46,30 @@ def fault(number: int | None) -> dict[str, Any]:
     return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
 
 
-def _sentence(text: str) -> str:
-    """On one line, with a capital and a full stop, as the page shows it."""
-    line = " ".join(text.split())
-    return f"{line[:1].upper()}{line[1:]}{'' if line.endswith(('.', '!', '?')) else '.'}"
+def _sentence(error: QPSVMError) -> str:
+    """The error for somebody who looks at a page, on one line with a full stop."""
+    if isinstance(error, NotSeparableError):
+        plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
+        return (
+            f"The classes cannot be separated: their hulls meet. A mixture of {_count(plus, 'positive')} is the same "
+            f"point as a mixture of {_count(minus, 'negative')}. Choose the C-SVM, or another kernel."
+        )
+    if isinstance(error, InfeasibleNuError):
+        return (
+            f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
+            "of the smaller class. Lower ν, or add samples to the smaller class."
+        )
+    if isinstance(error, IndefiniteKernelError):
+        return (
+            f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
+            "is not convex. Set psd to clip or shift, or choose other kernel parameters."
+        )
+    line = " ".join(str(error).split())
+    return line if line.endswith((".", "!", "?")) else f"{line}."
+
+
+def _count(number: int, sign: str) -> str:
+    return f"{number} {sign} sample{'' if number == 1 else 's'}"
 
 
 def _field(error: QPSVMError) -> str | None:

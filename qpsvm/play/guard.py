@@ -1,8 +1,8 @@
 """Who may speak with the server: the page that it served itself, and nobody else's.
 
-A page of a foreign site may send requests to 127.0.0.1, and a foreign name may be made to point there (DNS rebinding). The
-first has another Origin, the second another Host. Both are refused before anything is looked at. What is served may load
-nothing from elsewhere.
+A page of a foreign site may send requests to 127.0.0.1, and a foreign name may be made to point there (DNS rebinding).
+The first has another Origin, the second another Host. Both are refused before anything is looked at. What is served may
+load nothing from elsewhere.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ from qpsvm.result import SVMResult
 ROOM, ALONE = 0.15, 1.0
 #: Digits of f, below the larger of its level and its typical size.
 DIGITS = 6
+#: A hull is drawn to this share of its range: less than a pixel.
+PIXEL = 1e-4
 #: Closest points are one point where they are nearer than this share of the points' range.
 ONE_POINT = 1e-7
 
@@ -38,7 +40,7 @@ def proof_plane(request: Request, state: State, problem: Problem, error: NotSepa
     why = why_no_hulls(state, problem)
     shown |= {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
     if not why:
-        whole = [reduced_hull(_members(state, label), np.ones(int((state.labels == label).sum()))) for label in (1, -1)]
+        whole = [_hull(state, label, np.ones(len(state.labels))) for label in (1, -1)]
         shown["hulls"] = [{"label": label, "full": numbers(hull), "reduced": []} for label, hull in _each(whole)]
         shown["meeting"] = numbers((error.u + error.v) @ _projected(state) / 2)
     return shown
@@ -72,8 +74,10 @@ def _projected(state: State) -> FloatArray:
     return projected
 
 
-def _members(state: State, label: int) -> FloatArray:
-    return _projected(state)[state.labels == label]
+def _hull(state: State, label: int, caps: FloatArray) -> FloatArray:
+    """The reduced hull of a class, for caps of all samples (n,)."""
+    members = state.labels == label
+    return reduced_hull(_projected(state)[members], caps[members], PIXEL)
 
 
 def _each(parts: list[FloatArray]) -> zip[tuple[int, FloatArray]]:
@@ -108,15 +112,14 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     if why:
         return {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
     points, labels, alpha = _projected(state), state.labels, result.alpha
-    full = [reduced_hull(_members(state, label), np.ones(int((labels == label).sum()))) for label in (1, -1)]
+    full = [_hull(state, label, np.ones(len(labels))) for label in (1, -1)]
     total = float(alpha.sum()) / 2
     if not total > 0.0:
         hulls = [{"label": label, "full": numbers(hull), "reduced": []} for label, hull in _each(full)]
         return {"hulls": hulls, "cap": None, "closest": None, "meeting": None,
                 "why_no_hulls": "every α is 0, so there are no closest points"}  # fmt: skip
     caps = np.minimum(result.upper / total, 1.0)
-    reduced = [hull if (caps >= 1.0).all() else reduced_hull(_members(state, label), caps[labels == label])
-               for label, hull in _each(full)]  # fmt: skip
+    reduced = full if (caps >= 1.0).all() else [_hull(state, label, caps) for label in (1, -1)]
     closest = [alpha[labels == label] @ points[labels == label] / alpha[labels == label].sum() for label in (1, -1)]
     apart = float(np.hypot(*(closest[0] - closest[1])))
     meet = apart <= ONE_POINT * float(np.ptp(points, axis=0).max())

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from qpsvm import __version__
+from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.play import catalogue
 from qpsvm.play.failure import failure, fault
 from qpsvm.play.finite import number, numbers
-from qpsvm.play.held import repair_of, result_at
 from qpsvm.play.plane import plane
 from qpsvm.play.program import program
 from qpsvm.play.quadratic import quadratic
@@ -28,8 +28,8 @@ from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
-#: Seconds that a solve may take.
-SECONDS = 2.0
+#: Seconds that a solve may take, and the relative gap up to which it is optimal.
+SECONDS, TOL = 2.0, 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (
     ArithmeticError,
@@ -60,8 +60,8 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says what,
-        in a sentence.
+        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
+        what, in a sentence.
     """
     try:
         return _answer(message, start)
@@ -101,13 +101,13 @@ def _catalogue(start: Start) -> dict[str, Any]:
 def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     """The answer to "solve"."""
     held = request.alpha
-    result = solve(problem, check=False, time_limit=SECONDS) if held is None else result_at(problem, held)
+    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
     if result.error is not None:
         raise result.error
     answer = {"id": request.id, **_summary(problem, result)}
     answer |= {
         "yours": held is not None, "sentence": sentence(result) if held is None else verdict_on_yours(result),
-        "repaired": 0.0 if held is None else number(repair_of(result, held)),
+        "repaired": 0.0 if held is None else number(repair_of(problem, held)),
         "sum": number(float(state.labels @ (result.alpha if held is None else held))),
         "samples": table(result),
     }  # fmt: skip
@@ -117,7 +117,7 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
         answer["qp"] = quadratic(state, problem, result)
     if "derivation" in request.show:
         try:
-            answer["derivation"] = measured(problem, result)
+            answer["derivation"] = measured(problem, result, held)
         except UnsupportedError as error:  # a machine whose steps nobody has listed
             answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
     return answer
@@ -126,11 +126,10 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
 def _summary(problem: Problem, result: SVMResult) -> dict[str, Any]:
     """What is said of the result as a whole."""
     w = result.w if problem.space.is_linear else None
-    norm2 = 2.0 * float(result.alpha @ (result.alpha * 0.0)) if w is None else float(w @ w)
-    norm = _norm(problem, result) if w is None else float(np.sqrt(norm2))
+    norm = _norm(problem, result) if w is None else float(np.linalg.norm(w))
     return {
         "title": problem.title, "status": str(result.status), "message": result.message,
-        "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": 1e-6,
+        "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
         "rounding": number(result.rounding), "b": number(result.b), "b_interval": numbers(result.b_interval),
         "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
         "width": number(2.0 * result.rho / norm) if norm > 0.0 else None,
@@ -138,6 +137,14 @@ def _summary(problem: Problem, result: SVMResult) -> dict[str, Any]:
         "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS))],
         "accuracy": float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0))),
     }  # fmt: skip
+
+
+def repair_of(problem: Problem, alpha: FloatArray) -> float:
+    """The largest change that makes an α (n,) feasible, in units of C; of the largest α where nothing bounds it."""
+    upper = problem.upper
+    change = float(np.abs(problem.start(alpha) - alpha).max())
+    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs(alpha).max())
+    return change / size if size > 0.0 else change
 
 
 def _norm(problem: Problem, result: SVMResult) -> float:

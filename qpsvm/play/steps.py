@@ -6,10 +6,10 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from qpsvm.derivation import Step, derive
+from qpsvm.arrays.types import FloatArray
+from qpsvm.derivation import Step, derive, page
 from qpsvm.errors import MissingExtraError
 from qpsvm.play.catalogue import KERNELS, toy
-from qpsvm.play.finite import number
 from qpsvm.play.request import State
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
@@ -18,14 +18,10 @@ from qpsvm.result import SVMResult
 KEPT = 64
 
 
-def measured(problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """How far the result is from each equation, by its tag."""
-    derivation = derive(problem, result)
-    steps = {
-        tag: {"left": None, "right": None, "of": "", "residual": number(each.residual), "reason": each.reason}
-        for tag, each in derivation.measurements.items()
-    }
-    return {"headline": derivation.headline, "trusted": derivation.shown().trusted, "steps": steps}
+def measured(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
+    """Both sides of each equation by its tag, at a result; or at an α (n,) as it stands, feasible or not."""
+    derivation = derive(problem, result) if alpha is None else derive(problem, alpha=alpha)
+    return {"headline": derivation.headline, "trusted": derivation.shown().trusted, "steps": derivation.sides()}
 
 
 def equations(state: State) -> dict[str, Any]:
@@ -47,15 +43,13 @@ def _shown(step: Step) -> dict[str, Any]:
     lines = [k for k, line in enumerate(shown.code.text.splitlines()) if f"({step.tag})" in line]
     return {
         "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement, "latex": step.latex,
-        "mathml": "" if step.absent else _mathml(step.latex), "absent": step.absence, "where": shown.code.where,
+        "mathml": "" if step.absent else _mathml(step.latex), "absent": step.absent, "where": shown.code.where,
         "code": shown.code.text, "lines": lines,
     }  # fmt: skip
 
 
 def _mathml(latex: str) -> str:
     """The equation for a browser, "" where the package that makes it is not installed."""
-    from qpsvm.derivation import page
-
     try:
         return page._mathml(latex)
     except MissingExtraError:
