@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm import backends
 from qpsvm.arrays.types import FloatArray
@@ -102,7 +103,7 @@ class Machine:
     tags: Mapping[str, str]
     parameters: tuple[Parameter, ...] = ()
 
-    def make(self, X: FloatArray, y: FloatArray, values: Mapping[str, Any], kernel: Kernel, psd: str) -> Problem:
+    def make(self, X: FloatArray, y: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str) -> Problem:
         """The problem over X (n, d) and y (n,); raises what the library does."""
         given = {name: None if value == "none" else value for name, value in values.items()}
         make: Any = self.kind

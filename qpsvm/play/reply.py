@@ -105,11 +105,12 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     if result.error is not None:
         raise result.error
     answer = {"id": request.id, **_summary(problem, result)}
+    shown = table(result)
     answer |= {
         "yours": held is not None, "sentence": sentence(result) if held is None else verdict_on_yours(result),
         "repaired": 0.0 if held is None else number(repair_of(problem, held)),
         "sum": number(float(state.labels @ (result.alpha if held is None else held))),
-        "samples": table(result),
+        "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
     }  # fmt: skip
     if "plane" in request.show:
         answer["plane"] = plane(request, state, problem, result)
