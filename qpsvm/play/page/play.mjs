@@ -484,6 +484,7 @@ class Playground {
     this.#wanted = true;
     if (this.#flying) return;
     this.#flying = true;
+    this.root.dataset.asking = "true";
     try {
       while (this.#wanted && !this.stop.signal.aborted) {
         this.#wanted = false;
@@ -495,6 +496,7 @@ class Playground {
       this.#flying = false;
       clearTimeout(this.#timers.slow);
       delete this.root.dataset.busy;
+      delete this.root.dataset.asking;
     }
     this.#askSteps();
   }
@@ -1037,7 +1039,7 @@ function pointers(app, drawing, at) {
   let held = null, moved = false;
   const sampleOf = (target) => { const g = target.closest?.("[data-sample]"); return g ? Number(g.dataset.sample) : null; };
   drawing.addEventListener("pointerdown", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (event.button !== 0 || i === null || (app.tool !== "move")) return;
     held = i;
     moved = false;
@@ -1058,12 +1060,19 @@ function pointers(app, drawing, at) {
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
   drawing.addEventListener("click", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (i !== null && app.tool === "flip") app.flip(i);
     else if (i !== null && app.tool === "delete") app.remove(i);
     else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event), app.tool === "plus" ? 1 : -1);
   });
   drawing.addEventListener("dblclick", (event) => { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** The sample whose middle is nearest, of those whose areas for a finger lie over each other here. */
+function nearest(drawing, { clientX, clientY }) {
+  const here = drawing.getRootNode().elementsFromPoint(clientX, clientY).map((element) => element.closest("svg.plane [data-sample]")).filter(Boolean);
+  const far = (g) => { const { left, top, width, height } = g.firstChild.getBoundingClientRect(); return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY); };
+  return here.length ? Number(here.reduce((a, b) => (far(b) < far(a) ? b : a)).dataset.sample) : null;
 }
 
 /** A finger on what is dragged does not scroll the page: browsers differ in whether touch-action reaches into an SVG. */
