@@ -22,10 +22,11 @@ from matplotlib import pyplot
 
 import qpsvm
 import qpsvm.derivation
+import qpsvm.play
 
 ROOT = Path(qpsvm.__file__).parent
 #: The modules whose `__all__` a user imports from.
-MODULES = (qpsvm, qpsvm.plotting, qpsvm.backends, qpsvm.derivation)
+MODULES = (qpsvm, qpsvm.plotting, qpsvm.backends, qpsvm.derivation, qpsvm.play)
 #: For who writes a machine or a solver: the example of the class shows what they are, and not each method.
 SHOWN_BY_THE_CLASS = {"SVMDual", "Backend", "Step"}
 #: numpydoc's checks that hold for every public name; what each means stands in its documentation.
@@ -57,6 +58,8 @@ WITH_EXAMPLES = [path for path in sorted(ROOT.rglob("*.py")) if ">>>" in path.re
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_example_runs(path, tmp_path, monkeypatch):
+    if path.name == "widget.py":
+        pytest.importorskip("anywidget")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
