@@ -54,8 +54,8 @@ def duality(
     result : SVMResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
     start : array_like, shape (n,), optional
-        The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a machine in
-        which 0 is not feasible or has no direction, equal ones within each class.
+        The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
+        machine in which 0 is not feasible or has no direction, equal ones within each class.
     legend : bool, default=True
         Whether a legend stands below the axes.
     ax : Axes, optional
