@@ -11,8 +11,11 @@ const HOLDS = 1e-8;
 const GRID = { moving: 48, still: 80 };
 /** The longest address, in characters, that mail and chat programs leave whole. */
 const LONGEST_ADDRESS = 12000;
-/** Milliseconds: until an address is written (browsers refuse many in a row), and until a slow answer is called slow. */
-const WRITE_AFTER = 300, SLOW = 400;
+/** Milliseconds: until an address is written (browsers refuse many in a row), until a slow answer is called slow, and
+ * until samples that were moved are taken to rest, so that solvers run again. */
+const WRITE_AFTER = 300, SLOW = 400, RUN_AFTER = 900;
+/** So many samples at most run without being asked to: a run is some forty solves. */
+const RUN_BY_ITSELF = 120;
 /** Colours (Okabe and Ito) and dashes of the solvers' curves, in the order in which solvers are chosen. */
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""], ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
@@ -49,6 +52,12 @@ function shown(value, digits = 5) {
   const size = Math.abs(value);
   const text = size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(Math.min(digits, 3) - 1) : String(Number(value.toPrecision(digits)));
   return text.replaceAll("-", "−");
+}
+
+/** Text with its indices and exponents: y_i as y and a small i below, z^p as z and a small p above. */
+function scripted(text) {
+  const parts = (text ?? "").split(/([_^][a-zA-Z0-9]{1,2}(?![a-zA-Z0-9]))/);
+  return parts.map((part, k) => (k % 2 ? html(part[0] === "_" ? "sub" : "sup", null, part.slice(1)) : part));
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -104,28 +113,45 @@ class Waiting {
   }
 }
 
-/** A WebSocket that comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
-export function overSocket(address) {
+/** One WebSocket. Where somebody listens it comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
+function lane(address, report = null) {
   const waiting = new Waiting();
-  let socket = null, report = () => {}, attempts = 0, closed = false, timer = 0;
+  let socket = null, attempts = 0, closed = false, timer = 0, ready = null;
   function connect() {
     socket = new WebSocket(address);
-    socket.addEventListener("open", () => { attempts = 0; report("up"); });
+    ready = new Promise((resolve, reject) => {
+      socket.addEventListener("open", () => { attempts = 0; resolve(); report?.("up"); });
+      socket.addEventListener("close", () => reject(new Gone("there is no connection")));
+    });
+    ready.catch(() => {});  // nobody may be waiting for it
     socket.addEventListener("message", ({ data }) => waiting.settle(JSON.parse(data)));
     socket.addEventListener("close", () => {
       waiting.drop();
+      closed ||= report === null;
       if (closed) return;
       report("down");
       timer = setTimeout(connect, Math.min(4000, 250 * 2 ** attempts++));
     });
   }
+  connect();
   return {
-    listen(listener) { report = listener; connect(); },
+    get closed() { return closed; },
+    ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
+    close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
+  };
+}
+
+/** The server: what takes seconds (a solver's run) goes over a connection of its own, so that no drag waits for it. */
+export function overSocket(address) {
+  let quick = null, slow = null;
+  return {
+    parallel: true,
+    listen(report) { quick = lane(address, report); },
     ask(request) {
-      if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Gone("there is no connection"));
-      return waiting.add((id) => socket.send(JSON.stringify({ id, ...request })));
+      if (request.ask === "run" && (slow?.closed ?? true)) slow = lane(address);
+      return (request.ask === "run" ? slow : quick).ask(request);
     },
-    close() { closed = true; clearTimeout(timer); waiting.drop(); socket?.close(); },
+    close() { quick?.close(); slow?.close(); },
   };
 }
 
@@ -230,7 +256,9 @@ class Playground {
       event.preventDefault();
       if (event.shiftKey) this.redo(); else this.undo();
     }, { signal });
-    this.transport.follow?.((state) => { if (state?.points && !same(state, this.state)) this.replace(copy(state), sceneOf(this.catalogue, state)); });
+    this.transport.follow?.((state) => {
+      if (state?.points && !this.dragging && !same(state, this.state)) this.replace(copy(state), sceneOf(this.catalogue, state));
+    });
     if (!this.address) return;
     globalThis.addEventListener("popstate", () => {
       try {
@@ -293,7 +321,7 @@ class Playground {
   changed() {
     if (this.alpha && this.whose !== "yours") this.release();
     for (const view of this.views) view.change?.();
-    this.mark();
+    if (!this.dragging) this.mark();
     this.refresh();
     clearTimeout(this.#timers.write);
     this.#timers.write = setTimeout(() => this.write(), WRITE_AFTER);
@@ -369,7 +397,11 @@ class Playground {
     this.say(`sample ${i + 1} deleted`);
   }
 
-  className(label) { return String(this.catalogue.classes?.[label > 0 ? 1 : 0] ?? label).replace(/^-(?=\d)/, "−"); }
+  /** The name of a class; a label that is a number is written as one, with its sign where it is ±1. */
+  className(label) {
+    const name = this.catalogue.classes?.[label > 0 ? 1 : 0] ?? String(label), value = Number(name);
+    return name === "" || !Number.isFinite(value) ? name : `${value === 1 ? "+" : ""}${shown(value)}`;
+  }
 
   drag(on) {
     if (on && !this.dragging) this.remember();
@@ -477,24 +509,25 @@ class Playground {
     this.#timers.slow = setTimeout(() => { this.root.dataset.busy = "true"; }, SLOW);
     const answer = await this.transport.ask(question);
     if (asked.n !== this.state.points.length) return;  // a sample came or went meanwhile: the next answer fits
+    const came = performance.now();
     this.show(answer, asked);
-    this.#measure(performance.now() - began);
+    this.#measure(performance.now() - began, performance.now() - came);
   }
 
   show(answer, asked) {
     Object.assign(this, { answer, asked });
     for (const view of this.views) view.draw?.(answer, asked);
-    this.mark();
+    if (!asked.dragging || answer.qp) this.mark();  // while samples move, only the numbers of the program are made anew
     set(this.root, { "data-status": answer.error ? "error" : answer.status, "data-gap": answer.gap ?? "", "data-error": answer.error?.kind ?? "" });
     if (!asked.dragging) this.say(spoken(answer));
   }
 
-  #measure(trip) {
+  #measure(trip, drawing) {
     this.#trips.push(trip);
     if (this.#trips.length > 60) this.#trips.shift();
     const middle = [...this.#trips].sort((a, b) => a - b)[this.#trips.length >> 1];
     const count = Number(this.root.dataset.count ?? 0) + 1;
-    set(this.root, { "data-round-trip": trip.toFixed(1), "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
+    set(this.root, { "data-round-trip": trip.toFixed(1), "data-drawing": drawing.toFixed(1), "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
   }
 
   /** The equations change with the machine and the kernel's name, not with numbers: ask for them only then. */
@@ -530,12 +563,12 @@ function spoken(answer) {
 // The page around the views: what stands where, and one listener each for hover, selection and links to equations.
 
 /** A part of the page that folds. `part` is what it needs of an answer, if it needs a part of its own. */
-function panel(app, name, title, about, body, { part = null, folded = false } = {}) {
+function panel(app, name, title, about, body, { part = null, folded = false, onsight = null } = {}) {
   const element = html("details", { class: "panel", "data-panel": name, open: !folded, ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
     html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)), html("div", { class: "body" }, ...body));
   let seen = true;
-  if (part && globalThis.IntersectionObserver) {
-    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; }, { rootMargin: "100px" });
+  if (globalThis.IntersectionObserver) {
+    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) onsight?.(); }, { rootMargin: "100px" });
     watch.observe(element);
     app.stop.signal.addEventListener("abort", () => watch.disconnect());
   }
@@ -704,8 +737,8 @@ function controlsView(app) {
     machine.value = state.machine;
     kernel.value = state.kernel.name;
     const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [], chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
-    formula.textContent = chosen?.parameters.length ? `K(x, z) = ${chosen.formula}` : "";
-    const key = `${state.machine} ${state.kernel.name} ${state.points[0]?.length}`;
+    formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
+    const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d}`;
     if (key !== made) {
       made = key;
       rows = [...ofMachine.map((each) => parameterRow(app, each, "parameters")), ...(chosen?.parameters ?? []).map((each) => parameterRow(app, each, "kernel"))];
@@ -715,6 +748,7 @@ function controlsView(app) {
     for (const row of rows) row.change();
     const scenes = catalogue.scenes.find(({ name }) => name === app.scene);
     lines.replaceChildren(...(scenes?.try ?? []).map((line) => html("li", null, line)));
+    app.root.style.setProperty("--rows", rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0));  // the plane leaves room for them
   }
 
   function draw(answer) {
@@ -925,7 +959,7 @@ function planeTools(app) {
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
   const tools = [["move", "Move", "drag samples; double-click adds one"], ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
     ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`], ["flip", "Flip", "a click on a sample changes its class (F)"], ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
-  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": name === app.tool, onclick: () => {
+  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": String(name === app.tool), onclick: () => {
     app.tool = name;
     app.root.dataset.tool = name;
     for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.tool === name);
@@ -1016,6 +1050,7 @@ function pointers(app, drawing, at) {
     const [x, y] = at(event), [x0, x1, y0, y1] = app.box;
     app.move(held, clamp(x, x0, x1), clamp(y, y0, y1));
   });
+  keepStill(drawing, (target) => app.tool === "move" && sampleOf(target) !== null);
   const release = () => {
     if (held !== null && moved) { delete app.root.dataset.dragging; app.drag(false); }
     held = null;
@@ -1029,6 +1064,11 @@ function pointers(app, drawing, at) {
     else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event), app.tool === "plus" ? 1 : -1);
   });
   drawing.addEventListener("dblclick", (event) => { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** A finger on what is dragged does not scroll the page: browsers differ in whether touch-action reaches into an SVG. */
+function keepStill(drawing, dragged) {
+  drawing.addEventListener("touchstart", (event) => { if (event.touches.length === 1 && dragged(event.target)) event.preventDefault(); }, { passive: false });
 }
 
 /** The class of the sample that was touched last. */
@@ -1077,7 +1117,7 @@ function complementarityView(app) {
     const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
     set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
     set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...ticks(scale.low, scale.high, 5).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
+    words.replaceChildren(...ticks(scale.low, scale.high, 5).filter((v) => y(v) > 24).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
       ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: frame.height - 18, "text-anchor": "middle" }, String(v))),
       svg("text", { class: "axis", x: (x(0) + x(1)) / 2, y: frame.height - 3, "text-anchor": "middle" }, bounded ? "α / C" : "α / largest α"),
       svg("text", { class: "axis", x: 3, y: 14 }, "y f"));
@@ -1117,6 +1157,7 @@ function pull(app, drawing, share) {
     drawing.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
+  keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
   drawing.addEventListener("pointermove", (event) => { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
@@ -1177,7 +1218,10 @@ function pricesView(app) {
   const said = html("p", { class: "sentence", "data-figure": "repair" });
   const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down", [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")), zero, finish), scroll, said]);
   const height = 132, floor = 92;
-  let wide = 10, first = null;
+  let wide = 10, first = null, room = 600;
+  const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
+  watch.observe(scroll);
+  app.stop.signal.addEventListener("abort", () => watch.disconnect());
 
   function begin(on) {
     if (on) app.hold([...(app.answer?.samples?.alpha ?? app.state.points.map(() => 0))], "yours");
@@ -1193,7 +1237,7 @@ function pricesView(app) {
   }
 
   function layout(n) {
-    const mine = app.whose === "yours", room = scroll.clientWidth || 600;
+    const mine = app.whose === "yours";
     wide = clamp(room / Math.max(n, 1), mine ? 24 : 5, 44);
     set(bars, { width: Math.ceil(wide * n), height, viewBox: `0 0 ${Math.ceil(wide * n)} ${height}` });
     const key = `${n} ${wide} ${mine}`;
@@ -1254,7 +1298,7 @@ function fillBar(bar, { share, alpha, kind, gap }) {
 // Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be looked at in the plane.
 
 function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: [], active: null, at: 0, stale: true, playing: 0, axis: "distance", asking: new Set(), failed: "" };
+  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0, axis: "distance", asking: null, again: 0, failed: new Map() };
   const drawing = svg("svg", { class: "runs", role: "img", "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
   const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration", "aria-label": "iteration" });
   const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action }, words);
@@ -1263,24 +1307,32 @@ function runsView(app, folded) {
   const about = html("p", { class: "quiet" });
   const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
     html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)), drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded });
+    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded, onsight: () => later() });
 
   const active = () => state.runs.get(state.active);
 
+  /** Run anew as soon as the samples rest, where that keeps nothing else waiting. */
+  function later() {
+    clearTimeout(state.again);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    state.again = setTimeout(() => { if (!app.dragging && !app.alpha && app.answer?.samples?.alpha && base.visible()) run(); }, RUN_AFTER);
+  }
+
+  /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
   async function run() {
-    Object.assign(state, { stale: false, failed: "" });
-    if (!state.chosen.length) { const first = available()[0]; if (first) choose(first.name, true); }
-    const wanted = copy(app.state);
-    for (const name of state.chosen.filter((each) => !state.runs.has(each) && !state.asking.has(each))) {
-      state.asking.add(name);
+    if (state.asking) return;
+    if (!state.chosen.length) choose(available()[0].name, true);
+    for (let name; (name = state.chosen.find((each) => !state.runs.has(each) && !state.failed.has(each)));) {
+      const wanted = copy(app.state);
+      state.asking = name;
       picture();
-      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => ({ error: { sentence: "The library went away." } }));
-      state.asking.delete(name);
-      if (!same(wanted, app.state)) return picture();
-      if (reply.error) state.failed = reply.error.sentence;
+      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
+      state.asking = null;
+      if (!reply || !same(wanted, app.state)) { picture(); return later(); }
+      if (reply.error) state.failed.set(name, reply.error.sentence);
       else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
-      picture();
     }
+    picture();
   }
 
   const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
@@ -1289,6 +1341,7 @@ function runsView(app, folded) {
     state.chosen = on ? [...state.chosen, name] : state.chosen.filter((each) => each !== name);
     if (!on && state.active === name) state.active = state.chosen.find((each) => state.runs.has(each)) ?? null;
     else if (on && state.runs.has(name)) state.active = name;
+    state.failed.delete(name);
     list();
   }
 
@@ -1323,6 +1376,14 @@ function runsView(app, folded) {
 
   function halt() { clearInterval(state.playing); state.playing = 0; play.textContent = "Play"; }
 
+  function sentence(run, point) {
+    if (state.asking) return `Running ${state.asking.replaceAll("_", " ")}…`;
+    const [failure] = state.failed.values();
+    if (failure) return failure;
+    if (point) return `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}`;
+    return state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.";
+  }
+
   function picture() {
     const run = active(), point = run?.points[state.at];
     set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1) });
@@ -1330,20 +1391,25 @@ function runsView(app, folded) {
     slider.disabled = !run;
     slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
     drawRuns(app, drawing, state);
-    read.textContent = state.failed || (state.asking.size ? "Running…" : point ? `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}` : state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.");
-    about.textContent = [run?.about, run?.note].filter(Boolean).join(" ");
+    read.textContent = sentence(run, point);
+    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`, run?.note].filter(Boolean).join(" ");
     base.element.dataset.runs = [...state.runs.keys()].join(" ");
   }
 
   function change() {
     halt();
-    if (state.runs.size || state.machine !== app.state.machine) { state.runs.clear(); state.active = null; state.at = 0; state.failed = ""; }
+    later();
+    Object.assign(state, { active: null, at: 0 });
+    state.runs.clear();
+    state.failed.clear();
     if (state.machine !== app.state.machine) { state.machine = app.state.machine; list(); }
     picture();
   }
 
   slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
-  app.stop.signal.addEventListener("abort", halt);
+  const watch = new ResizeObserver(() => picture());
+  watch.observe(solvers);
+  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); watch.disconnect(); });
   return { ...base, change, held: () => { if (!app.alpha) halt(); } };
 }
 
@@ -1351,9 +1417,9 @@ const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => 
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
 function drawRuns(app, drawing, { runs, active, at, axis }) {
-  const width = 640, height = 230, frame = { left: 58, right: 12, top: 14, bottom: 30 }, all = [...runs.values()];
+  const width = Math.max(300, drawing.clientWidth || 640), height = 230, frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
-  if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "press Run"));
+  if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "Run a solver to see its way to the optimum"));
   const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)), scale = runScale(all, best, axis, width, height, frame);
   const curves = all.flatMap((run) => ["primal", "dual"].map((which) => {
     const [stroke, dash] = curveOf(app, run.solver);
@@ -1373,7 +1439,7 @@ function runScale(all, best, axis, width, height, { left, right, top, bottom }) 
   const marks = [...decades.map((v) => svg("text", { x: x(v), y: height - 12, "text-anchor": "middle" }, shown(v))), svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
   if (axis === "distance") {
     const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit; return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
-    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left + 6, y: top + 2 }, "|value − optimum| / optimum"));
+    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
     return { x, y, marks };
   }
   const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) => v !== null), reach = 2.5 * unit;
@@ -1397,7 +1463,7 @@ function qpView(app, folded) {
     if (!qp || qp === drawn) return;
     drawn = qp;
     const rows = html("table", { class: "rows" }, html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
-    place.replaceChildren(html("p", { class: "objective" }, html("span", null, `minimise ${qp.objective}`), cite(qp.objective_tag)),
+    place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)), cite(qp.objective_tag)),
       qp.P ? html("div", { class: "scroll" }, matrix(qp, samples)) : qp.heat ? heat(app, qp) : "", html("div", { class: "scroll" }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"), html("pre", { tabindex: 0 }, qp.text)));
     hover(app.hovered);
@@ -1408,10 +1474,10 @@ function qpView(app, folded) {
   return { ...base, draw, hover, select: () => hover(null) };
 }
 
-const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag }, html("th", { scope: "row" }, name), html("td", null, text), html("td", { class: "number" }, `${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
+const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag }, html("th", { scope: "row" }, name), html("td", { class: "letter" }, ...scripted(text)), html("td", { class: "quiet" }, `here ${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
 
 function boxLine({ box }) {
-  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"), html("td", null, box.text), html("td"), html("td", null, cite(box.tag)));
+  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"), html("td", { class: "letter" }, ...scripted(box.text)), html("td"), html("td", null, cite(box.tag)));
 }
 
 /** P with q, α, the rows of A and the box around it: one column a variable. */
@@ -1468,7 +1534,7 @@ function derivationView(app, folded) {
       const values = html("p", { class: "values" }), residual = html("span", { class: "residual" });
       const element = html("article", { class: "step", "data-tag": step.tag, tabindex: -1, "data-state": step.absent ? "absent" : "none" },
         html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual), step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`) : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
-        step.text && html("p", { class: "meaning" }, step.text), step.code && codeOf(step));
+        step.text && html("p", { class: "meaning" }, ...scripted(step.text)), step.code && codeOf(step));
       cells.set(step.tag, { element, values, residual, absent: step.absent });
       return element;
     }));
@@ -1478,7 +1544,7 @@ function derivationView(app, folded) {
     const derivation = answer?.derivation;
     place.classList.toggle("stale", !derivation);
     if (!derivation) return;
-    headline.textContent = derivation.headline;
+    headline.replaceChildren(...scripted(derivation.headline));
     for (const [tag, cell] of cells) if (!cell.absent) valueOf(cell, derivation.steps[tag]);
   }
 
@@ -1494,7 +1560,7 @@ function valueOf({ element, values, residual }, step) {
   residual.textContent = step.residual === null ? "" : `residual ${shown(step.residual, 2)}`;
   const side = (value) => html("span", { class: "side" }, shown(value, 6));
   const sides = step.left !== null && step.right !== null ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
-  values.replaceChildren(...sides, ...(sides.length && step.of ? [html("span", { class: "quiet of" }, step.of)] : []), ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
+  values.replaceChildren(...sides, ...(sides.length && step.of ? [html("span", { class: "quiet of" }, ...scripted(step.of))] : []), ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
 }
 
 function codeOf({ where, code, lines }) {
