@@ -14,6 +14,8 @@ const LONGEST_ADDRESS = 12000;
 /** Milliseconds: until an address is written (browsers refuse many in a row), until a slow answer is called slow, and
  * until samples that were moved are taken to rest, so that solvers run again. */
 const WRITE_AFTER = 300, SLOW = 400, RUN_AFTER = 900;
+/** So many samples at most run without being asked to: a run is some forty solves. */
+const RUN_BY_ITSELF = 120;
 /** Colours (Okabe and Ito) and dashes of the solvers' curves, in the order in which solvers are chosen. */
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""], ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
@@ -52,8 +54,11 @@ function shown(value, digits = 5) {
   return text.replaceAll("-", "−");
 }
 
-/** Text with its subscripts: y_i as y and a small i. */
-const scripted = (text) => text.split(/_(\w+)/).map((part, k) => (k % 2 ? html("sub", null, part) : part));
+/** Text with its indices and exponents: y_i as y and a small i below, z^p as z and a small p above. */
+function scripted(text) {
+  const parts = (text ?? "").split(/([_^][a-zA-Z0-9]{1,2}(?![a-zA-Z0-9]))/);
+  return parts.map((part, k) => (k % 2 ? html(part[0] === "_" ? "sub" : "sup", null, part.slice(1)) : part));
+}
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -108,20 +113,21 @@ class Waiting {
   }
 }
 
-/** One WebSocket that comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
-function lane(address, report) {
+/** One WebSocket. Where somebody listens it comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
+function lane(address, report = null) {
   const waiting = new Waiting();
   let socket = null, attempts = 0, closed = false, timer = 0, ready = null;
   function connect() {
     socket = new WebSocket(address);
     ready = new Promise((resolve, reject) => {
-      socket.addEventListener("open", () => { attempts = 0; resolve(); report("up"); });
+      socket.addEventListener("open", () => { attempts = 0; resolve(); report?.("up"); });
       socket.addEventListener("close", () => reject(new Gone("there is no connection")));
     });
     ready.catch(() => {});  // nobody may be waiting for it
     socket.addEventListener("message", ({ data }) => waiting.settle(JSON.parse(data)));
     socket.addEventListener("close", () => {
       waiting.drop();
+      closed ||= report === null;
       if (closed) return;
       report("down");
       timer = setTimeout(connect, Math.min(4000, 250 * 2 ** attempts++));
@@ -129,6 +135,7 @@ function lane(address, report) {
   }
   connect();
   return {
+    get closed() { return closed; },
     ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
     close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
   };
@@ -138,9 +145,10 @@ function lane(address, report) {
 export function overSocket(address) {
   let quick = null, slow = null;
   return {
+    parallel: true,
     listen(report) { quick = lane(address, report); },
     ask(request) {
-      if (request.ask === "run") slow ??= lane(address, () => {});
+      if (request.ask === "run" && (slow?.closed ?? true)) slow = lane(address);
       return (request.ask === "run" ? slow : quick).ask(request);
     },
     close() { quick?.close(); slow?.close(); },
@@ -248,7 +256,9 @@ class Playground {
       event.preventDefault();
       if (event.shiftKey) this.redo(); else this.undo();
     }, { signal });
-    this.transport.follow?.((state) => { if (state?.points && !same(state, this.state)) this.replace(copy(state), sceneOf(this.catalogue, state)); });
+    this.transport.follow?.((state) => {
+      if (state?.points && !this.dragging && !same(state, this.state)) this.replace(copy(state), sceneOf(this.catalogue, state));
+    });
     if (!this.address) return;
     globalThis.addEventListener("popstate", () => {
       try {
@@ -553,12 +563,12 @@ function spoken(answer) {
 // The page around the views: what stands where, and one listener each for hover, selection and links to equations.
 
 /** A part of the page that folds. `part` is what it needs of an answer, if it needs a part of its own. */
-function panel(app, name, title, about, body, { part = null, folded = false } = {}) {
+function panel(app, name, title, about, body, { part = null, folded = false, onsight = null } = {}) {
   const element = html("details", { class: "panel", "data-panel": name, open: !folded, ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
     html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)), html("div", { class: "body" }, ...body));
   let seen = true;
   if (globalThis.IntersectionObserver) {
-    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; }, { rootMargin: "100px" });
+    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) onsight?.(); }, { rootMargin: "100px" });
     watch.observe(element);
     app.stop.signal.addEventListener("abort", () => watch.disconnect());
   }
@@ -727,8 +737,8 @@ function controlsView(app) {
     machine.value = state.machine;
     kernel.value = state.kernel.name;
     const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [], chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
-    formula.textContent = chosen?.parameters.length ? `K(x, z) = ${chosen.formula}` : "";
-    const key = `${state.machine} ${state.kernel.name} ${state.points[0]?.length}`;
+    formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
+    const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d}`;
     if (key !== made) {
       made = key;
       rows = [...ofMachine.map((each) => parameterRow(app, each, "parameters")), ...(chosen?.parameters ?? []).map((each) => parameterRow(app, each, "kernel"))];
@@ -738,6 +748,7 @@ function controlsView(app) {
     for (const row of rows) row.change();
     const scenes = catalogue.scenes.find(({ name }) => name === app.scene);
     lines.replaceChildren(...(scenes?.try ?? []).map((line) => html("li", null, line)));
+    app.root.style.setProperty("--rows", rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0));  // the plane leaves room for them
   }
 
   function draw(answer) {
@@ -948,7 +959,7 @@ function planeTools(app) {
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
   const tools = [["move", "Move", "drag samples; double-click adds one"], ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
     ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`], ["flip", "Flip", "a click on a sample changes its class (F)"], ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
-  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": name === app.tool, onclick: () => {
+  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": String(name === app.tool), onclick: () => {
     app.tool = name;
     app.root.dataset.tool = name;
     for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.tool === name);
@@ -1039,6 +1050,7 @@ function pointers(app, drawing, at) {
     const [x, y] = at(event), [x0, x1, y0, y1] = app.box;
     app.move(held, clamp(x, x0, x1), clamp(y, y0, y1));
   });
+  keepStill(drawing, (target) => app.tool === "move" && sampleOf(target) !== null);
   const release = () => {
     if (held !== null && moved) { delete app.root.dataset.dragging; app.drag(false); }
     held = null;
@@ -1052,6 +1064,11 @@ function pointers(app, drawing, at) {
     else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event), app.tool === "plus" ? 1 : -1);
   });
   drawing.addEventListener("dblclick", (event) => { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** A finger on what is dragged does not scroll the page: browsers differ in whether touch-action reaches into an SVG. */
+function keepStill(drawing, dragged) {
+  drawing.addEventListener("touchstart", (event) => { if (event.touches.length === 1 && dragged(event.target)) event.preventDefault(); }, { passive: false });
 }
 
 /** The class of the sample that was touched last. */
@@ -1100,7 +1117,7 @@ function complementarityView(app) {
     const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
     set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
     set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...ticks(scale.low, scale.high, 5).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
+    words.replaceChildren(...ticks(scale.low, scale.high, 5).filter((v) => y(v) > 24).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
       ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: frame.height - 18, "text-anchor": "middle" }, String(v))),
       svg("text", { class: "axis", x: (x(0) + x(1)) / 2, y: frame.height - 3, "text-anchor": "middle" }, bounded ? "α / C" : "α / largest α"),
       svg("text", { class: "axis", x: 3, y: 14 }, "y f"));
@@ -1140,6 +1157,7 @@ function pull(app, drawing, share) {
     drawing.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
+  keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
   drawing.addEventListener("pointermove", (event) => { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
@@ -1289,9 +1307,16 @@ function runsView(app, folded) {
   const about = html("p", { class: "quiet" });
   const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
     html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)), drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded });
+    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded, onsight: () => later() });
 
   const active = () => state.runs.get(state.active);
+
+  /** Run anew as soon as the samples rest, where that keeps nothing else waiting. */
+  function later() {
+    clearTimeout(state.again);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    state.again = setTimeout(() => { if (!app.dragging && !app.alpha && app.answer?.samples?.alpha && base.visible()) run(); }, RUN_AFTER);
+  }
 
   /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
   async function run() {
@@ -1301,18 +1326,13 @@ function runsView(app, folded) {
       const wanted = copy(app.state);
       state.asking = name;
       picture();
-      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => ({ error: { sentence: "The library went away." } }));
+      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
       state.asking = null;
-      if (!same(wanted, app.state)) return later();
+      if (!reply || !same(wanted, app.state)) { picture(); return later(); }
       if (reply.error) state.failed.set(name, reply.error.sentence);
       else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
     }
     picture();
-  }
-
-  function later() {
-    clearTimeout(state.again);
-    state.again = setTimeout(() => { if (app.dragging || app.answer?.error) return; if (base.visible()) run(); }, RUN_AFTER);
   }
 
   const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
@@ -1356,6 +1376,14 @@ function runsView(app, folded) {
 
   function halt() { clearInterval(state.playing); state.playing = 0; play.textContent = "Play"; }
 
+  function sentence(run, point) {
+    if (state.asking) return `Running ${state.asking.replaceAll("_", " ")}…`;
+    const [failure] = state.failed.values();
+    if (failure) return failure;
+    if (point) return `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}`;
+    return state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.";
+  }
+
   function picture() {
     const run = active(), point = run?.points[state.at];
     set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1) });
@@ -1363,14 +1391,14 @@ function runsView(app, folded) {
     slider.disabled = !run;
     slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
     drawRuns(app, drawing, state);
-    read.textContent = state.asking ? `Running ${state.asking.replaceAll("_", " ")}…` : ([...state.failed.values()][0] ?? point ? `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}` : state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.");
+    read.textContent = sentence(run, point);
     about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`, run?.note].filter(Boolean).join(" ");
     base.element.dataset.runs = [...state.runs.keys()].join(" ");
   }
 
   function change() {
     halt();
-    if (state.runs.size) later();
+    later();
     Object.assign(state, { active: null, at: 0 });
     state.runs.clear();
     state.failed.clear();
@@ -1379,7 +1407,9 @@ function runsView(app, folded) {
   }
 
   slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
-  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); });
+  const watch = new ResizeObserver(() => picture());
+  watch.observe(solvers);
+  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); watch.disconnect(); });
   return { ...base, change, held: () => { if (!app.alpha) halt(); } };
 }
 
@@ -1387,9 +1417,9 @@ const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => 
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
 function drawRuns(app, drawing, { runs, active, at, axis }) {
-  const width = 640, height = 230, frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
+  const width = Math.max(300, drawing.clientWidth || 640), height = 230, frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
-  if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "press Run"));
+  if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "Run a solver to see its way to the optimum"));
   const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)), scale = runScale(all, best, axis, width, height, frame);
   const curves = all.flatMap((run) => ["primal", "dual"].map((which) => {
     const [stroke, dash] = curveOf(app, run.solver);
@@ -1504,7 +1534,7 @@ function derivationView(app, folded) {
       const values = html("p", { class: "values" }), residual = html("span", { class: "residual" });
       const element = html("article", { class: "step", "data-tag": step.tag, tabindex: -1, "data-state": step.absent ? "absent" : "none" },
         html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual), step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`) : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
-        step.text && html("p", { class: "meaning" }, step.text), step.code && codeOf(step));
+        step.text && html("p", { class: "meaning" }, ...scripted(step.text)), step.code && codeOf(step));
       cells.set(step.tag, { element, values, residual, absent: step.absent });
       return element;
     }));
@@ -1514,7 +1544,7 @@ function derivationView(app, folded) {
     const derivation = answer?.derivation;
     place.classList.toggle("stale", !derivation);
     if (!derivation) return;
-    headline.textContent = derivation.headline;
+    headline.replaceChildren(...scripted(derivation.headline));
     for (const [tag, cell] of cells) if (!cell.absent) valueOf(cell, derivation.steps[tag]);
   }
 
@@ -1530,7 +1560,7 @@ function valueOf({ element, values, residual }, step) {
   residual.textContent = step.residual === null ? "" : `residual ${shown(step.residual, 2)}`;
   const side = (value) => html("span", { class: "side" }, shown(value, 6));
   const sides = step.left !== null && step.right !== null ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
-  values.replaceChildren(...sides, ...(sides.length && step.of ? [html("span", { class: "quiet of" }, step.of)] : []), ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
+  values.replaceChildren(...sides, ...(sides.length && step.of ? [html("span", { class: "quiet of" }, ...scripted(step.of))] : []), ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
 }
 
 function codeOf({ where, code, lines }) {
