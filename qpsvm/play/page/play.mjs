@@ -21,6 +21,9 @@ const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
 
+/** What the keyboard does in the plane. */
+const KEYS = "At a sample the arrow keys move it, with Shift further; F flips its class, Delete deletes it, + adds one beside it.";
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Elements and numbers: the few words that everything below is written in.
 
@@ -102,9 +105,11 @@ class Waiting {
     return new Promise((resolve, reject) => { this.#open.set(id, { resolve, reject }); send(id); });
   }
 
+  /** A reply without a number refuses a message that could not be read: the oldest that waits. */
   settle(reply) {
-    this.#open.get(reply.id)?.resolve(reply);
-    this.#open.delete(reply.id);
+    const id = reply.id ?? this.#open.keys().next().value;
+    this.#open.get(id)?.resolve(reply);
+    this.#open.delete(id);
   }
 
   drop() {
@@ -281,6 +286,7 @@ class Playground {
   /** Change the state; `remember` keeps what was before for undo (a drag remembers once, when it begins). */
   edit(change, { remember = true } = {}) {
     if (remember) this.remember();
+    this.notice = "";
     change(this.state);
     this.changed();
   }
@@ -332,7 +338,7 @@ class Playground {
     if (!this.address) return;
     const text = toAddress(this.state, this.catalogue.scenes);
     const target = text || `${location.pathname}${location.search}`;
-    if (text === location.hash || decodeURI(text) === decodeURI(location.hash)) return;
+    if (text === location.hash) return;
     history[push ? "pushState" : "replaceState"](null, "", target);
   }
 
@@ -587,7 +593,6 @@ function layOut(app) {
       html("div", { class: "left" }, controls.element, plane.element, controls.lines),
       html("div", { class: "right" }, certificate.element, html("div", { class: "two" }, pair.element, sample.element), prices.element, runs.element, program.element, derivation.element)),
     html("p", { class: "spoken", "aria-live": "polite" }));
-  if (app.notice) certificate.note(app.notice);
   link(app);
 }
 
@@ -666,7 +671,7 @@ function certificateView(app) {
   const element = html("section", { class: "certificate", "aria-label": "certificate" }, html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
   function failed({ error, hint }) {
-    badge.textContent = error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+    badge.textContent = error.kind === "RequestError" ? "not possible" : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
@@ -691,7 +696,7 @@ function certificateView(app) {
     sentence.textContent = [answer.sentence, answer.message].filter(Boolean).join(" ");
   }
 
-  return { element, draw, change: () => { note.textContent = ""; }, note: (text) => { note.textContent = text; } };
+  return { element, draw, change: () => { note.textContent = app.notice; } };
 }
 
 const fieldOf = (error) => (error.field ?? "").split(".").pop();
@@ -892,7 +897,7 @@ function planeView(app) {
   const groups = Object.fromEntries(["axes", "hulls", "lines", "closest", "samples"].map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
-  const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary", tabindex: 0 }, ...Object.values(groups));
+  const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary", "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
   const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame, legendOf(app, () => view.change()), why);
@@ -957,7 +962,7 @@ function planeView(app) {
 
 function planeTools(app) {
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
-  const tools = [["move", "Move", "drag samples; double-click adds one"], ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
+  const tools = [["move", "Move", `Drag samples; a double-click adds one. ${KEYS}`], ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
     ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`], ["flip", "Flip", "a click on a sample changes its class (F)"], ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
   const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": String(name === app.tool), onclick: () => {
     app.tool = name;
@@ -1298,16 +1303,17 @@ function fillBar(bar, { share, alpha, kind, gap }) {
 // Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be looked at in the plane.
 
 function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0, axis: "distance", asking: null, again: 0, failed: new Map() };
+  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0, axis: "values", asking: null, again: 0, failed: new Map() };
   const drawing = svg("svg", { class: "runs", role: "img", "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
   const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration", "aria-label": "iteration" });
   const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action }, words);
   const play = button("play", "Play", () => (state.playing ? halt() : start())), read = html("p", { class: "sentence", "data-figure": "iterate" });
-  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn", onchange: () => { state.axis = axis.value; picture(); } }, html("option", { value: "distance" }, "distance to the optimum, log"), html("option", { value: "values" }, "the values themselves"));
+  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn", onchange: () => { state.axis = axis.value; picture(); } }, html("option", { value: "values" }, "the values themselves"), html("option", { value: "distance" }, "distance to the optimum, log"));
+  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through", onchange: () => { Object.assign(state, { active: which.value, at: 0 }); to(state.runs.get(which.value).points.length - 1); } });
   const about = html("p", { class: "quiet" });
   const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
     html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)), drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded, onsight: () => later() });
+    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), which, slider), read, about], { folded, onsight: () => later() });
 
   const active = () => state.runs.get(state.active);
 
@@ -1390,6 +1396,8 @@ function runsView(app, folded) {
     slider.value = state.at;
     slider.disabled = !run;
     slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
+    which.replaceChildren(...[...state.runs.values()].map(({ solver, title }) => html("option", { value: solver, selected: solver === state.active }, title)));
+    which.hidden = state.runs.size < 2;
     drawRuns(app, drawing, state);
     read.textContent = sentence(run, point);
     about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`, run?.note].filter(Boolean).join(" ");
@@ -1436,13 +1444,13 @@ function runScale(all, best, axis, width, height, { left, right, top, bottom }) 
   const last = Math.max(2, ...all.flatMap(({ points }) => points.map(({ iteration }) => iteration))), x = (k) => left + (Math.log1p(k) / Math.log1p(last)) * (width - left - right);
   const optimum = best.primal ?? 0, unit = Math.max(Math.abs(optimum), 1e-300), low = height - bottom;
   const decades = [0, 1, 2, 3, 4, 5, 6].map((p) => 10 ** p).filter((v) => v <= last);
-  const marks = [...decades.map((v) => svg("text", { x: x(v), y: height - 12, "text-anchor": "middle" }, shown(v))), svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
+  const marks = [...decades.map((v) => svg("text", { x: Math.min(x(v), width - 16), y: height - 12, "text-anchor": "middle" }, shown(v))), svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
   if (axis === "distance") {
     const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit; return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
     marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
     return { x, y, marks };
   }
-  const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) => v !== null), reach = 2.5 * unit;
+  const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) => v !== null), reach = 1.5 * unit;
   const from = Math.max(Math.min(...values, optimum), optimum - reach), to = Math.min(Math.max(...values, optimum), optimum + reach), room = 0.06 * (to - from) || 1;
   const y = (value) => low - ((clamp(value, from - room, to + room) - from + room) / (to - from + 2 * room)) * (low - top);
   marks.push(...ticks(from, to, 4).flatMap((v) => level(y(v), shown(v, 4), left, width - right)), svg("path", { class: "optimum", d: `M${left} ${y(optimum)}H${width - right}` }));
