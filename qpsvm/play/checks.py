@@ -30,6 +30,15 @@ class RequestError(ParameterError):
         return type(self), (str(self), self.field)
 
 
+def told(value: Any) -> str:
+    """A value in a message: of what is nested, which may be deep, only what it is."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    return shown(value)
+
+
 def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
     """An object with known keys only.
 
@@ -39,11 +48,12 @@ def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[s
         Something else, a key that nobody knows (the nearest known one is named), or one that is missing.
     """
     if not isinstance(value, Mapping):
-        raise RequestError(f"{field} must be an object, got {shown(value)}", field)
+        raise RequestError(f"{field} must be an object, got {told(value)}", field)
     names = list(known)
     for key in value:
         if not isinstance(key, str) or key not in names:
-            raise RequestError(f"{field} has no key {shown(key)}; {nearest(key, names)}", field)
+            near = nearest(key, names) if isinstance(key, str) else "keys are text"
+            raise RequestError(f"{field} has no key {told(key)}; {near}", field)
     for key in required:
         if key not in value:
             raise RequestError(f"{field} lacks the key {key!r}", f"{field}.{key}")
@@ -59,7 +69,7 @@ def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> l
         Something else, or another length.
     """
     if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{field} must be a list, got {shown(value)}", field)
+        raise RequestError(f"{field} must be a list, got {told(value)}", field)
     if exactly is not None and len(value) != exactly:
         raise RequestError(f"{field} must have {exactly} entries, got {len(value)}", field)
     if len(value) > most:
@@ -76,13 +86,13 @@ def as_number(value: Any, field: str, low: float, high: float) -> float:
         Something else, or a number out of this range.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RequestError(f"{field} must be a number, got {shown(value)}", field)
+        raise RequestError(f"{field} must be a number, got {told(value)}", field)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not low <= number <= high:  # NaN is not
-        raise RequestError(f"{field} must be a number from {low:g} to {high:g}, got {shown(value)}", field)
+        raise RequestError(f"{field} must be a number from {low:g} to {high:g}, got {told(value)}", field)
     return number
 
 
@@ -96,7 +106,7 @@ def as_whole(value: Any, field: str, low: int, high: int) -> int:
     """
     number = as_number(value, field, low, high)
     if not number.is_integer():
-        raise RequestError(f"{field} must be a whole number, got {shown(value)}", field)
+        raise RequestError(f"{field} must be a whole number, got {told(value)}", field)
     return int(number)
 
 
@@ -117,4 +127,5 @@ def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return choice
-    raise RequestError(f"unknown {field} {shown(value)}; {nearest(value, map(str, choices))}", field)
+    name = value if isinstance(value, str) else ""
+    raise RequestError(f"unknown {field} {told(value)}; {nearest(name, map(str, choices))}", field)

@@ -5,11 +5,12 @@ Nothing that comes from a page is used before it has passed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
@@ -69,8 +70,13 @@ class State:
         """What to do where the Gram matrix is indefinite."""
         return str(self.kernel_parameters.get("psd", "raise"))
 
-    def problem(self) -> Problem:
+    def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
         """The problem; raises what the library does.
+
+        Parameters
+        ----------
+        classes : sequence of two labels
+            What −1 and +1 are called.
 
         Raises
         ------
@@ -84,7 +90,8 @@ class State:
                 )
         kernel = catalogue.KERNELS[self.kernel].make(self.kernel_parameters)
         machine = catalogue.MACHINES[self.machine]
-        return machine.make(self.points, self.labels, self.parameters, kernel, self.psd)
+        y = np.asarray(classes)[(self.labels > 0).astype(int)]
+        return machine.make(self.points, y, self.parameters, kernel, self.psd)
 
     def to_json(self) -> dict[str, Any]:
         """As the page holds it."""

@@ -49,7 +49,9 @@ def run(problem: Problem, name: str) -> dict[str, Any]:
             note = f"Ended here: {SECONDS:g} seconds are over."
             break
         by_itself = result.iterations is not None and result.iterations < k
-        points.append(_point(k if result.iterations is None else min(k, result.iterations), result))
+        iteration = k if result.iterations is None else min(k, result.iterations)
+        if not points or points[-1]["iteration"] < iteration:
+            points.append(_point(iteration, result))
         if result.gap <= ARRIVED:
             note = ""
             break

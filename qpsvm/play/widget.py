@@ -29,7 +29,7 @@ except ImportError as error:
     ) from error
 
 
-class Playground(anywidget.AnyWidget):  # type: ignore[misc]
+class Playground(anywidget.AnyWidget):
     """A page in a notebook, on which samples are dragged, solved and certified.
 
     Parameters
@@ -60,6 +60,7 @@ class Playground(anywidget.AnyWidget):  # type: ignore[misc]
 
     def __init__(self, problem: Problem | None = None) -> None:
         self._start = default_start() if problem is None else start_of(problem)
+        self._labels = (-1, 1) if problem is None else problem.classes
         super().__init__(state=self._start.state.to_json())
         self.on_msg(self._answer)
 
@@ -70,14 +71,14 @@ class Playground(anywidget.AnyWidget):  # type: ignore[misc]
 
     @property
     def problem(self) -> Problem:
-        """The problem that the page shows now.
+        """The problem that the page shows now, with the labels of the problem that it began with.
 
         Raises
         ------
         QPSVMError
             There is none: a class has no sample, or ν is too large.
         """
-        return read_state(self.state).problem()
+        return read_state(self.state).problem(self._labels)
 
     @property
     def result(self) -> SVMResult:

@@ -727,7 +727,7 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     derivation = qpsvm.derive(qpsvm.NuSVM(X, y, 0.41))
     from qpsvm.derivation import page
 
-    page._mathml.cache_clear()
+    page.mathml.cache_clear()
     page._coloured.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
