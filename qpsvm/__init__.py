@@ -21,6 +21,8 @@ optimal [1.] -2.0 True
 [0.  0.5 0.5 0. ] ['left' 'right']
 """
 
+from typing import TYPE_CHECKING
+
 from qpsvm import backends, plotting
 from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
@@ -56,6 +58,19 @@ from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
+
+if TYPE_CHECKING:
+    from qpsvm.play.widget import Playground as Playground
+else:
+
+    def __getattr__(name: str) -> object:
+        """`Playground`, whose packages are imported when it is first used (PEP 562)."""
+        if name != "Playground":
+            raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
+        from qpsvm.play.widget import Playground
+
+        return Playground
+
 
 __version__ = "0.1.0"
 

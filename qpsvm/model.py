@@ -73,7 +73,7 @@ class Model:
         return outline("Model", **vars(self))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Evaluate f(x) for each row of X.
+        """f(x) for each row of X.
 
         Parameters
         ----------

@@ -186,7 +186,7 @@ class SVMResult:
         return table
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Evaluate f(x) for each row of X.
+        """f(x) for each row of X.
 
         Parameters
         ----------

@@ -40,6 +40,7 @@ ROOMS = (
     {"solve"},
     {"path"},
     {"derivation", "plotting"},
+    {"play"},
     {"__init__"},
     {"cli"},
     {"__main__"},
@@ -51,7 +52,7 @@ BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels"
 FAMILIES = {"linear", "kernel", "interior_point", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
-        "latex2mathml", "threadpoolctl")  # fmt: skip
+        "latex2mathml", "threadpoolctl", "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
 
 
 def area(path: Path) -> str:

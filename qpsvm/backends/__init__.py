@@ -66,6 +66,10 @@ def get(name: str) -> Backend:
         ...
     qpsvm.errors.UnknownOptionError: unknown backend 'cvxopr'; did you mean 'cvxopt'? known: ...
     """
+    if isinstance(name, str) and name == "auto":
+        raise UnknownOptionError(
+            f"'auto' chooses a backend for a problem, in solve(problem); here one has to be named: {', '.join(names())}"
+        )
     if not isinstance(name, str) or name not in REGISTRY:
         raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
     return _made(*REGISTRY[name])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.cli import compare, derive, listing, predict, solve
-from qpsvm.cli.arguments import Parser, file_name
+from qpsvm.cli import compare, derive, listing, play, predict, solve
+from qpsvm.cli.arguments import Parser, file_name, name
 from qpsvm.cli.options import VARIANTS, add_backend, add_data, add_parameters, add_problem, add_solver
+from qpsvm.play.server import PORT
 
 PROGRAM = "python -m qpsvm"
 EXAMPLES = """examples:
@@ -19,6 +20,8 @@ EXAMPLES = """examples:
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
       the derivation of the dual, each equation beside its code and measured on this data
+  python -m qpsvm play --data heart_scale --C 10 --axes x1 x8
+      a page in the browser on which samples are dragged and everything is solved again
   xzcat a9a.xz | python -m qpsvm solve -
       standard input, CSV or LIBSVM
   python -m qpsvm backends
@@ -75,6 +78,16 @@ def make_parser() -> Parser:
         "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
     )
     deriving.set_defaults(run=derive.run)
+
+    playing = commands.add_parser(
+        "play", help="a page to drag samples on, solved and certified as they move", epilog=EXAMPLES
+    )
+    add_data(playing, "--data", dest="file", metavar="FILE")
+    playing.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the page shows")
+    add_problem(playing)
+    playing.add_argument("--port", type=int, default=PORT, metavar="P", help=f"0 for any free one; default {PORT}")
+    playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    playing.set_defaults(run=play.run, verbose=False)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
     listed.set_defaults(run=listing.run)

@@ -113,6 +113,7 @@ class Diagonal(Operator):
         return len(self.d), len(self.d)
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
+        x = np.asarray(x)
         return self.d * x if x.ndim == 1 else self.d[:, None] * x
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:

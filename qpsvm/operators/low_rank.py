@@ -81,6 +81,7 @@ class LowRank(Operator):
         return self.source.n, self.source.n
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
+        x = np.asarray(x)
         scaled = x if self.scale is None else rowwise(self.scale, x)
         product = self.source.margins(self.source.weights(scaled))
         if self.scale is not None:

@@ -16,6 +16,7 @@ interpretation of ν-SVM classifiers*, NIPS (2000).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 
@@ -23,16 +24,29 @@ from qpsvm.arrays.types import FloatArray
 NOTICED = 1e-9
 
 
-def furthest(points: FloatArray, caps: FloatArray, direction: FloatArray) -> FloatArray:
-    """The point of the reduced hull of points (n, 2) with caps μ (n,) that reaches furthest in a direction (2,)."""
-    order = np.argsort(-(points @ direction), kind="stable")
-    filled = np.minimum(np.cumsum(caps[order]), 1.0)  # (HULL.2)
-    weights = np.diff(filled, prepend=0.0)
-    vertex: FloatArray = weights @ points[order] / filled[-1]
-    return vertex
+def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
+    """Where the reduced hull of points (n, 2) with caps μ (n,) reaches furthest in one direction (2,), or in k of them.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, 2)
+    caps : ndarray, shape (n,)
+    directions : ndarray, shape (2,) or (k, 2)
+
+    Returns
+    -------
+    ndarray, of the shape of `directions`
+    """
+    order = np.argsort(-(points @ np.atleast_2d(directions).T), axis=0, kind="stable")
+    filled = np.minimum(np.cumsum(caps[order], axis=0), 1.0)  # (HULL.2)
+    weights = filled.copy()
+    weights[1:] -= filled[:-1]
+    reached = [(weights * points[order, j]).sum(axis=0) / filled[-1] for j in range(2)]
+    vertices: FloatArray = np.column_stack(reached).reshape(directions.shape)
+    return vertices
 
 
-def reduced_hull(points: FloatArray, caps: FloatArray) -> FloatArray:
+def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
     """The vertices of (HULL.1), counterclockwise.
 
     Parameters
@@ -40,40 +54,38 @@ def reduced_hull(points: FloatArray, caps: FloatArray) -> FloatArray:
     points : ndarray, shape (n, 2)
     caps : ndarray, shape (n,)
         μ_i, with Σμ_i ≥ 1 up to rounding.
+    noticed : float
+        A vertex is left out where it reaches beyond its neighbours' edge by less than this share of the points' range.
 
     Returns
     -------
     ndarray, shape (v, 2)
         At least one vertex, no two alike.
     """
-    tolerance = NOTICED * float(np.ptp(points, axis=0).max())
+    tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
     points = points - origin
-    corners = [furthest(points, caps, np.array(d)) for d in ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))]
-    vertices: list[FloatArray] = []
-    for start, stop in zip(corners, [*corners[1:], corners[0]], strict=True):
-        vertices += [start, *_between(points, caps, start, stop, tolerance)]
-    apart = [v for v, before in zip(vertices, [vertices[-1], *vertices[:-1]], strict=True)
-             if np.abs(v - before).max() > tolerance]  # fmt: skip
-    hull: FloatArray = np.array(apart or vertices[:1]) + origin
+    vertices = furthest(points, caps, np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]))
+    waiting = np.ones(len(vertices), dtype=np.bool_)  # edges to look behind, by the vertex at which they begin
+    while waiting.any():
+        rows = np.flatnonzero(waiting)
+        beyond, found = _beyond(points, caps, vertices[rows], np.roll(vertices, -1, axis=0)[rows], tolerance)
+        waiting[rows] = beyond
+        vertices = np.insert(vertices, rows[beyond] + 1, found[beyond], axis=0)
+        waiting = np.insert(waiting, rows[beyond] + 1, True)
+    apart = np.abs(vertices - np.roll(vertices, 1, axis=0)).max(axis=1) > tolerance
+    hull: FloatArray = (vertices[apart] if apart.any() else vertices[:1]) + origin
     return hull
 
 
-def _between(
+def _beyond(
     points: FloatArray, caps: FloatArray, start: FloatArray, stop: FloatArray, tolerance: float
-) -> list[FloatArray]:
-    """The vertices after `start` and before `stop`, counterclockwise."""
-    found: list[FloatArray] = []
-    waiting = [(start, stop)]  # the next edge to look at is the last one
-    while waiting:
-        a, b = waiting.pop()
-        edge = b - a
-        length = float(np.hypot(*edge))
-        outward = np.array([edge[1], -edge[0]])
-        vertex = furthest(points, caps, outward) if length > tolerance else a
-        beyond = outward @ (vertex - a) > tolerance * length
-        if beyond and (vertex != a).any() and (vertex != b).any():
-            waiting += [(vertex, b), (a, vertex)]
-        elif b is not stop:
-            found.append(b)
-    return found
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Which edges from `start` to `stop`, (k, 2) each, have a vertex behind them, (k,), and those vertices, (k, 2)."""
+    edge = stop - start
+    length = np.hypot(*edge.T)
+    outward = np.column_stack([edge[:, 1], -edge[:, 0]])
+    found = furthest(points, caps, outward)
+    reach = np.einsum("kj,kj->k", outward, found - start)
+    new = (found != start).any(axis=1) & (found != stop).any(axis=1)
+    return (length > tolerance) & (reach > tolerance * length) & new, found

@@ -105,6 +105,12 @@ def test_a_matrix_beyond_the_memory_is_refused():
         Diagonal(np.zeros(n)).dense()
 
 
+@pytest.mark.parametrize("P", [Dense([[1.0, 0.0], [0.0, 3.0]]), Diagonal([1.0, 3.0]), LowRank(np.diag([1.0, 3**0.5]))])
+def test_an_operator_multiplies_a_list_of_numbers(P):
+    np.testing.assert_allclose(P @ [2, 1], [2.0, 3.0])
+    np.testing.assert_allclose(P @ [[2], [1]], [[2.0], [3.0]])
+
+
 @pytest.mark.slow
 def test_the_dual_of_100_000_rows_is_made_at_once_and_makes_no_square_matrix():
     """n = 100 000, d = 50: in a second of processor time (0.1 s is meant), within 100 MB beyond X."""

@@ -1,0 +1,65 @@
+"""`play`: a page on which samples are dragged and the mathematics follows."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.cli.data import Sample, problem_of, read
+from qpsvm.cli.options import settle
+from qpsvm.errors import ParameterError
+from qpsvm.play.request import MOST_NUMBERS, MOST_POINTS
+from qpsvm.play.server import serve
+from qpsvm.play.start import Start, default_start, start_of
+
+#: Options that say how a file is read, and do nothing without one.
+ABOUT_DATA = ("target", "positive", "drop", "drop_missing", "standardise", "axes")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the page, with the samples of a file or a scene, until Ctrl-C."""
+    settle(options)
+    serve(_start(options), options.port, not options.no_browser)
+    return 0
+
+
+def _start(options: argparse.Namespace) -> Start:
+    """What the page shows first.
+
+    Raises
+    ------
+    ParameterError
+        An option that would be ignored; and what the problem's class raises.
+    """
+    if options.file is None:
+        ignored = next((name for name in ABOUT_DATA if getattr(options, name)), None)
+        if ignored is not None:
+            raise ParameterError(f"--{ignored.replace('_', '-')} is about a file: name one by --data FILE")
+        state = default_start().state
+        return start_of(problem_of(state.points, state.labels, options))
+    sample = read(options)
+    rows = some_rows(sample)
+    n = len(sample.y)
+    if len(rows) < n:
+        print(f"  note        the page shows {len(rows)} of {n} rows, evenly spaced in each class")
+    X = sample.table.X[rows]
+    start = start_of(problem_of(X, sample.y[rows], options))
+    low, high = start.classes if sample.classes is None else map(str, sample.classes)
+    start = Start(start.state, sample.table.names, (low, high))
+    return start if options.axes is None else start.on_axes(options.axes)
+
+
+def some_rows(sample: Sample) -> NDArray[np.intp]:
+    """As many rows as a page takes, evenly spaced in each class: all of them where they are few enough."""
+    n, d = sample.table.X.shape
+    most = max(min(MOST_POINTS, MOST_NUMBERS // max(d, 1)), 2)
+    if n <= most:
+        return np.arange(n)
+    kept = []
+    for label in np.unique(sample.y):
+        members = np.flatnonzero(sample.y == label)
+        count = max(round(most * len(members) / n) - 1, 1)
+        kept.append(members[np.linspace(0, len(members) - 1, count).round().astype(int)])
+    return np.sort(np.concatenate(kept))

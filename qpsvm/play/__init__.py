@@ -1,0 +1,14 @@
+"""A page on which samples are dragged and the mathematics follows: its answers, its server, its widget.
+
+    >>> state = {"points": [[0, 0], [1, 1]], "labels": [-1, 1], "machine": "hard"}
+    >>> qpsvm.play.reply({"id": 1, "ask": "solve", "state": state})["w"]            # doctest: +SKIP
+
+`reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
+`request` checks what comes in; `catalogue` and `scenes` say what there is to choose; `plane`, `table`, `quadratic`,
+`steps` and `runs` are the parts of an answer. `server` carries messages over a WebSocket, `widget` in a notebook.
+"""
+
+from qpsvm.play.reply import reply
+from qpsvm.play.start import Start
+
+__all__ = ["Start", "reply"]

@@ -1,0 +1,81 @@
+"""Messages as text: one JSON object comes in, one goes out; and of several that wait, the newest is answered."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from qpsvm.play.checks import RequestError
+from qpsvm.play.failure import failure, fault
+from qpsvm.play.reply import reply
+from qpsvm.play.request import id_of
+from qpsvm.play.start import Start
+
+#: Characters that a message may have: the largest state with an α takes less than half.
+LONGEST = 1_000_000
+#: Messages that may wait besides the newest "solve".
+MOST_WAITING = 32
+
+
+def parse(text: str | None) -> Any:
+    """The value that a message holds.
+
+    Raises
+    ------
+    RequestError
+        It is no text, too long, or no JSON.
+    """
+    if text is None:
+        raise RequestError("a message must be text, and this one is binary")
+    if len(text) > LONGEST:
+        raise RequestError(f"a message may have {LONGEST} characters, got {len(text)}: take fewer points")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RequestError("the message is nested too deep") from None
+    except ValueError as error:
+        raise RequestError(f"the message is no JSON: {error}") from None
+
+
+def refusal(error: RequestError) -> str:
+    """The answer to a message that could not be read."""
+    return json.dumps(failure(None, error))
+
+
+def answer(message: Any, start: Start | None = None) -> str:
+    """The answer to a message, as text."""
+    try:
+        return json.dumps(reply(message, start), allow_nan=False)
+    except ValueError:  # a number that is not finite, which JSON does not have
+        return json.dumps(fault(id_of(message)))
+
+
+@dataclass
+class Waiting:
+    """What one connection has asked and not yet been answered: of "solve", only the newest."""
+
+    messages: deque[Any] = field(default_factory=deque)
+
+    def put(self, message: Any) -> bool:
+        """Add a message; False where too many wait."""
+        if _is_solve(message):
+            kept = [other for other in self.messages if not _is_solve(other)]
+            self.messages = deque([*kept, message])
+            return True
+        if len(self.messages) >= MOST_WAITING:
+            return False
+        self.messages.append(message)
+        return True
+
+    def take(self) -> Any:
+        """The message that has waited longest."""
+        return self.messages.popleft()
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+def _is_solve(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("ask") == "solve"

@@ -1,0 +1,39 @@
+"""A state as a Python program that makes the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.request import State
+
+
+def program(state: State) -> str:
+    """The program: it runs as it is, and says so where the problem has no solution."""
+    machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
+    values = {name: None if value == "none" else value for name, value in state.parameters.items()}
+    made = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
+    arguments = [*_arguments(values), f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_arguments(made))})"]
+    if state.psd != "raise":
+        arguments.append(f"psd={state.psd!r}")
+    rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in state.points.tolist())
+    labels = [int(label) for label in state.labels]
+    return f"""import numpy as np
+
+import qpsvm
+
+X = np.array([
+{rows},
+])
+y = np.array({labels!r})
+
+problem = qpsvm.{machine.kind.__name__}(X, y, {", ".join(arguments)})
+result = qpsvm.solve(problem, check=False)
+print(problem.qp("dual"))
+print(result.summary())
+"""
+
+
+def _arguments(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in values.items()]

@@ -1,0 +1,154 @@
+"""`reply`: from what a page asks to what it shows. A pure function: it never raises, and never trusts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+
+from qpsvm import __version__
+from qpsvm.arrays.types import FloatArray
+from qpsvm.errors import QPSVMError, UnsupportedError
+from qpsvm.play import catalogue
+from qpsvm.play.failure import failure, fault
+from qpsvm.play.finite import number, numbers
+from qpsvm.play.plane import plane
+from qpsvm.play.program import program
+from qpsvm.play.quadratic import quadratic
+from qpsvm.play.request import Request, State, id_of, read_request
+from qpsvm.play.runs import run
+from qpsvm.play.scenes import SCENES
+from qpsvm.play.start import Start, default_start
+from qpsvm.play.steps import equations, measured
+from qpsvm.play.table import table
+from qpsvm.play.words import sentence, verdict_on_yours
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+from qpsvm.solve import solve
+
+#: Seconds that a solve may take, and the relative gap up to which it is optimal.
+SECONDS, TOL = 2.0, 1e-6
+#: What a fault of this library may be. The page gets a sentence, and the log the rest.
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+#: Names of `SVMResult.kind` for the page.
+KINDS = ("peripheral", "on the margin", "at the bound")
+
+log = logging.getLogger(__name__)
+
+
+def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
+    """Answer a page's request.
+
+    Parameters
+    ----------
+    message : object
+        As JSON gives it: {"id": 7, "ask": "solve", "state": {…}, …}.
+    start : Start, optional
+        What the page shows first. By default a scene.
+
+    Returns
+    -------
+    dict
+        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
+        what, in a sentence.
+    """
+    try:
+        return _answer(message, start)
+    except QPSVMError as error:
+        return failure(id_of(message), error)
+    except FAULTS:
+        log.exception("qpsvm play: a request failed")
+        return fault(id_of(message))
+
+
+def _answer(message: Any, start: Start | None) -> dict[str, Any]:
+    began = time.perf_counter()
+    request = read_request(message)
+    if request.state is None:
+        return {"id": request.id, **_catalogue(start or default_start())}
+    if request.ask == "steps":
+        return {"id": request.id, **equations(request.state)}
+    if request.ask == "program":
+        return {"id": request.id, "python": program(request.state)}
+    problem: Problem | None = None
+    try:
+        problem = request.state.problem()
+        if request.ask == "run":
+            return {"id": request.id, **run(problem, request.solver)}
+        answer = _solved(request, request.state, problem)
+    except QPSVMError as error:
+        return failure(request.id, error, request, problem)
+    return {**answer, "ms": 1e3 * (time.perf_counter() - began)}
+
+
+def _catalogue(start: Start) -> dict[str, Any]:
+    scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
+              for name, scene in SCENES.items()]  # fmt: skip
+    return {"version": __version__, **catalogue.to_json(), "scenes": scenes, "kinds": list(KINDS), **start.to_json()}
+
+
+def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
+    """The answer to "solve"."""
+    held = request.alpha
+    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
+    if result.error is not None:
+        raise result.error
+    answer = {"id": request.id, **_summary(problem, result)}
+    shown = table(result)
+    answer |= {
+        "yours": held is not None, "sentence": sentence(result) if held is None else verdict_on_yours(result),
+        "repaired": 0.0 if held is None else number(repair_of(problem, held)),
+        "sum": number(float(state.labels @ (result.alpha if held is None else held))),
+        "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
+    }  # fmt: skip
+    if "plane" in request.show:
+        answer["plane"] = plane(request, state, problem, result)
+    if "qp" in request.show:
+        answer["qp"] = quadratic(state, problem, result)
+    if "derivation" in request.show:
+        try:
+            answer["derivation"] = measured(problem, result, held)
+        except UnsupportedError as error:  # a machine whose steps nobody has listed
+            answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
+    return answer
+
+
+def _summary(problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """What is said of the result as a whole."""
+    w = result.w if problem.space.is_linear else None
+    norm = _norm(problem, result) if w is None else float(np.linalg.norm(w))
+    return {
+        "title": problem.title, "status": str(result.status), "message": result.message,
+        "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
+        "rounding": number(result.rounding), "b": number(result.b), "b_interval": numbers(result.b_interval),
+        "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
+        "width": number(2.0 * result.rho / norm) if norm > 0.0 else None,
+        "backend": result.backend, "form": result.form, "iterations": result.iterations,
+        "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS))],
+        "accuracy": float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0))),
+    }  # fmt: skip
+
+
+def repair_of(problem: Problem, alpha: FloatArray) -> float:
+    """The largest change that makes an α (n,) feasible, in units of C; of the largest α where nothing bounds it."""
+    upper = problem.upper
+    change = float(np.abs(problem.start(alpha) - alpha).max())
+    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs(alpha).max())
+    return change / size if size > 0.0 else change
+
+
+def _norm(problem: Problem, result: SVMResult) -> float:
+    """‖w‖ in the feature space of a kernel: w = Σ α_i y_i φ(x_i)."""
+    coefficients = result.alpha * problem.y
+    return float(np.sqrt(max(float(coefficients @ (problem.space.centred @ coefficients)), 0.0)))

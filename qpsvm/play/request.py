@@ -1,0 +1,253 @@
+"""A request as the page sends it, and as the rest of this room takes it: every key, type, size and range is checked.
+
+Nothing that comes from a page is used before it has passed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import shown
+from qpsvm.play import catalogue
+from qpsvm.play.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
+from qpsvm.problems import Problem
+
+#: What a state may hold: so many points, and so many numbers in all.
+MOST_POINTS, MOST_NUMBERS = 1000, 20_000
+#: The largest coordinate. Beyond it the squares that a polynomial kernel takes are no ordinary numbers.
+LARGEST = 1e9
+#: The largest α that a user may hold.
+LARGEST_ALPHA = 1e15
+#: Whole numbers that JavaScript holds exactly.
+LARGEST_ID = 2**53
+#: Points of the plane a side.
+FEWEST_TICKS, MOST_TICKS, TICKS = 8, 96, 56
+#: The parts of an answer to "solve" that can be left out.
+SHOWS = ("plane", "qp", "derivation")
+#: The keys of a request by what it asks, besides "id" and "ask".
+KEYS = {
+    "catalogue": (),
+    "solve": ("state", "box", "grid", "show", "alpha"),
+    "steps": ("state",),
+    "run": ("state", "solver"),
+    "program": ("state",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the user has set.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n, d)
+    labels : ndarray, shape (n,)
+        −1 and +1.
+    axes : (int, int)
+        The features that the plane shows.
+    machine, kernel : str
+        Names of the catalogue.
+    parameters, kernel_parameters : mapping of str to number or str
+        All of them, those that were not given at their defaults.
+    """
+
+    points: FloatArray
+    labels: FloatArray
+    axes: tuple[int, int] = (0, 1)
+    machine: str = "c"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    kernel: str = "linear"
+    kernel_parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def psd(self) -> str:
+        """What to do where the Gram matrix is indefinite."""
+        return str(self.kernel_parameters.get("psd", "raise"))
+
+    def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
+        """The problem; raises what the library does.
+
+        Parameters
+        ----------
+        classes : sequence of two labels
+            What −1 and +1 are called.
+
+        Raises
+        ------
+        RequestError
+            A class has no point.
+        """
+        for label in (1, -1):
+            if not (self.labels == label).any():
+                raise RequestError(
+                    f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
+                )
+        kernel = catalogue.KERNELS[self.kernel].make(self.kernel_parameters)
+        machine = catalogue.MACHINES[self.machine]
+        y = np.asarray(classes)[(self.labels > 0).astype(int)]
+        return machine.make(self.points, y, self.parameters, kernel, self.psd)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the page holds it."""
+        return {
+            "points": self.points.tolist(), "labels": [int(label) for label in self.labels], "axes": list(self.axes),
+            "machine": self.machine, "parameters": dict(self.parameters),
+            "kernel": {"name": self.kernel, **self.kernel_parameters},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a page asks: a state, and what it wants to know about it.
+
+    Attributes
+    ----------
+    id : int
+        Comes back in the answer.
+    ask : str
+        A key of `KEYS`.
+    state : State or None
+        None where nothing of it is asked for.
+    box : (x0, x1, y0, y1), or None
+        The part of the plane that is shown; chosen around the points where it is None.
+    grid : int
+        Points of the plane a side, at which f is evaluated.
+    show : tuple of str
+        Which of `SHOWS`.
+    alpha : ndarray, shape (n,), or None
+        An α that is to be certified as it is; then nothing is solved.
+    solver : str
+        Whose run is asked for.
+    """
+
+    id: int
+    ask: str
+    state: State | None = None
+    box: tuple[float, float, float, float] | None = None
+    grid: int = TICKS
+    show: tuple[str, ...] = SHOWS
+    alpha: FloatArray | None = None
+    solver: str = ""
+
+
+def read_request(message: Any) -> Request:
+    """Check a message.
+
+    Parameters
+    ----------
+    message : object
+        As JSON gives it.
+
+    Raises
+    ------
+    RequestError
+        Which part is wrong, in a sentence.
+    """
+    every = {"id", "ask"}.union(*KEYS.values())
+    whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
+    number = as_whole(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
+    ask = as_choice(whole.pop("ask"), "ask", KEYS)
+    foreign = next((key for key in whole if key not in KEYS[ask]), None)
+    if foreign is not None:
+        raise RequestError(f"a request for {ask!r} has no key {foreign!r}; leave it out", foreign)
+    if ask == "catalogue":
+        return Request(number, ask)
+    if "state" not in whole:
+        raise RequestError(f"a request for {ask!r} needs the key 'state'", "state")
+    state = read_state(whole["state"])
+    if ask == "run":
+        return Request(number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.solvers()))
+    if ask != "solve":
+        return Request(number, ask, state)
+    alpha = whole.get("alpha")
+    n = len(state.labels)
+    return Request(
+        number, ask, state, _box(whole.get("box")),
+        as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS), _show(whole.get("show", list(SHOWS))),
+        None if alpha is None else np.array(as_numbers(alpha, "alpha", n, -LARGEST_ALPHA, LARGEST_ALPHA)),
+    )  # fmt: skip
+
+
+def id_of(message: Any) -> int | None:
+    """The id of a message that may be wrong otherwise; None where it has none."""
+    try:
+        return as_whole(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
+    except (KeyError, RequestError):
+        return None
+
+
+def read_state(value: Any) -> State:
+    """Check a state, wherever it comes from: a page, an address or a file.
+
+    Raises
+    ------
+    RequestError
+        Which part is wrong, in a sentence.
+    """
+    known = ("points", "labels", "axes", "machine", "parameters", "kernel")
+    whole = as_object(value, "state", known, required=("points", "labels"))
+    points = _points(whole["points"])
+    n, d = points.shape
+    labels = [as_choice(_plain(label), f"state.labels[{i}]", (1, -1))
+              for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
+    machine = as_choice(whole.get("machine", "c"), "state.machine", catalogue.MACHINES)
+    kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _kernel_keys(), required=("name",))
+    name = as_choice(kernel.pop("name"), "state.kernel.name", catalogue.KERNELS)
+    return State(
+        points, np.array(labels, dtype=np.float64), _axes(whole.get("axes", [0, 1]), d), machine,
+        catalogue.settings(catalogue.MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
+        name, catalogue.settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+    )  # fmt: skip
+
+
+def _plain(label: Any) -> Any:
+    """A whole number where JSON has 1.0 for 1."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
+
+
+def _kernel_keys() -> list[str]:
+    return ["name", *{p.name: None for each in catalogue.KERNELS.values() for p in each.parameters}]
+
+
+def _points(value: Any) -> FloatArray:
+    """The points, (n, d); (0, 2) where there are none."""
+    rows = as_items(value, "state.points", MOST_POINTS)
+    if not rows:
+        return np.zeros((0, 2))
+    d = len(as_items(rows[0], "state.points[0]", MOST_NUMBERS))
+    if d < 2:
+        raise RequestError(f"state.points[0] must have at least 2 numbers, got {d}", "state.points[0]")
+    if len(rows) * d > MOST_NUMBERS:
+        raise RequestError(
+            f"state.points may hold {MOST_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
+        )
+    return np.array([as_numbers(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
+
+
+def _axes(value: Any, d: int) -> tuple[int, int]:
+    first, second = (as_whole(axis, f"state.axes[{i}]", 0, d - 1)
+                     for i, axis in enumerate(as_items(value, "state.axes", 2, 2)))  # fmt: skip
+    if first == second:
+        raise RequestError(f"state.axes must be two different features, got {first} twice", "state.axes")
+    return first, second
+
+
+def _box(value: Any) -> tuple[float, float, float, float] | None:
+    if value is None:
+        return None
+    x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST, 10 * LARGEST)
+                      for i, end in enumerate(as_items(value, "box", 4, 4)))  # fmt: skip
+    if not (x0 < x1 and y0 < y1):
+        raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {shown(value)}", "box")
+    return x0, x1, y0, y1
+
+
+def _show(value: Any) -> tuple[str, ...]:
+    parts = [as_choice(part, f"show[{i}]", SHOWS) for i, part in enumerate(as_items(value, "show", len(SHOWS)))]
+    return tuple(dict.fromkeys(parts))

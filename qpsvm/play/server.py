@@ -1,0 +1,210 @@
+"""The server of the page: three files and a WebSocket, on this computer only.
+
+The work is done in threads, so that messages are read while a solve runs: of the solves that wait on a connection, the
+newest is answered and the others are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import threading
+import webbrowser
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from qpsvm.errors import MissingExtraError, ParameterError, install
+from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.checks import RequestError
+from qpsvm.play.guard import App, Guard
+from qpsvm.play.messages import LONGEST, Waiting, answer, parse, refusal
+from qpsvm.play.reply import reply
+from qpsvm.play.start import Start, default_start
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.websockets import WebSocket
+
+HOST = "127.0.0.1"
+PORT = 8765
+#: The files of the page, and their types. No icon is served: browsers ask for one all the same.
+PAGE = {
+    "index.html": "text/html; charset=utf-8",
+    "play.mjs": "text/javascript; charset=utf-8",
+    "play.css": "text/css; charset=utf-8",
+}
+ICON = "favicon.ico"
+#: Solves that run at a time, over all connections.
+WORKERS = 2
+#: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
+LARGEST_FRAME = 4 * LONGEST
+#: Seconds that open pages get to say goodbye when the server ends.
+GOODBYE = 1
+
+
+def page_file(name: str) -> bytes | None:
+    """The content of a file of the page; None for any other name."""
+    return files("qpsvm.play").joinpath("page", name).read_bytes() if name in PAGE else None
+
+
+def application(start: Start, port: int) -> App:
+    """The ASGI application: the page at "/", its files beside it, messages at "/ws".
+
+    Parameters
+    ----------
+    start : Start
+        What the page shows first.
+    port : int
+        Where it is served, for the check of Host and Origin.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `play` are not installed.
+    """
+    try:
+        from starlette.applications import Starlette
+        from starlette.responses import Response as Answer
+        from starlette.routing import Route, WebSocketRoute
+    except ImportError as error:
+        raise _missing("starlette") from error
+    workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="qpsvm-play")
+
+    async def file(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name == ICON:
+            return Answer(status_code=204)
+        content = page_file(name)
+        if content is None:
+            return Answer("there is no such page\n", status_code=404, media_type="text/plain")
+        return Answer(content, media_type=PAGE[name])
+
+    async def messages(connection: WebSocket) -> None:
+        await converse(connection, start, workers)
+
+    routes = [Route("/", file), Route("/{name}", file), WebSocketRoute("/ws", messages)]
+    return Guard(Starlette(routes=routes), port)
+
+
+async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
+    """Answer the messages of one page until it leaves."""
+    await connection.accept()
+    waiting, arrived = Waiting(), asyncio.Event()
+    answering = asyncio.create_task(_answer_all(connection, start, workers, waiting, arrived))
+    try:
+        while True:
+            frame = await connection.receive()
+            if frame["type"] == "websocket.disconnect":
+                break
+            try:
+                message = parse(frame.get("text"))
+                if not waiting.put(message):
+                    raise RequestError("too many requests wait: ask again when some are answered")
+            except RequestError as error:
+                await connection.send_text(refusal(error))
+                continue
+            arrived.set()
+    finally:
+        answering.cancel()
+        with suppress(asyncio.CancelledError):
+            await answering
+
+
+async def _answer_all(
+    connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: Waiting, arrived: asyncio.Event
+) -> None:
+    """Answer what waits, one message after the other, in a thread."""
+    from starlette.websockets import WebSocketDisconnect
+
+    loop = asyncio.get_running_loop()
+    with suppress(WebSocketDisconnect, RuntimeError):  # the page left while its answer was made
+        while True:
+            while waiting:
+                text = await loop.run_in_executor(workers, answer, waiting.take(), start)
+                await connection.send_text(text)
+            arrived.clear()
+            await arrived.wait()
+
+
+def listening(port: int) -> socket.socket:
+    """A socket on this computer only, which takes connections already.
+
+    Raises
+    ------
+    ParameterError
+        The port is in use, not allowed, or no port.
+    """
+    if not 0 <= port <= 65535:
+        raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((HOST, port))
+        bound.listen()
+    except OSError as error:
+        bound.close()
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror or error}"
+        raise ParameterError(f"port {port} {why}; choose another with --port, or a free one with --port 0") from None
+    return bound
+
+
+def warm_up(start: Start) -> None:
+    """Answer once what a page will ask first, so that everything is imported when it does."""
+    state = start.state.to_json()
+    reply({"id": 0, "ask": "catalogue"}, start)
+    reply({"id": 0, "ask": "steps", "state": state})
+    small = {"points": [[0, 0], [1, 1], [0, 1], [1, 2]], "labels": [-1, 1, -1, 1]}
+    for machine in MACHINES:
+        for kernel in KERNELS:
+            reply({"id": 0, "ask": "solve", "state": {**small, "machine": machine, "kernel": {"name": kernel}}})
+
+
+def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
+    """Serve the page until Ctrl-C.
+
+    Parameters
+    ----------
+    start : Start, optional
+        What the page shows first. By default a scene.
+    port : int
+        0 for any free one.
+    browser : bool
+        Whether to open a browser.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `play` are not installed.
+    ParameterError
+        The port cannot be used.
+    """
+    try:
+        import uvicorn
+        import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
+    except ImportError as error:
+        raise _missing(error.name or "uvicorn") from error
+    begun = start or default_start()
+    with listening(port) as bound:
+        port = bound.getsockname()[1]
+        app: Any = application(begun, port)
+        warm_up(begun)
+        address = f"http://{HOST}:{port}/"
+        print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        config = uvicorn.Config(
+            app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
+            proxy_headers=False,
+            lifespan="off", timeout_graceful_shutdown=GOODBYE,
+        )  # fmt: skip
+        with suppress(KeyboardInterrupt):  # how a server ends
+            uvicorn.Server(config).run(sockets=[bound])
+    print("qpsvm play: ended", flush=True)
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(f"the page needs the package {package!r}, which is not installed; run: {install('play')}")

@@ -1,0 +1,117 @@
+"""What a page shows first: a scene, or the samples of a problem that the user has in Python or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.types import as_dense
+from qpsvm.arrays.words import shown
+from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.request import MOST_POINTS, State, read_state
+from qpsvm.play.scenes import SCENES
+from qpsvm.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The state that a page begins with.
+
+    Attributes
+    ----------
+    state : State
+    features : tuple of str, or None
+        Names of the columns.
+    classes : (str, str)
+        The names of −1 and +1.
+    """
+
+    state: State
+    features: tuple[str, ...] | None = None
+    classes: tuple[str, str] = ("-1", "+1")
+
+    def to_json(self) -> dict[str, Any]:
+        """As the catalogue has it."""
+        return {
+            "start": self.state.to_json(), "features": None if self.features is None else list(self.features),
+            "classes": list(self.classes),
+        }  # fmt: skip
+
+    def on_axes(self, names: Sequence[str]) -> Start:
+        """The same with two features chosen by their names, or by their numbers from 0.
+
+        Raises
+        ------
+        UnknownOptionError
+            No such feature; names the nearest.
+        """
+        known = list(self.features or map(str, range(self.state.points.shape[1])))
+        for name in names:
+            if name not in known and not (name.isdecimal() and int(name) < len(known)):
+                raise UnknownOptionError(f"no feature {name!r}; {nearest(name, known)}")
+        axes = [known.index(name) if name in known else int(name) for name in names]
+        return replace(self, state=read_state({**self.state.to_json(), "axes": axes}))
+
+
+def default_start() -> Start:
+    """The first scene."""
+    return Start(next(iter(SCENES.values())).state)
+
+
+def start_of(problem: Problem) -> Start:
+    """The page's view of a problem.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a problem.
+    UnsupportedError
+        A machine, kernel or setting that the page does not have, or more rows than it takes.
+    RequestError
+        A number that is out of the page's range.
+    """
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {shown(problem)}")
+    machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)
+    kernel = next((name for name, each in KERNELS.items() if type(problem.kernel) is each.kind), None)
+    if machine is None or kernel is None:
+        what = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
+        known = [each.kind.__name__ for each in (MACHINES if machine is None else KERNELS).values()]
+        raise UnsupportedError(f"the page does not have {what}; it has {', '.join(known)}")
+    n, d = problem.X.shape
+    if n > MOST_POINTS:
+        raise UnsupportedError(
+            f"the page takes {MOST_POINTS} rows at the most, this problem has {n}: give some of them"
+        )
+    if d < 2:
+        raise UnsupportedError(
+            "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
+        )
+    if common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
+        raise UnsupportedError("the page knows no sample weights: leave them out")
+    held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
+    if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
+        held["psd"] = problem.psd
+    state = read_state({
+        "points": as_dense(problem.X).tolist(), "labels": problem.y.tolist(), "machine": machine,
+        "parameters": {each.name: _value(problem, each.name) for each in MACHINES[machine].parameters},
+        "kernel": {"name": kernel, **held},
+    })  # fmt: skip
+    names = problem.feature_names
+    low, high = (str(label) for label in problem.classes)
+    return Start(state, None if names is None else tuple(names), (low, high))
+
+
+def _value(problem: Problem, name: str) -> Any:
+    """A parameter of a problem as the page holds it."""
+    value = getattr(problem, name)
+    if value is None:
+        return "none"
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        if not (value == value[0]).all():
+            raise UnsupportedError(f"the page has one {name} for all samples, this problem has one for each")
+        return float(value[0])
+    return value

@@ -1,0 +1,66 @@
+"""The samples of a result, one by one: α, ξ, η, y f, the share of the gap, and which product is violated.
+
+Complementary slackness is two products for each sample, α (y f − ρ + ξ) and (C − α) ξ. They are never negative, and
+their sum is the sample's term g_i of the gap, (CERT.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.play.finite import numbers
+from qpsvm.result import SVMResult
+
+#: A product counts as violated from this share of the objective on.
+NOTICED = 1e-9
+
+
+def table(result: SVMResult) -> dict[str, Any]:
+    """Everything about each sample, as columns of n entries."""
+    alpha, upper, xi, margin = result.alpha, result.upper, result.xi, result.margin
+    eta = upper - alpha
+    with np.errstate(invalid="ignore"):  # ∞ · 0 is 0 here: nothing is paid where nothing falls short
+        slack = np.where(xi > 0.0, eta * xi, 0.0)
+    beyond = alpha * np.maximum(result.yf - margin, 0.0)
+    return {
+        "alpha": numbers(alpha), "upper": numbers(upper), "share": numbers(_shares(result)), "xi": numbers(xi),
+        "eta": numbers(eta), "yf": numbers(result.yf), "kind": [int(kind) for kind in result.kind],
+        "gap": numbers(result.kkt["residual"]), "margin_product": numbers(beyond), "slack_product": numbers(slack),
+        "verdict": _verdicts(result, beyond, slack),
+    }  # fmt: skip
+
+
+def _shares(result: SVMResult) -> FloatArray:
+    """α/C; where nothing bounds α, α/max α: (n,)."""
+    largest = float(result.alpha.max()) or 1.0
+    sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
+    shares: FloatArray = result.alpha / sizes
+    return shares
+
+
+def _verdicts(result: SVMResult, beyond: FloatArray, slack: FloatArray) -> list[str]:
+    """A sentence for each sample: which product is violated, or which constraint is active."""
+    level = "ρ" if result.rho != 1.0 else "1"
+    bounded = np.isfinite(result.upper)
+    size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
+    noticed = NOTICED * size / result.unit
+    said = []
+    for i, kind in enumerate(result.kind):
+        if slack[i] > noticed and not bounded[i]:
+            said.append(f"y f < {level}, and a hard margin allows no slack.")
+        elif slack[i] > noticed:
+            said.append(f"Violated: (C − α) ξ = {slack[i]:.3g}. It falls short by ξ, so α should be C: raise α.")
+        elif beyond[i] > noticed:
+            said.append(f"Violated: α (y f − {level} + ξ) = {beyond[i]:.3g}. It lies beyond its margin, so α should be "
+                        "0: lower α.")  # fmt: skip
+        elif kind == 0:
+            said.append(f"α = 0 and y f ≥ {level}: both products are 0. Without this sample, nothing would change.")
+        elif kind == 1:
+            bounds = "0 < α < C" if bounded[i] else "α > 0"
+            said.append(f"{bounds} and y f = {level}: both products are 0. It lies on its margin and holds it.")
+        else:
+            said.append(f"α = C and y f ≤ {level}: both products are 0. It pays C for each unit of ξ.")
+    return said

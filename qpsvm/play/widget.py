@@ -1,0 +1,91 @@
+"""The page as a widget for Jupyter and marimo: the same module, with the kernel in place of a server.
+
+>>> playground = qpsvm.Playground(problem)                   # doctest: +SKIP
+>>> playground                                               # doctest: +SKIP
+>>> playground.problem, playground.result                    # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from qpsvm.errors import MissingExtraError, install
+from qpsvm.play.reply import reply
+from qpsvm.play.request import read_state
+from qpsvm.play.start import default_start, start_of
+from qpsvm.problems import Problem
+from qpsvm.result import SVMResult
+from qpsvm.solve import solve
+
+try:
+    import anywidget
+    import traitlets
+except ImportError as error:
+    raise MissingExtraError(
+        f"qpsvm.Playground needs the package {error.name or 'anywidget'!r}, which is not installed; run: "
+        f"{install('play')}"
+    ) from error
+
+
+class Playground(anywidget.AnyWidget):
+    """A page in a notebook, on which samples are dragged, solved and certified.
+
+    Parameters
+    ----------
+    problem : Problem, optional
+        What it shows first: `CSVM`, `NuSVM`, `HardMargin` or `PrimalHinge` with at most 1000 rows. By default two
+        clouds of samples.
+
+    Attributes
+    ----------
+    state : dict
+        What the user has set: points, labels, axes, machine, parameters, kernel. It follows the page; a state that is
+        assigned is checked, and the page follows it.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `play` are not installed.
+    ParameterTypeError
+        Not a problem.
+    UnsupportedError
+        A machine, kernel or setting that the page does not have, or more rows than it takes.
+    """
+
+    _esm = files("qpsvm.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")
+    _css = files("qpsvm.play").joinpath("page", "play.css").read_text(encoding="utf-8")
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, problem: Problem | None = None) -> None:
+        self._start = default_start() if problem is None else start_of(problem)
+        self._labels = (-1, 1) if problem is None else problem.classes
+        super().__init__(state=self._start.state.to_json())
+        self.on_msg(self._answer)
+
+    @traitlets.validate("state")
+    def _checked(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        """A state in full, with the defaults of what it leaves out."""
+        return read_state(proposal["value"]).to_json()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the page shows now, with the labels of the problem that it began with.
+
+        Raises
+        ------
+        QPSVMError
+            There is none: a class has no sample, or ν is too large.
+        """
+        return read_state(self.state).problem(self._labels)
+
+    @property
+    def result(self) -> SVMResult:
+        """Its result, as `qpsvm.solve` gives it; raises what that does."""
+        return solve(self.problem)
+
+    def _answer(self, widget: object, message: Any, buffers: object) -> None:
+        """Answer a message of the page."""
+        del widget, buffers
+        self.send(reply(message, self._start))
