@@ -585,7 +585,7 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit
+            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
         finite = np.isfinite(alpha)
         if w is not None and not np.isfinite(w).all():
