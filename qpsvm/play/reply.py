@@ -62,6 +62,15 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     dict
         JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
         what, in a sentence.
+
+    Examples
+    --------
+    What is wrong with a request is said in a sentence, and nothing is raised:
+
+    >>> import qpsvm.play
+    >>> answer = qpsvm.play.reply({"id": 2, "ask": "solve", "state": {"points": []}})
+    >>> print(answer["error"]["sentence"])
+    state lacks the key 'labels'.
     """
     try:
         return _answer(message, start)

@@ -50,11 +50,12 @@ def duality(
     Parameters
     ----------
     problem : Problem
+        Whose dual is walked through.
     result : SVMResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
     start : array_like, shape (n,), optional
-        α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a machine in
-        which 0 is not feasible or has no direction, equal ones within each class.
+        The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
+        machine in which 0 is not feasible or has no direction, equal ones within each class.
     legend : bool, default=True
         Whether a legend stands below the axes.
     ax : Axes, optional
@@ -75,6 +76,15 @@ def duality(
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    From α = 0, where the dual value is 0, to the optimum ½:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> ax = qpsvm.plotting.duality(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("duality.png")
     """
     check_pair(problem, result)
     as_flag(legend, "legend")

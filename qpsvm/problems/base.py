@@ -360,6 +360,23 @@ class Problem(ABC):
         ------
         DataError, ParameterError
             Another shape, values that are not finite, or a tolerance that is not positive.
+
+        See Also
+        --------
+        certify : The same bounds as a certificate.
+
+        Examples
+        --------
+        The optimum of a neighbouring C is feasible here, but no answer yet:
+
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
+        >>> print(candidate.status, candidate.dual <= 0.5 <= candidate.primal)
+        candidate True
+        >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
+        optimal
         """
         a, tol = as_finite_vector(alpha, "alpha", self.n), as_positive(tol, "tol")
         measured = self._certify(self.taking_part(a))
