@@ -137,7 +137,9 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
     k = seen[np.argmin(np.abs(gap[seen] - MARKED * gap[seen].max()))]
     ax.annotate("", (t[k], primal[k]), (t[k], dual[k]),
                 arrowprops={"arrowstyle": "<->", "color": BLACK, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
-    ax.annotate("gap P − D", (t[k], (primal[k] + dual[k]) / 2), (5, 0), textcoords="offset points", va="center")
+    # left of the arrow, where the gap is wider and the text lies between the curves
+    ax.annotate("gap P − D", (t[k], (primal[k] + dual[k]) / 2), (-6, 0), textcoords="offset points", ha="right",
+                va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
 
 def _top(primal: FloatArray, dual: FloatArray) -> float:
