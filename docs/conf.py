@@ -115,4 +115,4 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "install": [], "quick_start": [], "changelog": [], "citing": [], "benchmarks": []}
 copybutton_exclude = ".linenos, .gp, .go"
-copybutton_selector = "div:not(.output) > div.highlight > pre, div.cell_input div.highlight > pre"
+copybutton_selector = "div.highlight-python pre, div.highlight-sh pre, div.highlight-Python pre, div.cell_input pre"

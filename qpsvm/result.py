@@ -179,7 +179,7 @@ class SVMResult:
         table = np.empty(len(self.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
         scale = max(abs(self.primal), abs(self.dual))
         table["alpha"], table["xi"], table["yf"] = self.alpha, self.xi, self.yf
-        table["eta"] = self.upper - self.alpha
+        table["eta"] = self.upper - self.alpha  # (CSVM.6), (NUSVM.7), (PHINGE.6)
         table["kind"] = np.array(KINDS)[self.kind]
         table["gap"] = self.terms
         table["residual"] = self.terms / scale if scale > 0 and np.isfinite(scale) else self.terms

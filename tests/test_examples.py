@@ -13,6 +13,7 @@ import enum
 import inspect
 from collections.abc import Iterator
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ from matplotlib import pyplot
 
 import qpsvm
 import qpsvm.derivation
+import qpsvm.play
 
 ROOT = Path(qpsvm.__file__).parent
 #: The modules whose `__all__` a user imports from.
-MODULES = (qpsvm, qpsvm.plotting, qpsvm.backends, qpsvm.derivation)
+MODULES = (qpsvm, qpsvm.plotting, qpsvm.backends, qpsvm.derivation, qpsvm.play)
 #: For who writes a machine or a solver: the example of the class shows what they are, and not each method.
 SHOWN_BY_THE_CLASS = {"SVMDual", "Backend", "Step"}
 #: numpydoc's checks that hold for every public name; what each means stands in its documentation.
@@ -57,6 +59,8 @@ WITH_EXAMPLES = [path for path in sorted(ROOT.rglob("*.py")) if ">>>" in path.re
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_example_runs(path, tmp_path, monkeypatch):
+    if path.name == "widget.py":
+        pytest.importorskip("anywidget")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -75,13 +79,10 @@ def test_no_example_is_skipped():
 
 
 def public_names() -> dict[str, Any]:
-    """Classes and functions that a user imports, by their full names."""
-    named = (getattr(module, name) for module in MODULES for name in module.__all__)
-    return {
-        f"{kind.__module__}.{kind.__qualname__}": kind
-        for kind in named
-        if inspect.isroutine(kind) or inspect.isclass(kind)
-    }
+    """Classes and functions that a user imports, by their full names; `Playground` where its packages are installed."""
+    named = [getattr(module, name) for module in MODULES for name in module.__all__]
+    named += [qpsvm.Playground] if find_spec("anywidget") else []
+    return {f"{kind.__module__}.{kind.__qualname__}": kind for kind in named if callable(kind)}
 
 
 def methods() -> Iterator[tuple[str, str, Any]]:
@@ -130,6 +131,7 @@ def test_every_attribute_of_a_record_is_described():
     assert {name: absent for name, absent in missing.items() if absent} == {}
 
 
+@pytest.mark.filterwarnings("ignore:Widget")  # of ipywidgets, whose members are all looked at
 def test_the_sections_of_every_public_docstring_are_sound():
     validate = pytest.importorskip("numpydoc.validate").validate
     names = dict.fromkeys(public_names(), CHECKS)

@@ -34,14 +34,14 @@ class DerivationDirective(SphinxDirective):
         if not shown.trusted:
             raise self.error(f"this derivation is not measured at an optimum: {shown.headline}")
         headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
-        output = [listing(printed, "text", "output")] if printed else []
-        return [listing(code, "python", "input"), *output, headline, *map(self._step, shown.steps)]
+        output = [listing(printed, "text", "run-output")] if printed else []
+        return [listing(code, "python", "run-input"), *output, headline, *map(self._step, shown.steps)]
 
     def _step(self, step: ShownStep) -> nodes.section:
         anchor = identifier(step.tag)
         stated(self.env)[step.tag] = self.env.docname
         section = nodes.section("", nodes.title("", f"({step.tag}) {step.title}"), ids=[anchor], names=[anchor])
-        section["classes"].append("step")
+        section["classes"].append("equation-step")
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
         section += verdict(step)
         section += nodes.paragraph("", step.text)

@@ -52,7 +52,8 @@ class Equations(SphinxDirective):
         return [self._section(*each) for each in modules()]
 
     def _section(self, name: str, idea: str, found: dict[str, str]) -> nodes.section:
-        section = nodes.section("", nodes.title("", name.removeprefix("qpsvm.")), ids=[nodes.make_id(name)], names=[name])
+        heading = nodes.title("", name.removeprefix("qpsvm."))
+        section = nodes.section("", heading, ids=[nodes.make_id(name)], names=[name])
         section += nodes.paragraph("", idea)
         rows = nodes.definition_list(classes=["equations"])
         for tag, equation in found.items():

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
@@ -32,31 +33,52 @@ def public(text: str) -> str:
 
 
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Wrap the code in a link to the page of the name, if that has one."""
+    """Wrap code that is a public name, and public names among the types of a docstring, in links to their pages."""
+    for literal in list(doctree.findall(nodes.literal)):
+        if not isinstance(literal.parent, nodes.reference):
+            wrapped = reference(app, docname, public(literal.astext()))
+            if wrapped is not None:
+                literal.parent.replace(literal, wrapped)
+                wrapped += literal
+    for content in doctree.findall(addnodes.desc_content):
+        for term in content.findall(lambda node: isinstance(node, (nodes.term, nodes.classifier))):
+            for text in list(term.findall(nodes.Text)):
+                linked(app, docname, text)
+
+
+def linked(app: Sphinx, docname: str, text: nodes.Text) -> None:
+    """Make the public classes in a list of types, such as "SVMResult or array_like", links."""
+    parts: list[nodes.Node] = []
+    for part in re.split(r"(\b[A-Z]\w+\b)", text):
+        wrapped = reference(app, docname, f"qpsvm.{part}" if part in qpsvm.__all__ else "")
+        if wrapped is not None:
+            wrapped += nodes.Text(part)
+        parts.append(wrapped or nodes.Text(part))
+    if len(parts) > 1:
+        text.parent.replace(text, parts)
+
+
+def reference(app: Sphinx, docname: str, name: str) -> nodes.reference | None:
+    """An empty link to the page of a name; None where it has no other page."""
     domain = app.env.get_domain("py")
     assert isinstance(domain, PythonDomain)
-    for literal in list(doctree.findall(nodes.literal)):
-        found = domain.objects.get(public(literal.astext()))
-        if found is None or isinstance(literal.parent, nodes.reference) or found.docname == docname:
-            continue
-        target = f"{app.builder.get_relative_uri(docname, found.docname)}#{found.node_id}"
-        wrapped = nodes.reference("", "", internal=True, refuri=target, classes=["name-link"])
-        literal.parent.replace(literal, wrapped)
-        wrapped += literal
+    found = domain.objects.get(name)
+    if found is None or found.docname == docname:
+        return None
+    target = f"{app.builder.get_relative_uri(docname, found.docname)}#{found.node_id}"
+    return nodes.reference("", "", internal=True, refuri=target, classes=["name-link"])
 
 
-def by_home(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
+def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
     """A class that Sphinx names by its module (`qpsvm.problems.base.Problem`) is found by its public name."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target.startswith("qpsvm."):
         return None
-    found = env.get_domain("py").objects.get(f"qpsvm.{target.rpartition('.')[2]}")  # type: ignore[attr-defined]
+    found = reference(app, node.get("refdoc", ""), f"qpsvm.{target.rpartition('.')[2]}")
     if found is None:
-        return shown if target.count(".") > 1 else None
-    uri = f"{app.builder.get_relative_uri(node.get('refdoc', ''), found.docname)}#{found.node_id}"
-    reference = nodes.reference("", "", internal=True, refuri=uri)
-    reference += shown
-    return reference
+        return None
+    found += shown
+    return found
 
 
 def plain_bars(*given: Any) -> None:

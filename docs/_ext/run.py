@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 import qpsvm
 
 #: Columns of an error's message.
-WIDTH = 100
+WIDTH = 88
 
 
 def execute(code: str, names: dict[str, Any], raises: str = "") -> str:
@@ -64,8 +64,8 @@ class Run(SphinxDirective):
         code = "\n".join(self.content)
         names = self.env.temp_data.setdefault("run_names", {"__name__": "page"})
         output = execute(code, names, self.options.get("raises", ""))
-        shown = [] if "hide-code" in self.options else [listing(code, "python", "input")]
-        return [*shown, *([listing(output, "text", "output")] if output else [])]
+        shown = [] if "hide-code" in self.options else [listing(code, "python", "run-input")]
+        return [*shown, *([listing(output, "text", "run-output")] if output else [])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 Strong duality
 ==============
 
-On the way from α = 0 to the optimum every feasible α gives a primal and a dual value. The primal values come from above,
-the dual values from below, and they meet in one point.
+On the way from α = 0 to the optimum every feasible α gives a primal and a dual value. The primal values come from
+above, the dual values from below, and they meet in one point.
 """
 
 from sklearn.datasets import make_moons

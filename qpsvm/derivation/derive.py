@@ -151,6 +151,21 @@ class Derivation:
 
         Each has the keys left, relation, right, of, residual and reason, as in `Measurement`. None stands for a number
         that is not there, or not finite.
+
+        Returns
+        -------
+        dict of str to dict
+            In the order of the steps.
+
+        Examples
+        --------
+        Strong duality at the optimum, ½ = ½:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> sides = qpsvm.derive(problem, qpsvm.solve(problem)).sides()
+        >>> print(round(sides["CSVM.14"]["left"], 6), sides["CSVM.14"]["relation"], round(sides["CSVM.14"]["right"], 6))
+        0.5 = 0.5
         """
         return {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.derivation.shown import HOLDS
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.problems import Problem
 from qpsvm.qp.program import QP
@@ -188,6 +189,17 @@ class Letters(Generic[P]):
     def dual(self) -> QP:
         """The textbook's dual, to minimise over α."""
         return self.problem.qp("dual")
+
+    @cached_property
+    def primal_value(self) -> float:
+        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
+        short = np.maximum(self.rho - self.y * self.f, 0)
+        hard = np.isinf(self.C)
+        if (short[hard] > HOLDS).any():
+            return np.inf
+        value = self.half_norm + self.C[~hard] @ short[~hard]
+        value += sum(group.total * self.rho for group in self.problem.svm.margins)
+        return float(self.unit * value)
 
     @cached_property
     def dual_value(self) -> float:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.letters import Letters, share
+from qpsvm.derivation.shown import HOLDS
 from qpsvm.derivation.sides import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable
 from qpsvm.dual.certificate import hinge_intercepts
@@ -29,7 +30,8 @@ def margin_width(at: Letters[Any]) -> Sides:
         raise NotMeasurable("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
     norm = np.sqrt(2 * at.half_norm)
     along_w = (at.f - at.b) / norm  # ⟨w/‖w‖, φ(x_i)⟩
-    width, stated = along_w[plus].mean() - along_w[minus].mean(), 2 * at.rho / norm
+    width = along_w[plus].mean() - along_w[minus].mean()
+    stated = 2 * at.rho / norm  # (HARD.1), (CSVM.1), (NUSVM.1)
     return Sides(width, "=", stated, f"the way between the margin vectors along w, and 2{at.rho_letter}/‖w‖", stated)
 
 
@@ -96,6 +98,15 @@ def dual_optimum(at: Letters[Any]) -> tuple[Sides, ...]:
         worst(at.alpha, "=", moved, "α of sample {i}, and after a projected gradient step", at.reach, at.numbers),
         Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.reach),
     )
+
+
+def weak_duality(at: Letters[Any]) -> Sides:
+    """D(α) ≤ P(w, b, ξ), for every feasible α and every feasible (w, b, ξ)."""
+    if share(kkt.primal_residual(at.dual, at.alpha), at.reach) > HOLDS:
+        raise NotMeasurable("α is not feasible, so that the dual's value bounds nothing")
+    if not np.isfinite(at.primal_value):
+        raise NotMeasurable("a sample is behind its margin, so that the primal's value is infinite")
+    return Sides(at.dual_value, "≤", at.primal_value, "the dual's value at α, and the primal's at w, b and ξ", at.size)
 
 
 # --- back from the dual -----------------------------------------------------------------------------------------------

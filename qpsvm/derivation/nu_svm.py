@@ -1,4 +1,4 @@
-"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.18)."""
+"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.19)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
-from qpsvm.dual import levels, repair
-from qpsvm.dual.certificate import objective_terms
+from qpsvm.dual import certify, levels
 from qpsvm.problems import NuSVM
 
 #: The upper bound of α_i, and the level of the margin.
@@ -38,7 +37,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0. At the solution nothing is to "
             "be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i"
-            r"\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"\bigr)\\ &-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             lagrangian, lagrangian,
         ),
         shared.stationarity_in_w("NUSVM.4", problem),
@@ -48,7 +47,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero. "
             "So ν is the total of the multipliers.",
             r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu",
-            stationarity_in_rho, stationarity_in_rho,
+            NuSVM._dual, stationarity_in_rho,
         ),
         shared.stationarity_in_xi("NUSVM.7", r"\eta_i=a_i-\alpha_i"),
         shared.dual_feasibility("NUSVM.8", UPPER),
@@ -56,7 +55,14 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         Step(
             "NUSVM.10", "Substitution",
             "Put w(α), yᵀα = 0, 1ᵀα = ν and η = a − α into L: b, ρ and ξ drop out, and with them the linear term.",
-            r"L=-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            shared.algebra(
+                r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i\bigr)"
+                r"-\sum_i(a_i-\alpha_i)\xi_i",
+                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad-b\,y^{\top}\alpha"
+                r"+\rho\,(1^{\top}\alpha-\nu)",
+                r"\tfrac12\|w\|^2-\|w\|^2-0+0",
+                r"-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            ),
             substitution, substitution,
         ),
         Step(
@@ -69,7 +75,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             ),
             NuSVM._dual, measures.dual_optimum,
         ),
-        shared.weights_recovered("NUSVM.12"),
+        shared.weights_recovered("NUSVM.12", problem),
         Step(
             "NUSVM.13", "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
@@ -79,7 +85,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
                 r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
             ),
-            levels.interval, levels_recovered,
+            levels._soft_interval, levels_recovered,
         ),
         shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
         Step(
@@ -87,7 +93,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i=-\tfrac12\alpha^{\top}Q\alpha",
-            objective_terms, strong_duality,
+            strong_duality, strong_duality,
         ),
         Step(
             "NUSVM.16", "How large ν may be",
@@ -96,7 +102,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            repair.feasible, half_in_each_class,
+            NuSVM.__init__, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",
@@ -106,6 +112,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             what_nu_bounds, what_nu_bounds,
         ),
         shared.linear_weights("NUSVM.18", problem),
+        shared.weak_duality("NUSVM.19", shared.slack_products(UPPER, LEVEL), certify._measured),
     )  # fmt: skip
 
 
@@ -119,7 +126,7 @@ def primal(at: At) -> tuple[Sides, ...]:
 def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, ρ, ξ, α, η) = P(w, ρ, ξ)."""
     value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
-    L = value - float(at.alpha @ (at.y * at.f - at.rho + at.xi) + at.eta @ at.xi)
+    L = value - float(at.alpha @ (at.y * at.f - at.rho + at.xi) + at.eta @ at.xi)  # (NUSVM.3)
     return Sides(L, "=", value, "L, and the primal's value", at.size)
 
 
@@ -131,9 +138,9 @@ def stationarity_in_rho(at: At) -> Sides:
 def substitution(at: At) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b, ρ and ξ are."""
     f = at.u + at.b
-    value = at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi
-    L = value - at.alpha @ (at.y * f - at.rho + at.xi) - at.eta @ at.xi
-    return Sides(float(L), "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)
+    value = float(at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi)
+    L = value - float(at.alpha @ (at.y * f - at.rho + at.xi) + at.eta @ at.xi)  # (NUSVM.10)
+    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)  # (NUSVM.10)
 
 
 def levels_recovered(at: At) -> tuple[Sides, ...]:
@@ -152,8 +159,8 @@ def levels_recovered(at: At) -> tuple[Sides, ...]:
 
 def strong_duality(at: At) -> Sides:
     """½‖w‖² − νρ + Σ a_i ξ_i = −½αᵀQα."""
-    value = float(at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0))
-    return Sides(value, "=", at.dual_value, "the primal's value, and the dual's", at.size)
+    P = float(at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0))  # (NUSVM.15)
+    return Sides(P, "=", at.dual_value, "the primal's value, and the dual's", at.size)  # (NUSVM.15)
 
 
 def half_in_each_class(at: At) -> tuple[Sides, ...]:
@@ -171,7 +178,7 @@ def what_nu_bounds(at: At) -> tuple[Sides, ...]:
     nu = at.problem.nu
     behind = float(at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum())
     supporting = float(at.C[at.alpha > 0].sum())
-    return (
+    return (  # (NUSVM.17)
         Sides(behind, "≤", nu, "the weight behind the margin, and ν", nu),
         Sides(supporting, "≥", nu, "the weight of the support vectors, and ν", nu),
     )

@@ -25,18 +25,19 @@ def lagrangian(at: Letters[Any]) -> Sides:
     """At the solution all penalties vanish: L(w, b, ξ, α, η) = P(w, ξ)."""
     value = float(at.unit * (at.half_norm + at.C @ at.xi))
     penalty = at.alpha @ (at.y * at.f - 1 + at.xi) + at.eta @ at.xi
-    L = value - float(at.unit * penalty)
+    L = value - float(at.unit * penalty)  # (CSVM.3), (PHINGE.3)
     return Sides(L, "=", value, "L, and the primal's value", at.size)
 
 
 def substitution(at: Letters[Any]) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b and ξ are."""
     f = at.u + at.b
-    L = at.half_norm_of_alpha + at.C @ at.xi - at.alpha @ (at.y * f - 1 + at.xi) - at.eta @ at.xi
-    return Sides(float(at.unit * L), "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)
+    penalty = at.alpha @ (at.y * f - 1 + at.xi) + at.eta @ at.xi
+    L = float(at.unit * (at.half_norm_of_alpha + at.C @ at.xi - penalty))  # (CSVM.9), (PHINGE.9)
+    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)  # (CSVM.9), (PHINGE.9)
 
 
 def strong_duality(at: Letters[Any]) -> Sides:
     """½‖w‖² + Σ C_i ξ_i = Σ α_i − ½αᵀQα."""
-    value = float(at.unit * (at.half_norm + at.C @ np.maximum(1 - at.y * at.f, 0)))
-    return Sides(value, "=", at.dual_value, "the primal's value, and the dual's", at.size)
+    P = float(at.unit * (at.half_norm + at.C @ np.maximum(1 - at.y * at.f, 0)))  # (CSVM.14), (PHINGE.14)
+    return Sides(P, "=", at.dual_value, "the primal's value, and the dual's", at.size)  # (CSVM.14), (PHINGE.14)

@@ -92,6 +92,8 @@ class Step:
         Why this step does not exist for this problem, or "".
     statement : str
         The equation as the docstring of the variant defines it, in plain text.
+    construction : str
+        Why the equation holds for whatever α there is, because the library makes its letters that way; or "".
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Step:
     measure: Measure = field(repr=False)
     absent: str = ""
     statement: str = ""
+    construction: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
         """The equation's violation at a solution, relative; NaN where `measured` has a reason.
@@ -187,7 +190,8 @@ class Step:
         found = measurement or Measurement(NAN, self.absence)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,
-            code=code(self.function), measured_by=None if self.measure is self.function else code(self.measure),
+            code=code(self.function, self.tag), construction=self.construction, absent=bool(self.absent),
+            measured_by=None if self.measure is self.function else code(self.measure, self.tag),
             solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
             reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
         )  # fmt: skip
@@ -196,6 +200,11 @@ class Step:
     def code(self) -> str:
         """The source of `function`, as it is now, its docstring cut to the first line."""
         return code(self.function).text
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The numbers of the lines of `code`, from 0, that are the equation."""
+        return code(self.function, self.tag).lines
 
     @property
     def where(self) -> str:

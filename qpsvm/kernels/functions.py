@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -120,6 +120,14 @@ class Kernel(ABC):
 
     def __repr__(self) -> str:
         return outline(type(self).__name__, **getattr(self, "__dict__", {}))
+
+    def __str__(self) -> str:
+        """As `repr`, with four significant digits of each parameter: for titles, which people read."""
+        if not is_dataclass(self):
+            return repr(self)
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ class FeatureSpace:
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        return self.rows.weights(beta)
+        return self.rows.weights(beta)  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
@@ -283,13 +283,13 @@ class FeatureSpace:
     def with_penalised_intercept(self) -> Operator:
         """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
         if self.is_linear:
-            return LowRank(WithOnes(self.samples))
+            return LowRank(WithOnes(self.samples))  # (PHINGE.17)
         gram = self.gram
         if self.computed_intercept is None:
             return gram
         if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
-            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
-        return Dense(gram.dense() + 1.0)
+            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)  # (PHINGE.17)
+        return Dense(gram.dense() + 1.0)  # (PHINGE.17)
 
 
 def pivoted_cholesky(K: FloatArray) -> FloatArray:

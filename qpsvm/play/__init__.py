@@ -1,7 +1,10 @@
 """A page on which samples are dragged and the mathematics follows: its answers, its server, its widget.
 
-    >>> state = {"points": [[0, 0], [1, 1]], "labels": [-1, 1], "machine": "hard"}
-    >>> qpsvm.play.reply({"id": 1, "ask": "solve", "state": state})["w"]            # doctest: +SKIP
+>>> import qpsvm.play
+>>> state = {"points": [[0, 0], [2, 2]], "labels": [-1, 1], "machine": "hard"}
+>>> answer = qpsvm.play.reply({"id": 1, "ask": "solve", "state": state})
+>>> print(answer["status"], [round(w, 6) for w in answer["w"]], round(answer["b"], 6))
+optimal [0.5, 0.5] -1.0
 
 `reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
 `request` checks what comes in; `catalogue` and `scenes` say what there is to choose; `plane`, `table`, `quadratic`,

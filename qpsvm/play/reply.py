@@ -62,6 +62,15 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     dict
         JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
         what, in a sentence.
+
+    Examples
+    --------
+    What is wrong with a request is said in a sentence, and nothing is raised:
+
+    >>> import qpsvm.play
+    >>> answer = qpsvm.play.reply({"id": 2, "ask": "solve", "state": {"points": []}})
+    >>> print(answer["error"]["sentence"])
+    state lacks the key 'labels'.
     """
     try:
         return _answer(message, start)
@@ -113,9 +122,10 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     if result.error is not None:
         raise result.error
     answer = {"id": request.id, **_summary(problem, result)}
-    shown = table(result)
+    shown, machine = table(result), catalogue.MACHINES[state.machine]
     answer |= {
-        "yours": held is not None, "sentence": sentence(result) if held is None else verdict_on_yours(result),
+        "yours": held is not None,
+        "sentence": sentence(result, machine.tighter) if held is None else verdict_on_yours(result),
         "repaired": 0.0 if held is None else number(repair_of(problem, held)),
         "sum": number(float(state.labels @ (result.alpha if held is None else held))),
         "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),

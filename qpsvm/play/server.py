@@ -40,7 +40,7 @@ PAGE = {
 }
 ICON = "favicon.ico"
 #: Solves that run at a time, over all connections.
-WORKERS = 2
+WORKERS = 4
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
 LARGEST_FRAME = 4 * LONGEST
 #: Seconds that open pages get to say goodbye when the server ends.

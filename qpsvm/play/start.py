@@ -23,10 +23,19 @@ class Start:
     Attributes
     ----------
     state : State
+        Points, labels, machine, kernel and axes.
     features : tuple of str, or None
         Names of the columns.
     classes : (str, str)
         The names of −1 and +1.
+
+    Examples
+    --------
+    >>> from qpsvm.play.start import start_of
+    >>> import qpsvm
+    >>> start = start_of(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], ["no", "yes"], C=10))
+    >>> print(start.classes, start.state.machine)
+    ('no', 'yes') c
     """
 
     state: State
@@ -34,7 +43,19 @@ class Start:
     classes: tuple[str, str] = ("-1", "+1")
 
     def to_json(self) -> dict[str, Any]:
-        """As the catalogue has it."""
+        """The start as the catalogue has it.
+
+        Returns
+        -------
+        dict
+            JSON can hold it.
+
+        Examples
+        --------
+        >>> from qpsvm.play.start import default_start
+        >>> list(default_start().to_json())
+        ['start', 'features', 'classes']
+        """
         return {
             "start": self.state.to_json(), "features": None if self.features is None else list(self.features),
             "classes": list(self.classes),
@@ -43,10 +64,28 @@ class Start:
     def on_axes(self, names: Sequence[str]) -> Start:
         """The same with two features chosen by their names, or by their numbers from 0.
 
+        Parameters
+        ----------
+        names : sequence of str
+            Of the horizontal and the vertical axis.
+
+        Returns
+        -------
+        Start
+            With other axes.
+
         Raises
         ------
         UnknownOptionError
             No such feature; names the nearest.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> from qpsvm.play.start import start_of
+        >>> start = start_of(qpsvm.CSVM([[0.0, 1.0, 0.0], [2.0, 2.0, 5.0]], [0, 1]))
+        >>> start.on_axes(["2", "0"]).to_json()["start"]["axes"]
+        [2, 0]
         """
         known = list(self.features or map(str, range(self.state.points.shape[1])))
         for name in names:

@@ -1,8 +1,10 @@
 """The page as a widget for Jupyter and marimo: the same module, with the kernel in place of a server.
 
->>> playground = qpsvm.Playground(problem)                   # doctest: +SKIP
->>> playground                                               # doctest: +SKIP
->>> playground.problem, playground.result                    # doctest: +SKIP
+>>> import qpsvm
+>>> playground = qpsvm.Playground(qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0]], [0, 1]))
+>>> playground.state = {**playground.state, "points": [[0, 0], [4, 4]]}  # as a user drags a point on the page
+>>> print(playground.problem.title, playground.result.w.round(6))
+hard margin, kernel Linear() [0.25 0.25]
 """
 
 from __future__ import annotations
@@ -52,6 +54,15 @@ class Playground(anywidget.AnyWidget):
         Not a problem.
     UnsupportedError
         A machine, kernel or setting that the page does not have, or more rows than it takes.
+
+    Examples
+    --------
+    In a notebook, as the last line of a cell:
+
+    >>> import qpsvm
+    >>> playground = qpsvm.Playground(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], C=10))
+    >>> playground.state["machine"], playground.state["parameters"]
+    ('c', {'C': 10.0})
     """
 
     _esm = files("qpsvm.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")

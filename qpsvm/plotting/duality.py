@@ -50,11 +50,12 @@ def duality(
     Parameters
     ----------
     problem : Problem
+        Whose dual is walked through.
     result : SVMResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
     start : array_like, shape (n,), optional
-        α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a machine in
-        which 0 is not feasible or has no direction, equal ones within each class.
+        The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
+        machine in which 0 is not feasible or has no direction, equal ones within each class.
     legend : bool, default=True
         Whether a legend stands below the axes.
     ax : Axes, optional
@@ -75,6 +76,15 @@ def duality(
         An argument of another type.
     MissingExtraError
         Matplotlib is not installed.
+
+    Examples
+    --------
+    From α = 0, where the dual value is 0, to the optimum ½:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> ax = qpsvm.plotting.duality(problem, qpsvm.solve(problem))
+    >>> ax.figure.savefig("duality.png")
     """
     check_pair(problem, result)
     as_flag(legend, "legend")
@@ -127,7 +137,9 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
     k = seen[np.argmin(np.abs(gap[seen] - MARKED * gap[seen].max()))]
     ax.annotate("", (t[k], primal[k]), (t[k], dual[k]),
                 arrowprops={"arrowstyle": "<->", "color": BLACK, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
-    ax.annotate("gap P − D", (t[k], (primal[k] + dual[k]) / 2), (5, 0), textcoords="offset points", va="center")
+    # left of the arrow, where the gap is wider and the text lies between the curves
+    ax.annotate("gap P − D", (t[k], (primal[k] + dual[k]) / 2), (-6, 0), textcoords="offset points", ha="right",
+                va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
 
 def _top(primal: FloatArray, dual: FloatArray) -> float:

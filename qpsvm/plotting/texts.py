@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Characters in a line of somebody else's label, and the lines after which it is cut: about half a page across.
-LINE, LINES = 36, 3
+LINE, LINES = 30, 3
 #: A number with more digits than a title needs.
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
 

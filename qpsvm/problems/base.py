@@ -360,6 +360,23 @@ class Problem(ABC):
         ------
         DataError, ParameterError
             Another shape, values that are not finite, or a tolerance that is not positive.
+
+        See Also
+        --------
+        certify : The same bounds as a certificate.
+
+        Examples
+        --------
+        The optimum of a neighbouring C is feasible here, but no answer yet:
+
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
+        >>> print(candidate.status, candidate.dual <= 0.5 <= candidate.primal)
+        candidate True
+        >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
+        optimal
         """
         a, tol = as_finite_vector(alpha, "alpha", self.n), as_positive(tol, "tol")
         measured = self._certify(self.taking_part(a))
@@ -585,7 +602,7 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit
+            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
         finite = np.isfinite(alpha)
         if w is not None and not np.isfinite(w).all():
