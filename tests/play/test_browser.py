@@ -56,7 +56,8 @@ def test_a_sample_is_dragged_with_a_finger(visit: Open) -> None:
     page = visit("#scene=apart", width=390, height=844, has_touch=True, is_mobile=True)
     finger = page.page.context.new_cdp_session(page.page)
     before = page.centre(1)
-    page.swipe(finger, 1, -40, -30)
+    x, y = before
+    page.do(lambda: page.touch(finger, (x, y), (x - 20, y - 15), (x - 40, y - 30)))
     after = page.centre(1)
     assert after == pytest.approx((before[0] - 40, before[1] - 30), abs=3)
     agrees(page)
@@ -76,9 +77,8 @@ def test_a_finger_beside_the_samples_scrolls_and_moves_nothing(visit: Open) -> N
     places = [page.sample(i).get_attribute("transform") for i in range(page.n)]
     box = page.page.locator("svg.plane").bounding_box()
     assert box is not None
-    page.page.evaluate("scrollTo(0, 0)")
-    finger.send("Input.synthesizeScrollGesture",
-                {"x": box["x"] + 20, "y": 700, "yDistance": -300, "gestureSourceType": "touch"})  # fmt: skip
+    x, y = box["x"] + 40, box["y"] + box["height"] - 60
+    page.touch(finger, *((x, y - 40 * step) for step in range(8)))
     page.page.wait_for_function("() => scrollY > 100")
     assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
 
@@ -167,8 +167,8 @@ def test_a_round_trip_at_a_hundred_samples(visit: Open, capsys: pytest.CaptureFi
     points = ";".join(f"{x:.3f},{y:.3f}@{label}" for (x, y), label in zip(held["points"], held["labels"], strict=True))
     page = visit(f"#machine=c&C=1&kernel=rbf&kernel.gamma=0.5&points={points}")
     trips = []
-    for step in range(12):
-        page.drag(step, 30, 20, steps=4)
+    for step in range(6):
+        page.drag(step, 30, 20, steps=5)
         trips.append(float(page.data("round-trip") or "nan"))
     with capsys.disabled():
         print(f"\nround trip at n = 100: {statistics.median(trips):.0f} ms at rest, {page.data('round-trip-median')} ms over all")

@@ -173,18 +173,12 @@ class Visit:
         mouse.move(x + dx, y + dy, steps=steps)
         self.do(mouse.up)
 
-    def swipe(self, finger: CDPSession, i: int, dx: float, dy: float) -> None:
-        """Drag a sample by so many pixels with a finger."""
-        x, y = self.centre(i)
-
-        def touch(kind: str, *places: tuple[float, float]) -> None:
-            points = [{"x": px, "y": py} for px, py in places]
-            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-        touch("touchStart", (x, y))
-        touch("touchMove", (x + dx / 2, y + dy / 2))
-        touch("touchMove", (x + dx, y + dy))
-        self.do(lambda: touch("touchEnd"))
+    def touch(self, finger: CDPSession, *places: tuple[float, float]) -> None:
+        """Put a finger down, draw it over these places of the window, and lift it."""
+        kinds = ["touchStart", *["touchMove"] * (len(places) - 1)]
+        for kind, (x, y) in zip(kinds, places, strict=True):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     def alpha(self) -> NDArray[np.float64]:
         """α (n,) as the samples of the page carry it, every digit."""
