@@ -20,6 +20,7 @@ const RUN_BY_ITSELF = 120;
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""],
   ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
+const STAR = "M0 -11L2.8 -3.9L10.5 -3.4L4.6 1.5L6.5 8.9L0 4.8L-6.5 8.9L-4.6 1.5L-10.5 -3.4L-2.8 -3.9Z";
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
 
 /** What the keyboard does in the plane. */
@@ -710,20 +711,21 @@ function certificateView(app) {
   const element = html("section", { class: "certificate", "aria-label": "certificate" },
     html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
-  function failed({ error, hint }) {
+  function failed({ error, hint }, { dragging }) {
     badge.textContent = error.kind === "RequestError" ? "not possible"
       : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
-    const elsewhere = app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    sentence.replaceChildren(elsewhere ? "See beside the control." : error.sentence,
+    const elsewhere = !dragging && app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
+    const where = fieldOf(error) === DATA ? "It says why below the plane." : "It says why beside the control.";
+    sentence.replaceChildren(elsewhere ? where : error.sentence,
       ...(elsewhere ? [] : hints(app, hint)));
   }
 
   function draw(answer, asked) {
     badge.dataset.status = answer.error ? "error" : answer.status;
-    if (answer.error) return failed(answer);
+    if (answer.error) return failed(answer, asked);
     badge.textContent = answer.status.replaceAll("_", " ");
     title.textContent = asked.whose === "yours" ? "α as you hold it" : asked.whose ? asked.whose : answer.title;
     const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2),
@@ -743,6 +745,9 @@ function certificateView(app) {
 
   return { element, draw, change: () => { note.textContent = app.notice; } };
 }
+
+/** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
+const DATA = "machine";
 
 const fieldOf = (error) => (error.field ?? "").split(".").pop();
 
@@ -783,12 +788,11 @@ function controlsView(app) {
   const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }),
     lines = html("ul", { class: "try", "aria-label": "what to try" });
   const axes = html("div", { class: "axes" }),
-    complaints = ["machine", "kernel"].map((name) => html("p",
-    { class: "complaint", role: "alert", "data-field": name }));
+    complaint = html("p", { class: "complaint", role: "alert", "data-field": "kernel" });
   const field = (words, control) => html("label", { class: "field" }, html("span", null, words), control);
   const element = html("section", { class: "controls card", "aria-label": "machine and data" },
     html("div", { class: "choices" }, field("Scene", scene), field("Machine", machine), field("Kernel", kernel)),
-      ...complaints, axes, parameters, formula);
+      complaint, axes, parameters, formula);
   let made = "", rows = [];
 
   function change() {
@@ -814,7 +818,8 @@ function controlsView(app) {
       // the plane leaves room for them
   }
 
-  function draw(answer) {
+  function draw(answer, { dragging }) {
+    if (dragging) return;  // nothing moves under the pointer: meanwhile the plane says it
     for (const place of element.querySelectorAll(".complaint")) {
       const mine = answer.error && place.dataset.field === fieldOf(answer.error);
       place.replaceChildren(...(mine ? [answer.error.sentence, ...hints(app, answer.hint)] : []));
@@ -966,16 +971,19 @@ function shade(canvas, values, n, rho) {
 
 function planeView(app) {
   const canvas = html("canvas", { class: "shade", "aria-hidden": "true" });
-  const groups = Object.fromEntries(["axes", "hulls", "lines", "closest",
-    "samples"].map((name) => [name, svg("g", { class: name })]));
+  const names = ["axes", "hulls", "lines", "closest", "samples", "proof"];
+  const groups = Object.fromEntries(names.map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
     "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
-  const chip = html("div", { class: "chip", hidden: true });
+  const chip = html("div", { class: "chip", hidden: true }), trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
-  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame,
-    legendOf(app, () => view.change()), why);
+  const past = () => app.root.querySelector(".panel > summary").focus();
+  const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
+    "Skip the samples");
+  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), skip, frame,
+    trouble, legendOf(app, () => view.change()), why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
     change, held };
   let seen = true;
@@ -1002,6 +1010,8 @@ function planeView(app) {
 
   function draw(answer, asked) {
     if (answer.plane || answer.error) view.plane = answer.plane ?? null;
+    const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
+    trouble.replaceChildren(...(mine ? [answer.error.sentence, ...(asked.dragging ? [] : hints(app, answer.hint))] : []));
     sizeSamples(app, groups.samples.children, answer, asked);
     redraw();
   }
@@ -1130,7 +1140,7 @@ function drawAxes(group, app, { size, place }) {
 }
 
 /** Convex hulls, what is left of them where no weight may exceed the cap, and the two points that are closest. */
-function drawHulls(app, { hulls, closest }, plane, place) {
+function drawHulls(app, { hulls, closest, proof }, plane, place) {
   const outline = (points) => `M${points.map((point) => place(point).map((v) => v.toFixed(1)).join(" ")).join("L")}Z`;
   const shapes = (app.layers.hulls && plane?.hulls) || [];
   hulls.replaceChildren(...shapes.flatMap(({ label, full, reduced }) => [
@@ -1144,11 +1154,10 @@ function drawHulls(app, { hulls, closest }, plane, place) {
     made.push(svg("path", { class: "segment", d: `M${ends[0].join(" ")}L${ends[1].join(" ")}` }),
       ...ends.map(([x, y]) => svg("path", { class: "end", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })));
   }
-  if (plane?.meeting) {
-    const [x, y] = place(plane.meeting);
-    made.push(svg("circle", { class: "meeting", "data-meeting": true, cx: x, cy: y, r: 9 }),
-      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls"));
-  }
+  const [x, y] = plane?.meeting ? place(plane.meeting) : [];
+  proof.replaceChildren(...(plane?.meeting
+    ? [svg("path", { class: "meeting", "data-meeting": true, d: STAR, transform: `translate(${x} ${y})` }),
+      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls")] : []));
   closest.replaceChildren(...made);
 }
 
