@@ -265,6 +265,7 @@ class Playground {
   #listen() {
     const { signal } = this.stop;
     this.root.addEventListener("keydown", (event) => {
+      event.stopPropagation();  // a notebook around the playground has keys of its own
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z"
         || event.target.matches("input[type=number]")) return;
       event.preventDefault();
@@ -977,7 +978,8 @@ function planeView(app) {
   groups.lines.append(...lines);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
     "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
-  const chip = html("div", { class: "chip", hidden: true }), trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
+  const chip = html("div", { class: "chip", hidden: true });
+  const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
   const past = () => app.root.querySelector(".panel > summary").focus();
   const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
@@ -1011,7 +1013,8 @@ function planeView(app) {
   function draw(answer, asked) {
     if (answer.plane || answer.error) view.plane = answer.plane ?? null;
     const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
-    trouble.replaceChildren(...(mine ? [answer.error.sentence, ...(asked.dragging ? [] : hints(app, answer.hint))] : []));
+    const buttons = mine && !asked.dragging ? hints(app, answer.hint) : [];
+    trouble.replaceChildren(mine ? answer.error.sentence : "", ...buttons);
     sizeSamples(app, groups.samples.children, answer, asked);
     redraw();
   }
@@ -1349,6 +1352,10 @@ function sampleView(app) {
     for (const [key] of letters) cells[key].textContent = known
       ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
+    const held = known && app.whose === "yours" ? app.alpha[i] : null;
+    const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
+    if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
+    cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = known ? samples.verdict[i] : "";
     const violated = known && app.answer.gap > app.answer.tol;
     for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated",
@@ -1419,7 +1426,7 @@ function pricesView(app) {
       { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha, kind: samples.kind[i],
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
       share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
     said.textContent = app.alpha ? heldInWords(app.answer) : "";
@@ -1438,8 +1445,9 @@ function pricesView(app) {
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer) {
-  const repaired = answer.repaired
-    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
+  const unit = answer.samples.upper.every((upper) => upper !== null) ? "C" : "the largest α";
+  const repaired = answer.repaired > 1e-6
+    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
   const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
     : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
@@ -1878,7 +1886,8 @@ function codeOf({ where, code, lines }) {
 /** Put the playground into an element. The function that comes back takes it out again. */
 export function mount(element, transport, options = {}) {
   const root = html("div", { class: "qpsvm-play", "data-connection": "waiting", "data-count": 0, "data-answers": 0,
-    "data-tool": "move" }, html("p", { class: "loading" }, "Asking the library…"));
+    "data-tool": "move", "data-lm-suppress-shortcuts": "true" },
+    html("p", { class: "loading" }, "Asking the library…"));
   element.replaceChildren(root);
   const app = new Playground(root, transport, options);
   transport.listen((is) => app.connection(is));
