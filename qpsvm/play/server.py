@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import threading
 import webbrowser
@@ -143,7 +144,8 @@ def listening(port: int) -> socket.socket:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # so that a port is free as soon as its server has ended; elsewhere it would be shared
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((HOST, port))
         bound.listen()
     except OSError as error:
@@ -185,6 +187,14 @@ def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
+def open_browser(address: str) -> None:
+    """Show the page, or say that nothing here can."""
+    with suppress(webbrowser.Error):
+        if webbrowser.open(address):
+            return
+    print(f"qpsvm play: no browser could be opened; open {address} in one", flush=True)
+
+
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
     """Serve the page until Ctrl-C.
 
@@ -211,7 +221,7 @@ def serve(start: Start | None = None, port: int = PORT, browser: bool = True) ->
         address = f"http://{HOST}:{bound.getsockname()[1]}/"
         print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
         if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=open_browser, args=(address,), daemon=True).start()
         with suppress(KeyboardInterrupt):  # how a server ends
             server.run(sockets=[bound])
     print("qpsvm play: ended", flush=True)

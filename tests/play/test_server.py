@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import webbrowser
 from collections.abc import Iterator
 from typing import Any
 
@@ -259,7 +261,21 @@ def test_a_missing_extra_names_its_command(monkeypatch):
         server.server_of(default_start(), bound)
 
 
+@pytest.mark.parametrize("opens", [True, False, webbrowser.Error])
+def test_a_browser_is_opened_or_the_user_told(monkeypatch, capsys, opens):
+    def browser(address: str) -> bool:
+        assert address == "http://127.0.0.1:5/"
+        if isinstance(opens, bool):
+            return opens
+        raise opens
+
+    monkeypatch.setattr(webbrowser, "open", browser)
+    server.open_browser("http://127.0.0.1:5/")
+    assert ("open http://127.0.0.1:5/ in one" in capsys.readouterr().out) == (opens is not True)
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="another process cannot be sent the interrupt key there")
 def test_ctrl_c_ends_it_with_pages_open():
     command = [sys.executable, "-m", "qpsvm", "play", "--port", "0", "--no-browser", "--variant", "nu", "--nu", "0.3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
