@@ -102,34 +102,50 @@ async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecu
             frame = await connection.receive()
             if frame["type"] == "websocket.disconnect":
                 break
-            try:
-                message = parse(frame.get("text"))
-                if not waiting.put(message):
-                    raise RequestError("too many requests wait: ask again when some are answered")
-            except RequestError as error:
-                await connection.send_text(refusal(error))
-                continue
+            refused = _put(waiting, frame.get("text"))
             arrived.set()
+            if refused and not await _send(connection, refused):
+                break
     finally:
         answering.cancel()
         with suppress(asyncio.CancelledError):
             await answering
 
 
+def _put(waiting: Waiting, text: str | None) -> str:
+    """Let a message wait for its answer; what to answer at once where it may not, else ""."""
+    try:
+        message = parse(text)
+    except RequestError as error:
+        return refusal(error)
+    if waiting.put(message):
+        return ""
+    return refusal(RequestError("too many requests wait: ask again when some are answered"), message)
+
+
 async def _answer_all(
     connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: Waiting, arrived: asyncio.Event
 ) -> None:
     """Answer what waits, one message after the other, in a thread."""
+    loop = asyncio.get_running_loop()
+    while True:
+        while waiting:
+            text = await loop.run_in_executor(workers, answer, waiting.take(), start)
+            if not await _send(connection, text):
+                return
+        arrived.clear()
+        await arrived.wait()
+
+
+async def _send(connection: WebSocket, text: str) -> bool:
+    """Send a message; False where the page has left meanwhile."""
     from starlette.websockets import WebSocketDisconnect
 
-    loop = asyncio.get_running_loop()
-    with suppress(WebSocketDisconnect, RuntimeError):  # the page left while its answer was made
-        while True:
-            while waiting:
-                text = await loop.run_in_executor(workers, answer, waiting.take(), start)
-                await connection.send_text(text)
-            arrived.clear()
-            await arrived.wait()
+    try:
+        await connection.send_text(text)
+    except (WebSocketDisconnect, RuntimeError):  # the second one where the connection is closed already
+        return False
+    return True
 
 
 def listening(port: int) -> socket.socket:

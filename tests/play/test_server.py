@@ -218,6 +218,32 @@ def test_the_loop_stays_responsive_and_drops_what_is_out_of_date(port, monkeypat
     assert asyncio.run(talk()) == [None, 0, 50]
 
 
+def test_a_page_that_leaves_while_it_is_answered_leaves_no_trace(port, monkeypatch, caplog):
+    began, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> str:
+        began.set()
+        assert go_on.wait(PATIENCE)
+        done.set()
+        return "{}"
+
+    monkeypatch.setattr(server, "answer", slow)
+
+    async def leave() -> None:
+        origin = f"http://127.0.0.1:{port}"
+        async with websockets.connect(f"ws://127.0.0.1:{port}/ws", origin=origin) as connection:
+            await connection.send("{}")
+            await connection.send("nonsense")
+            assert await asyncio.to_thread(began.wait, PATIENCE)
+
+    asyncio.run(leave())
+    go_on.set()
+    assert done.wait(PATIENCE)
+    monkeypatch.undo()
+    assert converse(port, {"id": 1, "ask": "catalogue"})[0]["id"] == 1
+    assert "Traceback" not in caplog.text
+
+
 def test_two_pages_at_once(port):
     answers: dict[int, list[dict[str, Any]]] = {}
 
