@@ -995,6 +995,7 @@ function planeView(app) {
     const [p, q] = app.state.axes;
     app.state.points.forEach((point, i) => placeSample(groups.samples.children[i], place([point[p], point[q]]),
       app.state.labels[i]));
+    if (app.dragging && view.plane) return;  // the boundary follows with the answer
     drawAxes(groups.axes, app, view);
     redraw();
   }
@@ -1024,22 +1025,28 @@ function planeView(app) {
         "back to the solution"));
   }
 
-  const resize = () => {
-    const size = Math.round(frame.clientWidth);
-    if (!size || size === view.size) return;
+  sized(app, frame, (size) => {
     view.size = size;
     set(drawing, { viewBox: `0 0 ${size} ${size}` });
-    if (app.state) change();
-  };
-  const watch = new ResizeObserver(resize), sight =
-    new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; });
-  watch.observe(frame);
-  sight.observe(frame);
-  app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
+    change();
+  }, (is) => { seen = is; });
   pointers(app, drawing, (event) => { const r = drawing.getBoundingClientRect();
     return back(event.clientX - r.left, event.clientY - r.top); });
   keys(app, drawing);
   return view;
+}
+
+/** Tell the width of a frame whenever it changes, and whether the frame is in sight. */
+function sized(app, frame, resized, sighted) {
+  let width = 0;
+  const watch = new ResizeObserver(() => {
+    const now = Math.round(frame.clientWidth);
+    if (now && now !== width) resized(width = now);
+  });
+  const sight = new IntersectionObserver(([entry]) => sighted(entry.isIntersecting));
+  watch.observe(frame);
+  sight.observe(frame);
+  app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
 }
 
 function planeTools(app) {
@@ -1401,24 +1408,12 @@ function pricesView(app) {
     said.textContent = "";
     if (error) return [...bars.children].forEach((bar, i) => fillBar(bar,
       { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
-    const total = gap > tol ? samples.gap.reduce((sum, g) => sum + Math.abs(g ?? 0), 0) : 0,
-      largest = total ? Math.max(...samples.gap.map(Math.abs)) : 1;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i],
-      { share: app.whose === "yours" && app.alpha.length === samples.alpha.length ? app.alpha[i] / fullPrice(app, i)
-      : samples.share[i],
-      alpha, kind: samples.kind[i], gap: total ? Math.abs(samples.gap[i] ?? 0) / largest : 0,
-        upper: samples.upper[i] }));
-    said.textContent = words(app.answer);
-  }
-
-  function words(answer) {
-    if (!app.alpha) return "";
-    const repaired = answer.repaired
-      ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
-      : "It is feasible as it is.";
-    const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
-      : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
-    return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
+    const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
+    const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha, kind: samples.kind[i],
+      share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
+      gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
+    said.textContent = app.alpha ? heldInWords(app.answer) : "";
   }
 
   function priced(i) {
@@ -1428,18 +1423,32 @@ function pricesView(app) {
 
   pull(app, bars, (event) => { const r = bars.getBoundingClientRect();
     return (floor - (event.clientY - r.top)) / (floor - 8); });
+  priceKeys(app, bars);
+  return { ...base, draw, held, priced };
+}
+
+/** What became of the α that is held: whether it is feasible, and how much is missing. */
+function heldInWords(answer) {
+  const repaired = answer.repaired
+    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
+    : "It is feasible as it is.";
+  const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
+    : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
+  return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
+}
+
+/** Keys at a bar: arrows change its α (with Shift further), Home and End take it to the ends of its box. */
+function priceKeys(app, bars) {
   bars.addEventListener("keydown", (event) => {
-    const of = event.target.closest("[data-of]"),
-      way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    const of = event.target.closest("[data-of]");
     if (!of || app.whose !== "yours") return;
-    const i = Number(of.dataset.of), full = fullPrice(app, i),
-      to = event.key === "Home" ? 0 : event.key === "End" ? full : way
-      ? app.alpha[i] + way * full * (event.shiftKey ? 0.1 : 0.01) : null;
-    if (to === null) return;
+    const i = Number(of.dataset.of), full = fullPrice(app, i), step = full * (event.shiftKey ? 0.1 : 0.01);
+    const to = { ArrowUp: app.alpha[i] + step, ArrowRight: app.alpha[i] + step, ArrowDown: app.alpha[i] - step,
+      ArrowLeft: app.alpha[i] - step, Home: 0, End: full }[event.key];
+    if (to === undefined) return;
     event.preventDefault();
     app.price(i, to);
   });
-  return { ...base, draw, held, priced };
 }
 
 function newBar(i, wide, floor, height, mine) {
@@ -1465,153 +1474,186 @@ function fillBar(bar, { share, alpha, kind, gap }) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be seen in the plane.
 
-function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0,
-    axis: "values", asking: null, again: 0, failed: new Map() };
-  const drawing = svg("svg", { class: "runs", role: "img",
-    "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
-  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration",
-    "aria-label": "iteration" });
-  const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action },
-    words);
-  const play = button("play", "Play", () => (state.playing ? halt() : start())),
-    read = html("p", { class: "sentence", "data-figure": "iterate" });
-  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn",
-    onchange: () => { state.axis = axis.value; picture(); } },
-    html("option", { value: "values" }, "the values themselves"),
-    html("option", { value: "distance" }, "distance to the optimum, log"));
-  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through",
-    onchange: () => { Object.assign(state, { active: which.value, at: 0 });
-    to(state.runs.get(which.value).points.length - 1); } });
-  const about = html("p", { class: "quiet" });
-  const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
-    html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)),
-      drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play,
-      button("step", "Step", () => to(state.at + 1)), which, slider), read, about], { folded, onsight: () => later() });
+/** The runs of the present data: which are asked for, which came, and the iterate that is looked at. */
+class Runs {
+  came = new Map(); failed = new Map(); chosen = ["dual_ascent", "interior_point"]; asking = null;
+  active = null; at = 0; playing = 0; #again = 0; #machine = null;
 
-  const active = () => state.runs.get(state.active);
+  constructor(app, picture, insight) { Object.assign(this, { app, picture, insight }); }
 
-  /** Run anew as soon as the samples rest, where that keeps nothing else waiting. */
-  function later() {
-    clearTimeout(state.again);
-    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
-    state.again = setTimeout(() => { if (!app.dragging && !app.alpha && app.answer?.samples?.alpha
-      && base.visible()) run(); }, RUN_AFTER);
+  get run() { return this.came.get(this.active); }
+
+  get point() { return this.run?.points[this.at]; }
+
+  get available() {
+    return this.app.catalogue.solvers.filter(({ machines }) => machines.includes(this.app.state.machine));
   }
 
   /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
-  async function run() {
-    if (state.asking) return;
-    if (!state.chosen.length) choose(available()[0].name, true);
-    for (let name; (name = state.chosen.find((each) => !state.runs.has(each) && !state.failed.has(each)));) {
-      const wanted = copy(app.state);
-      state.asking = name;
-      picture();
-      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
-      state.asking = null;
-      if (!reply || !same(wanted, app.state)) { picture(); return later(); }
-      if (reply.error) state.failed.set(name, reply.error.sentence);
-      else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
+  async ask() {
+    if (this.asking) return;
+    const missing = () => this.chosen.find((name) => !this.came.has(name) && !this.failed.has(name));
+    if (!this.chosen.length) this.choose(this.available[0].name, true);
+    for (let name = missing(); name; name = missing()) {
+      const wanted = copy(this.app.state);
+      this.asking = name;
+      this.picture();
+      const reply = await this.app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
+      this.asking = null;
+      if (!reply || !same(wanted, this.app.state)) { this.picture(); return this.later(); }
+      if (reply.error) this.failed.set(name, reply.error.sentence);
+      else { this.came.set(name, reply); this.active = name; this.at = reply.points.length - 1; }
     }
-    picture();
+    this.picture();
   }
 
-  const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
-
-  function choose(name, on) {
-    state.chosen = on ? [...state.chosen, name] : state.chosen.filter((each) => each !== name);
-    if (!on && state.active === name) state.active = state.chosen.find((each) => state.runs.has(each)) ?? null;
-    else if (on && state.runs.has(name)) state.active = name;
-    state.failed.delete(name);
-    list();
+  /** Ask by itself as soon as the samples rest, where that keeps nothing else waiting. */
+  later() {
+    const { app } = this;
+    clearTimeout(this.#again);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    const rests = () => !app.dragging && !app.alpha && app.answer?.samples?.alpha && this.insight();
+    this.#again = setTimeout(() => { if (rests()) this.ask(); }, RUN_AFTER);
   }
 
-  function list() {
-    const there = available();
-    state.chosen = state.chosen.filter((name) => there.some((each) => each.name === name));
-    solvers.replaceChildren(...there.map(({ name, title }) => {
-      const box = html("input", { type: "checkbox", "data-solver": name, checked: state.chosen.includes(name),
-        onchange: () => { choose(name, box.checked); if (box.checked) run(); else picture(); } });
-      const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" },
-        svg("path", { class: "curve", d: "M0 8H16", stroke: curveOf(app, name)[0],
-        "stroke-dasharray": curveOf(app, name)[1] }));
-      return html("label", { class: "layer" }, box, key, title);
-    }));
+  choose(name, on) {
+    this.chosen = on ? [...this.chosen, name] : this.chosen.filter((each) => each !== name);
+    if (!on && this.active === name) this.active = this.chosen.find((each) => this.came.has(each)) ?? null;
+    else if (on && this.came.has(name)) this.active = name;
+    this.failed.delete(name);
+    this.at = Math.max(0, (this.run?.points.length ?? 1) - 1);
   }
 
   /** Look at an iterate: its α is certified in the plane and everywhere else. */
-  function to(k) {
-    const points = active()?.points;
-    if (!points) { run(); return; }
-    state.at = clamp(k, 0, points.length - 1);
-    const point = points[state.at];
-    app.hold(point.alpha, `iteration ${point.iteration} of ${active().title}`);
-    picture();
+  to(k) {
+    if (!this.run) return this.ask();
+    this.at = clamp(k, 0, this.run.points.length - 1);
+    this.app.hold(this.point.alpha, `iteration ${this.point.iteration} of ${this.run.title}`);
+    this.picture();
   }
 
-  function start() {
-    if (!active()) { run(); return; }
-    if (state.at >= active().points.length - 1) state.at = -1;
-    play.textContent = "Pause";
-    const advance = () => { to(state.at + 1); if (state.at >= active().points.length - 1) halt(); };
+  play() {
+    if (!this.run) return this.ask();
+    const last = this.run.points.length - 1;
+    if (this.at >= last) this.at = -1;
+    const advance = () => { this.to(this.at + 1); if (this.at >= last) this.halt(); };
+    this.playing = setInterval(advance, calm() ? 900 : 320);
     advance();
-    state.playing = setInterval(advance, calm() ? 900 : 320);
   }
 
-  function halt() { clearInterval(state.playing); state.playing = 0; play.textContent = "Play"; }
+  halt() { clearInterval(this.playing); this.playing = 0; this.picture(); }
 
-  function sentence(run, point) {
-    if (state.asking) return `Running ${state.asking.replaceAll("_", " ")}…`;
-    const [failure] = state.failed.values();
-    if (failure) return failure;
-    if (point) {
-      const { iteration, primal, dual, gap } = point;
-      const values = `primal ${shown(primal, 6)}, dual ${shown(dual, 6)}, gap ${shown(gap, 2)}`;
-      return `${run.title}, iteration ${iteration}: ${values}`;
-    }
-    return state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.";
+  /** Other data: what came is of those before. */
+  forget() {
+    this.later();
+    const { machine } = this.app.state;
+    if (!this.came.size && !this.failed.size && machine === this.#machine) return;
+    Object.assign(this, { active: null, at: 0 });
+    this.#machine = machine;
+    this.came.clear();
+    this.failed.clear();
+    this.chosen = this.chosen.filter((name) => this.available.some((each) => each.name === name));
+    this.halt();
   }
+
+  close() { clearInterval(this.playing); clearTimeout(this.#again); }
+}
+
+function runsView(app, folded) {
+  const runs = new Runs(app, () => picture(), () => base.visible());
+  const name = "primal and dual values over the iterations";
+  const drawing = svg("svg", { class: "runs", role: "img", "aria-label": name }), bar = stepper(runs);
+  const solvers = html("div", { class: "solvers" }), about = html("p", { class: "quiet" });
+  const read = html("p", { class: "sentence", "data-figure": "iterate" });
+  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn", onchange: () => picture() },
+    html("option", { value: "values" }, "the values themselves"),
+    html("option", { value: "distance" }, "distance to the optimum, log"));
+  const show = html("label", { class: "field inline" }, html("span", null, "Show"), axis);
+  const base = panel(app, "runs", "Primal and dual, iteration by iteration", null,
+    [html("div", { class: "mode" }, solvers, show), drawing, bar.element, read, about],
+    { folded, onsight: () => runs.later() });
+  let listed = null;
 
   function picture() {
-    const run = active(), point = run?.points[state.at];
-    set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1) });
-    slider.value = state.at;
-    slider.disabled = !run;
-    slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
-    which.replaceChildren(...[...state.runs.values()].map(({ solver, title }) => html("option",
-      { value: solver, selected: solver === state.active }, title)));
-    which.hidden = state.runs.size < 2;
-    drawRuns(app, drawing, state);
-    read.textContent = sentence(run, point);
-    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`,
-      run?.note].filter(Boolean).join(" ");
-    base.element.dataset.runs = [...state.runs.keys()].join(" ");
+    if (listed !== app.state.machine) solvers.replaceChildren(...solverBoxes(app, runs));
+    listed = app.state.machine;
+    bar.draw();
+    drawRuns(app, drawing, runs, axis.value);
+    const { run } = runs;
+    read.textContent = iterateInWords(runs);
+    about.textContent = run ? ["Thick: primal value. Thin: dual value.", run.about && `${run.title}: ${run.about}.`,
+      run.note].filter(Boolean).join(" ") : "";
+    base.element.dataset.runs = [...runs.came.keys()].join(" ");
   }
 
-  function change() {
-    halt();
-    later();
-    Object.assign(state, { active: null, at: 0 });
-    state.runs.clear();
-    state.failed.clear();
-    if (state.machine !== app.state.machine) { state.machine = app.state.machine; list(); }
-    picture();
-  }
-
-  slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
   const watch = new ResizeObserver(() => picture());
   watch.observe(solvers);
-  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); watch.disconnect(); });
-  return { ...base, change, held: () => { if (!app.alpha) halt(); } };
+  app.stop.signal.addEventListener("abort", () => { runs.close(); watch.disconnect(); });
+  return { ...base, change: () => runs.forget(), held: () => { if (!app.alpha && runs.playing) runs.halt(); } };
+}
+
+/** A box to tick for every solver that takes this machine, with its line as the key to the picture. */
+function solverBoxes(app, runs) {
+  return runs.available.map(({ name, title }) => {
+    const choose = () => {
+      runs.choose(name, box.checked);
+      if (box.checked) runs.ask();
+      runs.picture();
+    };
+    const box = html("input", { type: "checkbox", "data-solver": name, checked: runs.chosen.includes(name),
+      onchange: choose });
+    const [stroke, dash] = curveOf(app, name);
+    const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" },
+      svg("path", { class: "curve", d: "M0 8H16", stroke, "stroke-dasharray": dash }));
+    return html("label", { class: "layer" }, box, key, title);
+  });
+}
+
+/** Run, play, step, and the slider over the iterates of one run. */
+function stepper(runs) {
+  const button = (name, words, action) => html("button",
+    { type: "button", "data-action": name, onclick: action }, words);
+  const play = button("play", "Play", () => (runs.playing ? runs.halt() : runs.play()));
+  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration",
+    "aria-label": "iteration", oninput: () => { const k = Number(slider.value); runs.halt(); runs.to(k); } });
+  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through", onchange: () => {
+    runs.active = which.value;
+    runs.to(runs.run.points.length - 1);
+  } });
+  const element = html("div", { class: "stepper" }, button("run", "Run", () => runs.ask()), play,
+    button("step", "Step", () => runs.to(runs.at + 1)), which, slider);
+
+  function draw() {
+    const { run, point } = runs;
+    play.textContent = runs.playing ? "Pause" : "Play";
+    set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1),
+      "aria-valuetext": point ? `iteration ${point.iteration}` : "not run" });
+    slider.value = runs.at;
+    slider.disabled = !run;
+    which.replaceChildren(...[...runs.came.values()].map(({ solver, title }) => html("option",
+      { value: solver, selected: solver === runs.active }, title)));
+    which.hidden = runs.came.size < 2;
+  }
+
+  return { element, draw };
+}
+
+function iterateInWords({ asking, failed, run, point, chosen }) {
+  if (asking) return `Running ${asking.replaceAll("_", " ")}…`;
+  const [failure] = failed.values();
+  if (failure) return failure;
+  if (!point && chosen.length) return "Not run on this data yet.";
+  if (!point) return "Choose a solver, or several, to see how they differ.";
+  const values = `primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}`;
+  return `${run.title}, iteration ${point.iteration}: ${values}`;
 }
 
 const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => each.name === name) % CURVES.length];
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
-function drawRuns(app, drawing, { runs, active, at, axis }) {
+function drawRuns(app, drawing, { came, point, active }, axis) {
   const width = Math.max(300, drawing.clientWidth || 640), height = 230,
-    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
+    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...came.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
   if (!all.length) return drawing.replaceChildren(svg("text",
     { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
@@ -1627,7 +1669,7 @@ function drawRuns(app, drawing, { runs, active, at, axis }) {
     return svg("path", { class: `curve ${which}`, d: path, stroke, "stroke-dasharray": dash,
       "data-curve": `${run.solver} ${which}` });
   }));
-  const point = runs.get(active)?.points[at], dots = point
+  const dots = point
     ? ["primal", "dual"].filter((which) => point[which] !== null).map((which) => svg("circle",
     { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which], which), r: 5,
     stroke: curveOf(app, active)[0] })) : [];
