@@ -1299,10 +1299,8 @@ function complementarityView(app) {
     });
   }
 
-  pull(app, drawing, (event) => {
-    const r = drawing.getBoundingClientRect();
-    return (((event.clientX - r.left) / r.width) * frame.width - frame.left) / (frame.width - frame.left - frame.right);
-  });
+  pull(app, drawing, (event, { left, width }) =>
+    (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right));
   return { ...base, draw };
 }
 
@@ -1316,10 +1314,11 @@ function scaleOf({ yf }, rho, { width, height, left, right, top, bottom }) {
 
 /** Drag α where the user is the solver: `share` reads the share of C off a pointer. */
 function pull(app, drawing, share) {
-  let held = null, full = 1;
+  let held = null, full = 1, where = null;
   drawing.addEventListener("pointerdown", (event) => {
     const of = event.target.closest("[data-of]");
     if (!of) return;
+    where = drawing.getBoundingClientRect();  // now: sentences above may grow by a line while α is dragged
     app.select(Number(of.dataset.of));
     if (app.whose !== "yours" || event.button !== 0) return;
     held = Number(of.dataset.of);
@@ -1330,7 +1329,7 @@ function pull(app, drawing, share) {
   });
   keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
   drawing.addEventListener("pointermove", (event) =>
-    { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
+    { if (held !== null) app.price(held, clamp(share(event, where), 0, 1) * full); });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
@@ -1455,8 +1454,7 @@ function pricesView(app) {
     if (bar) fillBar(bar, { share: app.alpha[i] / fullPrice(app, i), alpha: app.alpha[i] });
   }
 
-  pull(app, bars, (event) => { const r = bars.getBoundingClientRect();
-    return (floor - (event.clientY - r.top)) / (floor - 8); });
+  pull(app, bars, (event, { top }) => (floor - (event.clientY - top)) / (floor - 8));
   priceKeys(app, bars);
   return { ...base, draw, held, priced };
 }
