@@ -19,12 +19,6 @@ REFUSED = ("#points=", "#points=0,0@1", "#points=1,2@7;0,0@-1", "#machine=quantu
            "#machine=c&D=1&points=0,0@1;1,1@-1", "#kernel=rbf&kernel.gamma=much&points=0,0@1;1,1@-1")  # fmt: skip
 
 
-def own(visit: Visit) -> str:
-    """The address, as soon as it holds samples."""
-    visit.page.wait_for_url(re.compile("#machine=.*points="))
-    return "#" + visit.page.url.partition("#")[2]
-
-
 def test_undo_and_redo(visit: Open) -> None:
     page = visit("#scene=outlier")
     first = page.places()
@@ -50,7 +44,7 @@ def test_the_address_brings_the_state_into_another_page(visit: Open) -> None:
     page = visit("#scene=xor")
     page.put("gamma", 0.7)
     page.drag(2, 25, 35)
-    other = visit(own(page))
+    other = visit(page.hash())
     assert other.places() == page.places()
     assert other.alpha() == pytest.approx(page.alpha(), abs=1e-12)
     assert other.page.input_value("[data-control=kernel]") == "rbf"
@@ -72,7 +66,7 @@ def test_back_and_forward(visit: Open) -> None:
 def test_back_to_samples_that_were_dragged(visit: Open) -> None:
     page = visit("#scene=xor")
     page.drag(0, 30, 30)
-    address, there = own(page), page.places()
+    address, there = page.hash(), page.places()
     page.choose("scene", "outlier")
     page.do(page.page.go_back)
     assert page.places() == there
@@ -95,6 +89,7 @@ def test_two_pages_at_once(visit: Open) -> None:
         assert np.abs(page.alpha() - page.solved()["result"].alpha).max() <= 1e-9
 
 
+@pytest.mark.slow
 def test_the_server_goes_and_comes_back(visit: Open, server: Server) -> None:
     page = visit("#scene=outlier")
     lost = page.page.locator(".lost")

@@ -36,8 +36,9 @@ CONTRASTS = """() => {
     return 'rgb(255, 255, 255)';
   };
   const told = element => [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-  const all = [...document.querySelectorAll('.qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)')];
-  return all.filter(e => e.checkVisibility() && told(e) && !e.closest(':disabled, svg, .stale'))
+  const texts = '.qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)';
+  return [...document.querySelectorAll(texts)]
+    .filter(e => e.checkVisibility() && told(e) && !e.closest(':disabled, svg, .stale'))
     .map(e => { const [a, b] = [light(getComputedStyle(e).color), light(solid(e))].sort((x, y) => y - x);
       return [(a + 0.05) / (b + 0.05), e.className + ': ' + e.textContent.slice(0, 40)]; })
     .sort((x, y) => x[0] - y[0]).slice(0, 5);

@@ -196,13 +196,21 @@ class Visit:
         """A number or word of the certificate."""
         return self.page.locator(f"[data-figure={name}]").first.inner_text()
 
-    def python(self) -> str:
-        """The program that "Copy as Python" puts into the clipboard."""
-        self.page.click("[data-action=python]")
+    def copied(self, what: str) -> str:
+        """What a button of the header puts into the clipboard."""
+        self.page.click(f"[data-action={what}]")
         self.page.wait_for_selector("dialog[open]")
         text: str = self.page.evaluate("navigator.clipboard.readText()")
         self.page.click("dialog[open] [data-action=close]")
         return text
+
+    def python(self) -> str:
+        """The program that "Copy as Python" copies."""
+        return self.copied("python")
+
+    def hash(self) -> str:
+        """The state as the address holds it, from "#"."""
+        return "#" + self.copied("address").partition("#")[2]
 
     def solved(self) -> dict[str, Any]:
         """What the copied program makes: its `problem` and its `result`, and what it `printed`."""
@@ -213,6 +221,4 @@ class Visit:
 
     def sideways(self) -> float:
         """Pixels by which the document is wider than the window."""
-        return float(
-            self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        )
+        return float(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

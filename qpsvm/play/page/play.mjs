@@ -145,7 +145,10 @@ function lane(address, report = null) {
   connect();
   return {
     get closed() { return closed; },
-    ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
+    ask: (request) => ready.then(() => {
+      if (socket.readyState !== WebSocket.OPEN) throw new Gone("the connection is being closed");
+      return waiting.add((id) => socket.send(JSON.stringify({ id, ...request })));
+    }),
     close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
   };
 }
