@@ -20,6 +20,7 @@ const RUN_BY_ITSELF = 120;
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""],
   ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
+const STAR = "M0 -11L2.8 -3.9L10.5 -3.4L4.6 1.5L6.5 8.9L0 4.8L-6.5 8.9L-4.6 1.5L-10.5 -3.4L-2.8 -3.9Z";
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
 
 /** What the keyboard does in the plane. */
@@ -264,6 +265,7 @@ class Playground {
   #listen() {
     const { signal } = this.stop;
     this.root.addEventListener("keydown", (event) => {
+      event.stopPropagation();  // a notebook around the playground has keys of its own
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z"
         || event.target.matches("input[type=number]")) return;
       event.preventDefault();
@@ -710,20 +712,21 @@ function certificateView(app) {
   const element = html("section", { class: "certificate", "aria-label": "certificate" },
     html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
-  function failed({ error, hint }) {
+  function failed({ error, hint }, { dragging }) {
     badge.textContent = error.kind === "RequestError" ? "not possible"
       : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
-    const elsewhere = app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    sentence.replaceChildren(elsewhere ? "See beside the control." : error.sentence,
+    const elsewhere = !dragging && app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
+    const where = fieldOf(error) === DATA ? "It says why below the plane." : "It says why beside the control.";
+    sentence.replaceChildren(elsewhere ? where : error.sentence,
       ...(elsewhere ? [] : hints(app, hint)));
   }
 
   function draw(answer, asked) {
     badge.dataset.status = answer.error ? "error" : answer.status;
-    if (answer.error) return failed(answer);
+    if (answer.error) return failed(answer, asked);
     badge.textContent = answer.status.replaceAll("_", " ");
     title.textContent = asked.whose === "yours" ? "α as you hold it" : asked.whose ? asked.whose : answer.title;
     const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2),
@@ -743,6 +746,9 @@ function certificateView(app) {
 
   return { element, draw, change: () => { note.textContent = app.notice; } };
 }
+
+/** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
+const DATA = "machine";
 
 const fieldOf = (error) => (error.field ?? "").split(".").pop();
 
@@ -783,12 +789,11 @@ function controlsView(app) {
   const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }),
     lines = html("ul", { class: "try", "aria-label": "what to try" });
   const axes = html("div", { class: "axes" }),
-    complaints = ["machine", "kernel"].map((name) => html("p",
-    { class: "complaint", role: "alert", "data-field": name }));
+    complaint = html("p", { class: "complaint", role: "alert", "data-field": "kernel" });
   const field = (words, control) => html("label", { class: "field" }, html("span", null, words), control);
   const element = html("section", { class: "controls card", "aria-label": "machine and data" },
     html("div", { class: "choices" }, field("Scene", scene), field("Machine", machine), field("Kernel", kernel)),
-      ...complaints, axes, parameters, formula);
+      complaint, axes, parameters, formula);
   let made = "", rows = [];
 
   function change() {
@@ -814,7 +819,8 @@ function controlsView(app) {
       // the plane leaves room for them
   }
 
-  function draw(answer) {
+  function draw(answer, { dragging }) {
+    if (dragging) return;  // nothing moves under the pointer: meanwhile the plane says it
     for (const place of element.querySelectorAll(".complaint")) {
       const mine = answer.error && place.dataset.field === fieldOf(answer.error);
       place.replaceChildren(...(mine ? [answer.error.sentence, ...hints(app, answer.hint)] : []));
@@ -966,16 +972,20 @@ function shade(canvas, values, n, rho) {
 
 function planeView(app) {
   const canvas = html("canvas", { class: "shade", "aria-hidden": "true" });
-  const groups = Object.fromEntries(["axes", "hulls", "lines", "closest",
-    "samples"].map((name) => [name, svg("g", { class: name })]));
+  const names = ["axes", "hulls", "lines", "closest", "samples", "proof"];
+  const groups = Object.fromEntries(names.map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
     "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
+  const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
-  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame,
-    legendOf(app, () => view.change()), why);
+  const past = () => app.root.querySelector(".panel > summary").focus();
+  const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
+    "Skip the samples");
+  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), skip, frame,
+    trouble, legendOf(app, () => view.change()), why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
     change, held };
   let seen = true;
@@ -1002,6 +1012,9 @@ function planeView(app) {
 
   function draw(answer, asked) {
     if (answer.plane || answer.error) view.plane = answer.plane ?? null;
+    const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
+    const buttons = mine && !asked.dragging ? hints(app, answer.hint) : [];
+    trouble.replaceChildren(mine ? answer.error.sentence : "", ...buttons);
     sizeSamples(app, groups.samples.children, answer, asked);
     redraw();
   }
@@ -1130,7 +1143,7 @@ function drawAxes(group, app, { size, place }) {
 }
 
 /** Convex hulls, what is left of them where no weight may exceed the cap, and the two points that are closest. */
-function drawHulls(app, { hulls, closest }, plane, place) {
+function drawHulls(app, { hulls, closest, proof }, plane, place) {
   const outline = (points) => `M${points.map((point) => place(point).map((v) => v.toFixed(1)).join(" ")).join("L")}Z`;
   const shapes = (app.layers.hulls && plane?.hulls) || [];
   hulls.replaceChildren(...shapes.flatMap(({ label, full, reduced }) => [
@@ -1144,11 +1157,10 @@ function drawHulls(app, { hulls, closest }, plane, place) {
     made.push(svg("path", { class: "segment", d: `M${ends[0].join(" ")}L${ends[1].join(" ")}` }),
       ...ends.map(([x, y]) => svg("path", { class: "end", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })));
   }
-  if (plane?.meeting) {
-    const [x, y] = place(plane.meeting);
-    made.push(svg("circle", { class: "meeting", "data-meeting": true, cx: x, cy: y, r: 9 }),
-      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls"));
-  }
+  const [x, y] = plane?.meeting ? place(plane.meeting) : [];
+  proof.replaceChildren(...(plane?.meeting
+    ? [svg("path", { class: "meeting", "data-meeting": true, d: STAR, transform: `translate(${x} ${y})` }),
+      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls")] : []));
   closest.replaceChildren(...made);
 }
 
@@ -1340,6 +1352,10 @@ function sampleView(app) {
     for (const [key] of letters) cells[key].textContent = known
       ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
+    const held = known && app.whose === "yours" ? app.alpha[i] : null;
+    const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
+    if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
+    cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = known ? samples.verdict[i] : "";
     const violated = known && app.answer.gap > app.answer.tol;
     for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated",
@@ -1410,7 +1426,7 @@ function pricesView(app) {
       { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha, kind: samples.kind[i],
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
       share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
     said.textContent = app.alpha ? heldInWords(app.answer) : "";
@@ -1429,8 +1445,9 @@ function pricesView(app) {
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer) {
-  const repaired = answer.repaired
-    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
+  const unit = answer.samples.upper.every((upper) => upper !== null) ? "C" : "the largest α";
+  const repaired = answer.repaired > 1e-6
+    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
   const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
     : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
@@ -1869,7 +1886,8 @@ function codeOf({ where, code, lines }) {
 /** Put the playground into an element. The function that comes back takes it out again. */
 export function mount(element, transport, options = {}) {
   const root = html("div", { class: "qpsvm-play", "data-connection": "waiting", "data-count": 0, "data-answers": 0,
-    "data-tool": "move" }, html("p", { class: "loading" }, "Asking the library…"));
+    "data-tool": "move", "data-lm-suppress-shortcuts": "true" },
+    html("p", { class: "loading" }, "Asking the library…"));
   element.replaceChildren(root);
   const app = new Playground(root, transport, options);
   transport.listen((is) => app.connection(is));
