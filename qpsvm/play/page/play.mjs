@@ -67,7 +67,6 @@ function scripted(text) {
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const copy = (value) => JSON.parse(JSON.stringify(value));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const numeral = (i) => [...String(i)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
@@ -1426,7 +1425,8 @@ function pricesView(app) {
       { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], {
+      alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
       share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
     said.textContent = app.alpha ? heldInWords(app.answer) : "";
