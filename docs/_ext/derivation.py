@@ -42,12 +42,15 @@ class DerivationDirective(SphinxDirective):
         stated(self.env)[step.tag] = self.env.docname
         section = nodes.section("", nodes.title("", f"({step.tag}) {step.title}"), ids=[anchor], names=[anchor])
         section["classes"].append("equation-step")
+        if step.absent:
+            section += nodes.paragraph("", step.reason)
+            return section
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
         section += verdict(step)
-        section += nodes.paragraph("", step.text)
-        section += source(step.code, step.tag)
+        section += nodes.paragraph("", " ".join(filter(None, [step.text, step.by_construction])))
+        section += stated_by(step.code)
         if step.measured_by is not None:
-            section += folded("how the residual is measured", source(step.measured_by, step.tag))
+            section += folded("how the residual is measured", listed(step.measured_by))
         return section
 
 
@@ -63,13 +66,21 @@ def verdict(step: ShownStep) -> nodes.container:
     return found
 
 
-def source(code: Code, tag: str) -> nodes.container:
-    """A function of the library, with the lines marked that state the equation."""
+def stated_by(code: Code) -> nodes.container:
+    """Where the equation is in the library: what is to be seen of a function, and the whole, folded, if that is more."""
+    shown = nodes.container("", nodes.paragraph("", code.where, classes=["where"]), classes=["source"])
+    shown += listed(code.excerpt or code)
+    if code.excerpt:
+        shown += folded("the whole function", listed(code))
+    return shown
+
+
+def listed(code: Code) -> nodes.literal_block:
+    """Code, with the lines marked that are the equation."""
     block = nodes.literal_block(code.text, code.text, language="python")
-    marked = [number for number, line in enumerate(code.text.splitlines(), 1) if f"({tag})" in line]
-    if marked:
-        block["highlight_args"] = {"hl_lines": marked}
-    return nodes.container("", nodes.paragraph("", code.where, classes=["where"]), block, classes=["source"])
+    if code.lines:
+        block["highlight_args"] = {"hl_lines": [number + 1 for number in code.lines]}
+    return block
 
 
 def folded(title: str, *content: nodes.Node) -> nodes.container:
