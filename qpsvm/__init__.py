@@ -71,6 +71,10 @@ else:
 
         return Playground
 
+    def __dir__() -> list[str]:
+        """Every name, those that are imported late too."""
+        return sorted({*globals(), "Playground"})
+
 
 __version__ = "0.1.0"
 

@@ -105,7 +105,7 @@ def contradiction(at: Letters[Any], measured: Mapping[str, Measurement]) -> str:
 
 
 def violated(at: Letters[Any]) -> str:
-    """The constraint of the dual that α violates most, with what it is there."""
+    """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
     svm, a = at.problem.svm, at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
     said = {f"α of sample {at.numbers[low]} is {a[low]:.4g}, below 0": -a[low]}
@@ -115,4 +115,5 @@ def violated(at: Letters[Any]) -> str:
             value = float(group.column @ a)
             said[f"{group.formula} fails: the left side is {value:.4g}"] = abs(value - group.total)
     said["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
-    return max(said, key=lambda words: said[words])
+    clear = [words for words, amount in said.items() if amount > SAME * at.reach]
+    return clear[0] if clear else max(said, key=lambda words: said[words])

@@ -57,7 +57,7 @@ def _cells(step: ShownStep) -> dict[str, Any]:
     return {
         "tag": step.tag, "title": step.title, "statement": step.statement,
         "text": " ".join(filter(None, [step.text, step.by_construction])),
-        "absent": step.absent, "equation": _mathml(step.latex), "code": _code(step.code),
+        "absent": step.absent, "equation": mathml(step.latex), "code": _code(step.code),
         "measured_by": None if step.measured_by is None else _code(step.measured_by),
         "residual": step.residual_text, "reason": step.reason, "state": state,
         "sides": step.sides_text, "of": step.of,
@@ -72,7 +72,8 @@ def _code(code: Code) -> dict[str, str]:
 
 
 @cache
-def _mathml(latex: str) -> str:
+def mathml(latex: str) -> str:
+    """An equation as MathML, which browsers draw themselves; a `MissingExtraError` without the extra `teach`."""
     equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
     return equation
 

@@ -93,8 +93,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         b = hard_intercept(svm, point.u)
         found = {group.multiplier: b for group in svm.groups}, (b, b), 0.0, 0.0
     elif not svm.all_hard:
-        inside = np.clip(alpha, 0.0, svm.upper)
-        found = _best_levels(svm, inside, point, slopes, 0.0)
+        found = _lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
     at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
@@ -231,6 +230,24 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
     if best is None:
         best = at([middle(*ends) for ends in known])
     return best[0], _intercepts(svm, known, best[0]), best[1], best[2]
+
+
+def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
+    """As `_best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
+    thetas: list[float] = []
+    ends: list[tuple[float, float]] = []
+    for part in svm.parts:
+        points = levels.reaches(svm, part, u)
+        interval, average = levels.interval(svm, part, points), levels.average(svm, part, points, a)
+        if interval is None:
+            return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
+        low, high = interval
+        inner = average if average is not None and low <= average <= high else middle(low, high)
+        thetas.append(inner)
+        ends.append(interval)
+    multipliers = svm.multipliers(thetas)
+    sums = gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
+    return multipliers, _intercepts(svm, ends, multipliers), *sums
 
 
 def _intercepts(

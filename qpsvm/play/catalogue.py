@@ -7,7 +7,7 @@ of backends: which of them counts iterations, and which machines it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -95,6 +95,8 @@ class Machine:
     tags : mapping of str to str
         The equations behind "box" and behind each group of rows of the dual.
     parameters : tuple of Parameter
+    tighter : str
+        What makes its margin narrower, or "" where nothing does.
     """
 
     title: str
@@ -102,6 +104,7 @@ class Machine:
     box: str
     tags: Mapping[str, str]
     parameters: tuple[Parameter, ...] = ()
+    tighter: str = ""
 
     def make(self, X: FloatArray, y: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str) -> Problem:
         """The problem over X (n, d) and y (n,); raises what the library does."""
@@ -131,11 +134,11 @@ MACHINES: dict[str, Machine] = {
     "hard": Machine("hard margin", HardMargin, "α_i ≥ 0", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": Machine(
         "C-SVM", CSVM, "0 ≤ α_i ≤ C", {"balance": "CSVM.5", "box": "CSVM.7"},
-        (Parameter("C", "C", "log", 1.0, 0.01, 1000.0),),
+        (Parameter("C", "C", "log", 1.0, 0.01, 1000.0),), "raise C",
     ),
     "nu": Machine(
         "ν-SVM", NuSVM, "0 ≤ α_i ≤ 1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
-        (Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),),
+        (Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),), "lower ν",
     ),
     "hinge": Machine(
         "hinge loss, regularised", PrimalHinge, "0 ≤ α_i ≤ 1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
@@ -143,6 +146,7 @@ MACHINES: dict[str, Machine] = {
             Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
             Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
         ),
+        "lower λ",
     ),
 }  # fmt: skip
 
@@ -175,7 +179,7 @@ class SolverChoice:
 
     title: str
     about: str
-    machines: tuple[str, ...] = field(default=())
+    machines: tuple[str, ...]
 
 
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)

@@ -21,6 +21,8 @@ ROOM, ALONE = 0.15, 1.0
 DIGITS = 6
 #: A hull is drawn to this share of its range: less than a pixel.
 PIXEL = 1e-4
+#: The classes in the order in which a page lists them.
+LABELS = (1, -1)
 #: Closest points are one point where they are nearer than this share of the points' range.
 ONE_POINT = 1e-7
 
@@ -28,20 +30,18 @@ ONE_POINT = 1e-7
 def plane(request: Request, state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     """f on the grid and the geometry of the dual."""
     box = request.box or box_around(state)
-    shown = {"box": list(box), "n": request.grid, "f": _values(state, result, box, request.grid),
-             "levels": [-result.rho, 0.0, result.rho]}  # fmt: skip
-    return {**shown, **_hulls(state, problem, result)}
+    return {
+        "box": list(box), "n": request.grid, "f": _values(state, result, box, request.grid),
+        "levels": [-result.rho, 0.0, result.rho], **_hulls(state, problem, result),
+    }  # fmt: skip
 
 
 def proof_plane(request: Request, state: State, problem: Problem, error: NotSeparableError) -> dict[str, Any]:
     """The hulls of two classes that cannot be separated, and the point that they share."""
-    box = request.box or box_around(state)
-    shown: dict[str, Any] = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0]}
-    why = why_no_hulls(state, problem)
-    shown |= {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
+    box, why = request.box or box_around(state), why_no_hulls(state, problem)
+    shown = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_nothing(why)}
     if not why:
-        whole = [_hull(state, label, np.ones(len(state.labels))) for label in (1, -1)]
-        shown["hulls"] = [{"label": label, "full": numbers(hull), "reduced": []} for label, hull in _each(whole)]
+        shown["hulls"] = _listed(_hulls_of(state, np.ones(len(state.labels))), None)
         shown["meeting"] = numbers((error.u + error.v) @ _projected(state) / 2)
     return shown
 
@@ -74,17 +74,6 @@ def _projected(state: State) -> FloatArray:
     return projected
 
 
-def _hull(state: State, label: int, caps: FloatArray) -> FloatArray:
-    """The reduced hull of a class, for caps of all samples (n,)."""
-    members = state.labels == label
-    return reduced_hull(_projected(state)[members], caps[members], PIXEL)
-
-
-def _each(parts: list[FloatArray]) -> zip[tuple[int, FloatArray]]:
-    """Both classes, the positive one first, with their parts."""
-    return zip((1, -1), parts, strict=True)
-
-
 def _values(state: State, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
     """f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
     x0, x1, y0, y1 = box
@@ -110,22 +99,36 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     """(HULL.3): the hulls, the reduced hulls with the share that no sample may exceed, and their closest points."""
     why = why_no_hulls(state, problem)
     if why:
-        return {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
-    points, labels, alpha = _projected(state), state.labels, result.alpha
-    full = [_hull(state, label, np.ones(len(labels))) for label in (1, -1)]
-    total = float(alpha.sum()) / 2
-    if not total > 0.0:
-        hulls = [{"label": label, "full": numbers(hull), "reduced": []} for label, hull in _each(full)]
-        return {"hulls": hulls, "cap": None, "closest": None, "meeting": None,
-                "why_no_hulls": "every α is 0, so there are no closest points"}  # fmt: skip
-    caps = np.minimum(result.upper / total, 1.0)
-    reduced = full if (caps >= 1.0).all() else [_hull(state, label, caps) for label in (1, -1)]
-    closest = [alpha[labels == label] @ points[labels == label] / alpha[labels == label].sum() for label in (1, -1)]
-    apart = float(np.hypot(*(closest[0] - closest[1])))
-    meet = apart <= ONE_POINT * float(np.ptp(points, axis=0).max())
+        return _nothing(why)
+    points, alpha = _projected(state), result.alpha
+    full = _hulls_of(state, np.ones(len(alpha)))
+    members = [state.labels == label for label in LABELS]
+    sums = [float(alpha[rows].sum()) for rows in members]
+    if not min(sums) > 0.0:
+        return {**_nothing("every α is 0, so there are no closest points"), "hulls": _listed(full, None)}
+    caps = np.minimum(2.0 * result.upper / sum(sums), 1.0)
+    reduced = full if (caps >= 1.0).all() else _hulls_of(state, caps)
+    closest = [alpha[rows] @ points[rows] / total for rows, total in zip(members, sums, strict=True)]
+    meet = float(np.hypot(*(closest[0] - closest[1]))) <= ONE_POINT * float(np.ptp(points, axis=0).max())
     return {
-        "hulls": [{"label": label, "full": numbers(hull), "reduced": numbers(part)}
-                  for (label, hull), part in zip(_each(full), reduced, strict=True)],
-        "cap": float(caps.max()), "closest": numbers(closest), "meeting": numbers(closest[0]) if meet else None,
-        "why_no_hulls": "",
+        "hulls": _listed(full, reduced), "cap": float(caps.max()), "closest": numbers(closest),
+        "meeting": numbers(closest[0]) if meet else None, "why_no_hulls": "",
     }  # fmt: skip
+
+
+def _nothing(why: str) -> dict[str, Any]:
+    """No hulls, and why."""
+    return {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
+
+
+def _hulls_of(state: State, caps: FloatArray) -> list[FloatArray]:
+    """The reduced hulls of both classes on the plane, for the caps of all samples (n,)."""
+    points = _projected(state)
+    return [reduced_hull(points[rows], caps[rows], PIXEL) for rows in (state.labels == label for label in LABELS)]
+
+
+def _listed(full: list[FloatArray], reduced: list[FloatArray] | None) -> list[dict[str, Any]]:
+    """The hulls of both classes for the page; where there are no reduced ones, their lists are empty."""
+    parts = [[], []] if reduced is None else [numbers(hull) for hull in reduced]
+    return [{"label": label, "full": numbers(hull), "reduced": part}
+            for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip

@@ -25,6 +25,7 @@ from qpsvm.play.reply import reply
 from qpsvm.play.start import Start, default_start
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.websockets import WebSocket
@@ -39,7 +40,7 @@ PAGE = {
 }
 ICON = "favicon.ico"
 #: Solves that run at a time, over all connections.
-WORKERS = 2
+WORKERS = 4
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
 LARGEST_FRAME = 4 * LONGEST
 #: Seconds that open pages get to say goodbye when the server ends.
@@ -163,6 +164,27 @@ def warm_up(start: Start) -> None:
             reply({"id": 0, "ask": "solve", "state": {**small, "machine": machine, "kernel": {"name": kernel}}})
 
 
+def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
+    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves.
+
+    Raises
+    ------
+    MissingExtraError
+        The packages of the extra `play` are not installed.
+    """
+    try:
+        import uvicorn
+        import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
+    except ImportError as error:
+        raise _missing(error.name or "uvicorn") from error
+    app: Any = application(start, bound.getsockname()[1])
+    config = uvicorn.Config(
+        app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
+        proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GOODBYE,
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
     """Serve the page until Ctrl-C.
 
@@ -182,27 +204,16 @@ def serve(start: Start | None = None, port: int = PORT, browser: bool = True) ->
     ParameterError
         The port cannot be used.
     """
-    try:
-        import uvicorn
-        import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
-    except ImportError as error:
-        raise _missing(error.name or "uvicorn") from error
-    begun = start or default_start()
+    start = start or default_start()
     with listening(port) as bound:
-        port = bound.getsockname()[1]
-        app: Any = application(begun, port)
-        warm_up(begun)
-        address = f"http://{HOST}:{port}/"
+        server = server_of(start, bound)
+        warm_up(start)
+        address = f"http://{HOST}:{bound.getsockname()[1]}/"
         print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        config = uvicorn.Config(
-            app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
-            proxy_headers=False,
-            lifespan="off", timeout_graceful_shutdown=GOODBYE,
-        )  # fmt: skip
         with suppress(KeyboardInterrupt):  # how a server ends
-            uvicorn.Server(config).run(sockets=[bound])
+            server.run(sockets=[bound])
     print("qpsvm play: ended", flush=True)
 
 

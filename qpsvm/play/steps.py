@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.derivation import Step, derive, page
+from qpsvm.derivation import Step, derive
+from qpsvm.derivation.page import mathml
 from qpsvm.errors import MissingExtraError
 from qpsvm.play.catalogue import KERNELS, toy
 from qpsvm.play.request import State
@@ -40,17 +41,17 @@ def _equations(machine: str, parameters: str, kernel: str, kernel_parameters: st
 
 def _shown(step: Step) -> dict[str, Any]:
     shown = step.shown()
-    lines = [k for k, line in enumerate(shown.code.text.splitlines()) if f"({step.tag})" in line]
+    code = shown.code.excerpt or shown.code
     return {
         "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement, "latex": step.latex,
-        "mathml": "" if step.absent else _mathml(step.latex), "absent": step.absent, "where": shown.code.where,
-        "code": shown.code.text, "lines": lines,
+        "mathml": "" if step.absent else _mathml(step.latex), "absent": step.absent,
+        "construction": shown.by_construction, "where": shown.code.where, "code": code.text, "lines": list(code.lines),
     }  # fmt: skip
 
 
 def _mathml(latex: str) -> str:
     """The equation for a browser, "" where the package that makes it is not installed."""
     try:
-        return page._mathml(latex)
+        return mathml(latex)
     except MissingExtraError:
         return ""

@@ -14,8 +14,8 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.play.finite import numbers
 from qpsvm.result import SVMResult
 
-#: A product counts as violated from this share of the objective on.
-NOTICED = 1e-9
+#: A product counts as violated from this share of the objective on: the gap of an optimal result is smaller.
+NOTICED = 1e-6
 
 
 def table(result: SVMResult) -> dict[str, Any]:

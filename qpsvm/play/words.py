@@ -8,19 +8,20 @@ from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 
 
-def sentence(result: SVMResult) -> str:
-    """What a solved result means."""
+def sentence(result: SVMResult, tighter: str) -> str:
+    """What a solved result means; `tighter` is what makes the margin narrower, such as "raise C"."""
     if result.status is not Status.OPTIMAL:
         return f"{result.status.sentence} The gap proven is {_gap(result)}."
+    low, high = result.b_interval
     parts = [f"Optimal, and proven: no other α or (w, b) is better by more than {result.gap:.1g} of the objective."]
     if result.rho == 0.0:
         parts.append("The reduced hulls meet, so w = 0: choose a larger ν.")
     elif not len(result.support):
         parts.append("Every α is 0, so that f is constant.")
-    elif not len(result.on_margin):
-        parts.append("No sample is on the margin, so b may be anywhere in an interval: move C a little.")
-    elif len(result.at_bound) > len(result.alpha) / 2 and np.isfinite(result.upper).all():
-        parts.append("More than half of the samples are at their bound: raise C for a narrower margin.")
+    elif not len(result.on_margin) and low < high:
+        parts.append(f"No sample is on the margin: any b from {low:.4g} to {high:.4g} is as good.")
+    elif tighter and len(result.at_bound) > len(result.alpha) / 2:
+        parts.append(f"More than half of the samples pay for slack: {tighter} for a narrower margin.")
     return " ".join(parts)
 
 

@@ -177,7 +177,7 @@ def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, size, kernel)
 
 
 def test_a_fault_of_ours_comes_back_as_a_sentence(monkeypatch, caplog):
-    def fails(message: object) -> None:
+    def fails(_: object) -> None:
         raise ZeroDivisionError("the secret path /home/somebody")
 
     monkeypatch.setattr(sys.modules["qpsvm.play.reply"], "read_request", fails)

@@ -14,10 +14,16 @@ const LONGEST_ADDRESS = 12000;
 /** Milliseconds: until an address is written (browsers refuse many in a row), until a slow answer is called slow, and
  * until samples that were moved are taken to rest, so that solvers run again. */
 const WRITE_AFTER = 300, SLOW = 400, RUN_AFTER = 900;
+/** So many samples at most run without being asked to: a run is some forty solves. */
+const RUN_BY_ITSELF = 120;
 /** Colours (Okabe and Ito) and dashes of the solvers' curves, in the order in which solvers are chosen. */
-const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""], ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
+const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""],
+  ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
+
+/** What the keyboard does in the plane. */
+const KEYS = "At a sample the arrow keys move it, with Shift further; F flips it, Delete deletes it, + adds another.";
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Elements and numbers: the few words that everything below is written in.
@@ -48,12 +54,16 @@ function set(element, attributes) {
 function shown(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(Math.min(digits, 3) - 1) : String(Number(value.toPrecision(digits)));
+  const text = size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(Math.min(digits, 3) - 1)
+    : String(Number(value.toPrecision(digits)));
   return text.replaceAll("-", "−");
 }
 
-/** Text with its subscripts: y_i as y and a small i. */
-const scripted = (text) => text.split(/_(\w+)/).map((part, k) => (k % 2 ? html("sub", null, part) : part));
+/** Text with its indices and exponents: y_i as y and a small i below, z^p as z and a small p above. */
+function scripted(text) {
+  const parts = (text ?? "").split(/([_^][a-zA-Z0-9]{1,2}(?![a-zA-Z0-9]))/);
+  return parts.map((part, k) => (k % 2 ? html(part[0] === "_" ? "sub" : "sup", null, part.slice(1)) : part));
+}
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -67,7 +77,8 @@ function ticks(low, high, count = 5) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw || 1));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? power;
   const found = [];
-  for (let k = Math.ceil(low / step); k * step <= high + step * 1e-9; k++) found.push(Number((k * step).toPrecision(12)));
+  for (let k = Math.ceil(low / step); k * step <= high + step * 1e-9;
+    k++) found.push(Number((k * step).toPrecision(12)));
   return found;
 }
 
@@ -77,7 +88,8 @@ function mathematics(text) {
   if (!parsed) return html("span");
   for (const element of parsed.querySelectorAll("*")) if (element.namespaceURI !== MATHML) element.remove();
   for (const element of [parsed, ...parsed.querySelectorAll("*")]) {
-    for (const { name } of [...element.attributes]) if (/^(on|style$|href$|xlink|src)/i.test(name)) element.removeAttribute(name);
+    const acting = [...element.attributes].filter(({ name }) => /^(on|style$|href$|xlink|src)/i.test(name));
+    for (const { name } of acting) element.removeAttribute(name);
   }
   return document.importNode(parsed, true);
 }
@@ -97,9 +109,11 @@ class Waiting {
     return new Promise((resolve, reject) => { this.#open.set(id, { resolve, reject }); send(id); });
   }
 
+  /** A reply without a number refuses a message that could not be read: the oldest that waits. */
   settle(reply) {
-    this.#open.get(reply.id)?.resolve(reply);
-    this.#open.delete(reply.id);
+    const id = reply.id ?? this.#open.keys().next().value;
+    this.#open.get(id)?.resolve(reply);
+    this.#open.delete(id);
   }
 
   drop() {
@@ -108,20 +122,21 @@ class Waiting {
   }
 }
 
-/** One WebSocket that comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
-function lane(address, report) {
+/** One WebSocket. Where somebody listens it comes back by itself, asking again after 0.25, 0.5, … at most 4 seconds. */
+function lane(address, report = null) {
   const waiting = new Waiting();
   let socket = null, attempts = 0, closed = false, timer = 0, ready = null;
   function connect() {
     socket = new WebSocket(address);
     ready = new Promise((resolve, reject) => {
-      socket.addEventListener("open", () => { attempts = 0; resolve(); report("up"); });
+      socket.addEventListener("open", () => { attempts = 0; resolve(); report?.("up"); });
       socket.addEventListener("close", () => reject(new Gone("there is no connection")));
     });
     ready.catch(() => {});  // nobody may be waiting for it
     socket.addEventListener("message", ({ data }) => waiting.settle(JSON.parse(data)));
     socket.addEventListener("close", () => {
       waiting.drop();
+      closed ||= report === null;
       if (closed) return;
       report("down");
       timer = setTimeout(connect, Math.min(4000, 250 * 2 ** attempts++));
@@ -129,6 +144,7 @@ function lane(address, report) {
   }
   connect();
   return {
+    get closed() { return closed; },
     ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
     close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
   };
@@ -138,9 +154,10 @@ function lane(address, report) {
 export function overSocket(address) {
   let quick = null, slow = null;
   return {
+    parallel: true,
     listen(report) { quick = lane(address, report); },
     ask(request) {
-      if (request.ask === "run") slow ??= lane(address, () => {});
+      if (request.ask === "run" && (slow?.closed ?? true)) slow = lane(address);
       return (request.ask === "run" ? slow : quick).ask(request);
     },
     close() { quick?.close(); slow?.close(); },
@@ -193,7 +210,8 @@ function fromAddress(address, catalogue) {
   const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label)),
     axes: (given.get("axes") ?? "0,1").split(",").map(Number), machine: given.get("machine") ?? catalogue.start.machine,
     parameters: {}, kernel: { name: given.get("kernel") ?? "linear" } };
-  if (![...state.points.flat(), ...state.labels, ...state.axes].every(Number.isFinite)) throw new Error("a coordinate is no number");
+  if (![...state.points.flat(), ...state.labels,
+    ...state.axes].every(Number.isFinite)) throw new Error("a coordinate is no number");
   for (const [key, text] of given) {
     if (["points", "axes", "machine", "kernel"].includes(key)) continue;
     if (key.startsWith("kernel.")) state.kernel[key.slice(7)] = value(text); else state.parameters[key] = value(text);
@@ -208,7 +226,8 @@ const sceneOf = (catalogue, state) => catalogue.scenes.find((each) => same(each.
 
 class Playground {
   state = null; catalogue = null; scene = null; answer = null; asked = null; box = [-1, 1, -1, 1];
-  selected = 0; hovered = null; equation = null; dragging = false; tool = "move"; layers = { shading: true, hulls: true };
+  selected = 0; hovered = null; equation = null; dragging = false; tool = "move";
+    layers = { shading: true, hulls: true };
   /** α that is certified in place of a solution's, and whose it is: null, "yours" or the words for an iterate. */
   alpha = null; whose = null;
   past = []; future = []; views = []; notice = "";
@@ -220,7 +239,8 @@ class Playground {
   }
 
   async start() {
-    try { this.catalogue = await this.transport.ask({ ask: "catalogue" }); } catch (error) { if (error instanceof Gone) return; throw error; }
+    try { this.catalogue = await this.transport.ask({ ask: "catalogue" });
+      } catch (error) { if (error instanceof Gone) return; throw error; }
     const { state, scene } = this.#first();
     this.state = state;
     this.scene = scene;
@@ -244,11 +264,15 @@ class Playground {
   #listen() {
     const { signal } = this.stop;
     this.root.addEventListener("keydown", (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input[type=number]")) return;
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z"
+        || event.target.matches("input[type=number]")) return;
       event.preventDefault();
       if (event.shiftKey) this.redo(); else this.undo();
     }, { signal });
-    this.transport.follow?.((state) => { if (state?.points && !same(state, this.state)) this.replace(copy(state), sceneOf(this.catalogue, state)); });
+    this.transport.follow?.((state) => {
+      if (state?.points && !this.dragging && !same(state, this.state)) this.replace(copy(state),
+        sceneOf(this.catalogue, state));
+    });
     if (!this.address) return;
     globalThis.addEventListener("popstate", () => {
       try {
@@ -271,6 +295,7 @@ class Playground {
   /** Change the state; `remember` keeps what was before for undo (a drag remembers once, when it begins). */
   edit(change, { remember = true } = {}) {
     if (remember) this.remember();
+    this.notice = "";
     change(this.state);
     this.changed();
   }
@@ -322,7 +347,7 @@ class Playground {
     if (!this.address) return;
     const text = toAddress(this.state, this.catalogue.scenes);
     const target = text || `${location.pathname}${location.search}`;
-    if (text === location.hash || decodeURI(text) === decodeURI(location.hash)) return;
+    if (text === location.hash) return;
     history[push ? "pushState" : "replaceState"](null, "", target);
   }
 
@@ -358,7 +383,8 @@ class Playground {
 
   move(i, x, y) {
     const [p, q] = this.state.axes;
-    this.edit((state) => { state.points[i][p] = this.rounded(x, 0); state.points[i][q] = this.rounded(y, 1); }, { remember: false });
+    this.edit((state) => { state.points[i][p] = this.rounded(x, 0); state.points[i][q] = this.rounded(y, 1); },
+      { remember: false });
   }
 
   add(x, y, label) {
@@ -367,7 +393,8 @@ class Playground {
       const values = this.state.points.map((point) => point[axis]).sort((a, b) => a - b), half = values.length >> 1;
       return values.length ? (values.length % 2 ? values[half] : (values[half - 1] + values[half]) / 2) : 0;
     };
-    const point = Array.from({ length: d }, (_, axis) => (axis === p ? this.rounded(x, 0) : axis === q ? this.rounded(y, 1) : middle(axis)));
+    const point = Array.from({ length: d }, (_,
+      axis) => (axis === p ? this.rounded(x, 0) : axis === q ? this.rounded(y, 1) : middle(axis)));
     this.selected = this.state.points.length;
     this.alpha?.push(0);
     this.edit((state) => { state.points.push(point); state.labels.push(label); });
@@ -382,7 +409,8 @@ class Playground {
   remove(i) {
     this.alpha?.splice(i, 1);
     this.hovered = null;
-    this.selected = clamp(this.selected > i ? this.selected - 1 : this.selected, 0, Math.max(0, this.state.points.length - 2));
+    this.selected = clamp(this.selected > i ? this.selected - 1 : this.selected, 0,
+      Math.max(0, this.state.points.length - 2));
     this.edit((state) => { state.points.splice(i, 1); state.labels.splice(i, 1); });
     this.say(`sample ${i + 1} deleted`);
   }
@@ -399,7 +427,7 @@ class Playground {
     if (!on) this.changed();
   }
 
-  // --- selection: every element that is about sample i carries data-sample, data-of, data-row or data-column ------------
+  // --- selection: every element that is about sample i carries data-sample, data-of, data-row or data-column ---------
 
   select(i) {
     this.selected = i;
@@ -430,7 +458,9 @@ class Playground {
   point(tag) {
     this.equation = tag;
     for (const element of this.root.querySelectorAll(".cited")) element.classList.remove("cited");
-    if (tag) for (const element of this.root.querySelectorAll(`[data-equation="${tag}"],[data-tag="${tag}"]`)) element.classList.add("cited");
+    if (!tag) return;
+    const about = `[data-equation="${tag}"],[data-tag="${tag}"]`;
+    for (const element of this.root.querySelectorAll(about)) element.classList.add("cited");
   }
 
   go(tag) {
@@ -490,10 +520,13 @@ class Playground {
   }
 
   async #round() {
-    const parts = this.views.filter((view) => view.part && (this.dragging ? view.visible() : view.open())).map((view) => view.part);
-    const question = { ask: "solve", state: this.state, box: this.box, grid: this.dragging ? GRID.moving : GRID.still, show: parts };
+    const parts = this.views.filter((view) => view.part
+      && (this.dragging ? view.visible() : view.open())).map((view) => view.part);
+    const question = { ask: "solve", state: this.state, box: this.box, grid: this.dragging ? GRID.moving : GRID.still,
+      show: parts };
     if (this.alpha) question.alpha = this.alpha;
-    const asked = { n: this.state.points.length, dragging: this.dragging, whose: this.whose, machine: this.state.machine };
+    const asked = { n: this.state.points.length, dragging: this.dragging, whose: this.whose,
+      machine: this.state.machine };
     const began = performance.now();
     clearTimeout(this.#timers.slow);
     this.#timers.slow = setTimeout(() => { this.root.dataset.busy = "true"; }, SLOW);
@@ -508,7 +541,8 @@ class Playground {
     Object.assign(this, { answer, asked });
     for (const view of this.views) view.draw?.(answer, asked);
     if (!asked.dragging || answer.qp) this.mark();  // while samples move, only the numbers of the program are made anew
-    set(this.root, { "data-status": answer.error ? "error" : answer.status, "data-gap": answer.gap ?? "", "data-error": answer.error?.kind ?? "" });
+    set(this.root, { "data-status": answer.error ? "error" : answer.status, "data-gap": answer.gap ?? "",
+      "data-error": answer.error?.kind ?? "" });
     if (!asked.dragging) this.say(spoken(answer));
   }
 
@@ -517,7 +551,8 @@ class Playground {
     if (this.#trips.length > 60) this.#trips.shift();
     const middle = [...this.#trips].sort((a, b) => a - b)[this.#trips.length >> 1];
     const count = Number(this.root.dataset.count ?? 0) + 1;
-    set(this.root, { "data-round-trip": trip.toFixed(1), "data-drawing": drawing.toFixed(1), "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
+    set(this.root, { "data-round-trip": trip.toFixed(1), "data-drawing": drawing.toFixed(1),
+      "data-round-trip-median": middle.toFixed(1), "data-count": count, "data-answers": count });
   }
 
   /** The equations change with the machine and the kernel's name, not with numbers: ask for them only then. */
@@ -539,7 +574,8 @@ class Playground {
     if (place && place.textContent !== sentence) place.textContent = sentence;
   }
 
-  close() { this.stop.abort(); this.transport.close?.(); clearTimeout(this.#timers.write); this.root.replaceChildren(); }
+  close() { this.stop.abort(); this.transport.close?.(); clearTimeout(this.#timers.write); this.root.replaceChildren();
+    }
 }
 
 /** The certificate in one sentence, for those who listen to the page. */
@@ -553,12 +589,15 @@ function spoken(answer) {
 // The page around the views: what stands where, and one listener each for hover, selection and links to equations.
 
 /** A part of the page that folds. `part` is what it needs of an answer, if it needs a part of its own. */
-function panel(app, name, title, about, body, { part = null, folded = false } = {}) {
-  const element = html("details", { class: "panel", "data-panel": name, open: !folded, ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
-    html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)), html("div", { class: "body" }, ...body));
+function panel(app, name, title, about, body, { part = null, folded = false, onsight = null } = {}) {
+  const element = html("details", { class: "panel", "data-panel": name, open: !folded,
+    ontoggle: () => { if (element.open && app.answer) app.refresh(); } },
+    html("summary", null, html("h2", null, title), about && html("span", { class: "about" }, about)),
+      html("div", { class: "body" }, ...body));
   let seen = true;
   if (globalThis.IntersectionObserver) {
-    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; }, { rootMargin: "100px" });
+    const watch = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen) onsight?.(); },
+      { rootMargin: "100px" });
     watch.observe(element);
     app.stop.signal.addEventListener("abort", () => watch.disconnect());
   }
@@ -567,17 +606,20 @@ function panel(app, name, title, about, body, { part = null, folded = false } = 
 
 function layOut(app) {
   const narrow = app.root.clientWidth > 0 && app.root.clientWidth < 720;
-  const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app), pair = complementarityView(app);
-  const sample = sampleView(app), prices = pricesView(app), runs = runsView(app, narrow), program = qpView(app, narrow), derivation = derivationView(app, narrow);
+  const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app),
+    pair = complementarityView(app);
+  const sample = sampleView(app), prices = pricesView(app), runs = runsView(app, narrow), program = qpView(app, narrow),
+    derivation = derivationView(app, narrow);
   app.views = [certificate, controls, plane, pair, sample, prices, runs, program, derivation];
   app.root.replaceChildren(
     headerOf(app),
-    html("p", { class: "lost", role: "alert", hidden: true }, "The library does not answer. What you see stays as it is; the page goes on by itself as soon as it is back."),
+    html("p", { class: "lost", role: "alert", hidden: true },
+      "The library does not answer. What you see stays as it is; the page goes on by itself as soon as it is back."),
     html("div", { class: "columns" },
       html("div", { class: "left" }, controls.element, plane.element, controls.lines),
-      html("div", { class: "right" }, certificate.element, html("div", { class: "two" }, pair.element, sample.element), prices.element, runs.element, program.element, derivation.element)),
+      html("div", { class: "right" }, certificate.element, html("div", { class: "two" }, pair.element, sample.element),
+        prices.element, runs.element, program.element, derivation.element)),
     html("p", { class: "spoken", "aria-live": "polite" }));
-  if (app.notice) certificate.note(app.notice);
   link(app);
 }
 
@@ -587,14 +629,16 @@ const indexOf = (target) => {
 };
 
 function link(app) {
-  const on = { signal: app.stop.signal }, tagOf = (target) => target.closest?.("[data-equation]")?.dataset.equation ?? target.closest?.("[data-tag]")?.dataset.tag ?? null;
+  const on = { signal: app.stop.signal }, tagOf = (target) => target.closest?.("[data-equation]")?.dataset.equation
+    ?? target.closest?.("[data-tag]")?.dataset.tag ?? null;
   app.root.addEventListener("pointerover", ({ target }) => {
     if (app.dragging || target.matches?.("canvas.heat")) return;
     app.hover(indexOf(target));
     if (tagOf(target) !== app.equation) app.point(tagOf(target));
   }, on);
   app.root.addEventListener("pointerleave", () => { app.hover(null); app.point(null); }, on);
-  app.root.addEventListener("focusin", ({ target }) => { const i = indexOf(target); if (i !== null) app.select(i); }, on);
+  app.root.addEventListener("focusin", ({ target }) => { const i = indexOf(target); if (i !== null) app.select(i); },
+    on);
   app.root.addEventListener("click", ({ target }) => {
     const cites = target.closest("a[data-equation]"), i = indexOf(target);
     if (cites) app.go(cites.dataset.equation);
@@ -603,16 +647,21 @@ function link(app) {
 }
 
 /** A link to the equation with this tag. */
-const cite = (tag) => (tag ? html("a", { class: "cite", role: "button", tabindex: 0, "data-equation": tag, onkeydown: (event) => { if (event.key === "Enter") event.target.click(); } }, `(${tag})`) : null);
+const cite = (tag) => (tag ? html("a", { class: "cite", role: "button", tabindex: 0, "data-equation": tag,
+  onkeydown: (event) => { if (event.key === "Enter") event.target.click(); } }, `(${tag})`) : null);
 
 function headerOf(app) {
-  const button = (name, label, action, keys) => html("button", { type: "button", "data-action": name, title: keys ? `${label} (${keys})` : label, onclick: action }, label);
+  const button = (name, label, action, keys) => html("button",
+    { type: "button", "data-action": name, title: keys ? `${label} (${keys})` : label, onclick: action }, label);
   const reset = () => app.replace(copy(app.catalogue.start), sceneOf(app.catalogue, app.catalogue.start));
   return html("header", null,
-    html("p", { class: "brand" }, html("b", null, "qpsvm"), html("span", null, "Drag a sample. Everything you see is solved and certified anew.")),
+    html("p", { class: "brand" }, html("b", null, "qpsvm"),
+      html("span", null, "Drag a sample. Everything you see is solved and certified anew.")),
     html("nav", { "aria-label": "history and copies" },
-      button("undo", "Undo", () => app.undo(), "Ctrl Z"), button("redo", "Redo", () => app.redo(), "Ctrl Shift Z"), button("reset", "Reset", reset),
-      button("python", "Copy as Python", () => copyProgram(app)), app.address && button("address", "Copy address", () => copyAddress(app))));
+      button("undo", "Undo", () => app.undo(), "Ctrl Z"), button("redo", "Redo", () => app.redo(), "Ctrl Shift Z"),
+        button("reset", "Reset", reset),
+      button("python", "Copy as Python", () => copyProgram(app)),
+        app.address && button("address", "Copy address", () => copyAddress(app))));
 }
 
 async function toClipboard(text) {
@@ -628,7 +677,8 @@ async function copyProgram(app) {
 
 async function copyAddress(app) {
   app.write();
-  if (!toAddress(app.state, app.catalogue.scenes)) return openDialog(app, "The address", "There are too many samples for an address. “Copy as Python” holds them all.", false);
+  if (!toAddress(app.state, app.catalogue.scenes)) return openDialog(app, "The address",
+    "There are too many samples for an address. “Copy as Python” holds them all.", false);
   const copied = await toClipboard(location.href);
   openDialog(app, "This page, as an address", location.href, copied);
 }
@@ -647,21 +697,28 @@ function openDialog(app, title, text, copied) {
 // Certificate: the headline. Two values with the optimum between them, and how far apart they are.
 
 function certificateView(app) {
-  const badge = html("strong", { class: "badge", "data-figure": "status" }, "…"), sentence = html("p", { class: "sentence" }), note = html("p", { class: "note" });
-  const fill = html("span", { class: "fill" }), bar = html("span", { class: "gapbar", role: "img", "aria-label": "relative gap, from 1e-16 to 1" }, fill);
-  const names = [["primal", "primal value"], ["dual", "dual value"], ["gap", "relative gap"], ["width", "width 2ρ/‖w‖"], ["counts", "kinds of samples"], ["accuracy", "rows right"]];
+  const badge = html("strong", { class: "badge", "data-figure": "status" }, "…"),
+    sentence = html("p", { class: "sentence" }), note = html("p", { class: "note" });
+  const fill = html("span", { class: "fill" }),
+    bar = html("span", { class: "gapbar", role: "img", "aria-label": "relative gap, from 1e-16 to 1" }, fill);
+  const names = [["primal", "primal value"], ["dual", "dual value"], ["gap", "relative gap"], ["width", "width 2ρ/‖w‖"],
+    ["counts", "kinds of samples"], ["accuracy", "rows right"]];
   const figures = Object.fromEntries(names.map(([name]) => [name, html("dd", { "data-figure": name }, "–")]));
-  const list = html("dl", { class: "figures" }, ...names.map(([name, words]) => html("div", null, html("dt", null, words), figures[name], name === "gap" && bar)));
+  const list = html("dl", { class: "figures" },
+    ...names.map(([name, words]) => html("div", null, html("dt", null, words), figures[name], name === "gap" && bar)));
   const title = html("p", { class: "title" }), time = html("p", { class: "quiet time", "data-figure": "ms" });
-  const element = html("section", { class: "certificate", "aria-label": "certificate" }, html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
+  const element = html("section", { class: "certificate", "aria-label": "certificate" },
+    html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
   function failed({ error, hint }) {
-    badge.textContent = error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+    badge.textContent = error.kind === "RequestError" ? "not possible"
+      : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
     const elsewhere = app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    sentence.replaceChildren(elsewhere ? "See beside the control." : error.sentence, ...(elsewhere ? [] : hints(app, hint)));
+    sentence.replaceChildren(elsewhere ? "See beside the control." : error.sentence,
+      ...(elsewhere ? [] : hints(app, hint)));
   }
 
   function draw(answer, asked) {
@@ -669,26 +726,31 @@ function certificateView(app) {
     if (answer.error) return failed(answer);
     badge.textContent = answer.status.replaceAll("_", " ");
     title.textContent = asked.whose === "yours" ? "α as you hold it" : asked.whose ? asked.whose : answer.title;
-    const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2), width: shown(answer.width, 5),
+    const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2),
+      width: shown(answer.width, 5),
       accuracy: answer.accuracy === null ? "–" : `${shown(100 * answer.accuracy, 3)} %` };
     time.textContent = `${shown(answer.ms, 3)} ms`;
     for (const [name, text] of Object.entries(values)) figures[name].textContent = text;
-    figures.counts.replaceChildren(...answer.counts.map((count, kind) => html("span", { class: "count", "data-kind": kind, title: app.catalogue.kinds[kind] }, String(count))));
+    figures.counts.replaceChildren(...answer.counts.map((count, kind) => html("span",
+      { class: "count", "data-kind": kind, title: app.catalogue.kinds[kind] }, String(count))));
     bar.hidden = false;
-    const full = answer.gap > 0 ? clamp(1 + Math.log10(Math.min(answer.gap, 1)) / 16, 0.004, 1) : answer.gap === null ? 1 : 0.004;
+    const full = answer.gap > 0 ? clamp(1 + Math.log10(Math.min(answer.gap, 1)) / 16, 0.004, 1) : answer.gap === null
+      ? 1 : 0.004;
     fill.style.width = `${100 * full}%`;
     fill.classList.toggle("wide", !(answer.gap <= answer.tol));
     sentence.textContent = [answer.sentence, answer.message].filter(Boolean).join(" ");
   }
 
-  return { element, draw, change: () => { note.textContent = ""; }, note: (text) => { note.textContent = text; } };
+  return { element, draw, change: () => { note.textContent = app.notice; } };
 }
 
 const fieldOf = (error) => (error.field ?? "").split(".").pop();
 
 /** A button for what would work. */
 function hints(app, hint) {
-  return Object.entries(hint ?? {}).map(([name, value]) => html("button", { type: "button", class: "hint", "data-hint": name, onclick: () => app.edit((state) => applyHint(state, name, value)) },
+  return Object.entries(hint ?? {}).map(([name, value]) => html("button",
+    { type: "button", class: "hint", "data-hint": name,
+    onclick: () => app.edit((state) => applyHint(state, name, value)) },
     `Use ${wordsOf(app, name, value)}`));
 }
 
@@ -696,7 +758,8 @@ function wordsOf({ catalogue }, name, value) {
   const choices = { machine: catalogue.machines, kernel: catalogue.kernels }[name];
   if (choices) return choices.find((each) => each.name === value)?.title ?? value;
   const parameters = [...catalogue.machines, ...catalogue.kernels].flatMap((each) => each.parameters);
-  return `${parameters.find((each) => each.name === name)?.symbol ?? name} = ${typeof value === "number" ? shown(value, 4) : value}`;
+  const symbol = parameters.find((each) => each.name === name)?.symbol ?? name;
+  return `${symbol} = ${typeof value === "number" ? shown(value, 4) : value}`;
 }
 
 function applyHint(state, name, value) {
@@ -711,14 +774,21 @@ function applyHint(state, name, value) {
 
 function controlsView(app) {
   const { catalogue } = app, options = (list) => list.map(({ name, title }) => html("option", { value: name }, title));
-  const scene = html("select", { "data-control": "scene", onchange: () => chooseScene(app, scene.value) }, html("option", { value: "" }, "your own"), ...options(catalogue.scenes));
-  const machine = html("select", { "data-control": "machine", onchange: () => app.edit((state) => chooseMachine(app, state, machine.value)) }, ...options(catalogue.machines));
-  const kernel = html("select", { "data-control": "kernel", onchange: () => app.edit((state) => chooseKernel(app, state, kernel.value)) }, ...options(catalogue.kernels));
-  const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }), lines = html("ul", { class: "try", "aria-label": "what to try" });
-  const axes = html("div", { class: "axes" }), complaints = ["machine", "kernel"].map((name) => html("p", { class: "complaint", role: "alert", "data-field": name }));
+  const scene = html("select", { "data-control": "scene", onchange: () => chooseScene(app, scene.value) },
+    html("option", { value: "" }, "your own"), ...options(catalogue.scenes));
+  const machine = html("select", { "data-control": "machine",
+    onchange: () => app.edit((state) => chooseMachine(app, state, machine.value)) }, ...options(catalogue.machines));
+  const kernel = html("select", { "data-control": "kernel",
+    onchange: () => app.edit((state) => chooseKernel(app, state, kernel.value)) }, ...options(catalogue.kernels));
+  const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }),
+    lines = html("ul", { class: "try", "aria-label": "what to try" });
+  const axes = html("div", { class: "axes" }),
+    complaints = ["machine", "kernel"].map((name) => html("p",
+    { class: "complaint", role: "alert", "data-field": name }));
   const field = (words, control) => html("label", { class: "field" }, html("span", null, words), control);
   const element = html("section", { class: "controls card", "aria-label": "machine and data" },
-    html("div", { class: "choices" }, field("Scene", scene), field("Machine", machine), field("Kernel", kernel)), ...complaints, axes, parameters, formula);
+    html("div", { class: "choices" }, field("Scene", scene), field("Machine", machine), field("Kernel", kernel)),
+      ...complaints, axes, parameters, formula);
   let made = "", rows = [];
 
   function change() {
@@ -726,18 +796,22 @@ function controlsView(app) {
     Object.assign(scene, { value: app.scene ?? "" });
     machine.value = state.machine;
     kernel.value = state.kernel.name;
-    const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [], chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
-    formula.textContent = chosen?.parameters.length ? `K(x, z) = ${chosen.formula}` : "";
-    const key = `${state.machine} ${state.kernel.name} ${state.points[0]?.length}`;
+    const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [],
+      chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
+    formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
+    const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d}`;
     if (key !== made) {
       made = key;
-      rows = [...ofMachine.map((each) => parameterRow(app, each, "parameters")), ...(chosen?.parameters ?? []).map((each) => parameterRow(app, each, "kernel"))];
+      rows = [...ofMachine.map((each) => parameterRow(app, each, "parameters")),
+        ...(chosen?.parameters ?? []).map((each) => parameterRow(app, each, "kernel"))];
       parameters.replaceChildren(...rows.map((row) => row.element));
       axes.replaceChildren(...axesChoice(app));
     }
     for (const row of rows) row.change();
     const scenes = catalogue.scenes.find(({ name }) => name === app.scene);
     lines.replaceChildren(...(scenes?.try ?? []).map((line) => html("li", null, line)));
+    app.root.style.setProperty("--rows", rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0));
+      // the plane leaves room for them
   }
 
   function draw(answer) {
@@ -755,10 +829,12 @@ function chooseScene(app, name) {
   if (scene) app.replace(copy(scene.state), scene.name);
 }
 
-const defaults = (parameters, held) => Object.fromEntries(parameters.map(({ name, default: value }) => [name, held[name] ?? value]));
+const defaults = (parameters, held) => Object.fromEntries(parameters.map(({ name, default: value }) => [name,
+  held[name] ?? value]));
 
 function chooseMachine(app, state, name) {
-  Object.assign(state, { machine: name, parameters: defaults(app.catalogue.machines.find((each) => each.name === name).parameters, state.parameters) });
+  Object.assign(state, { machine: name, parameters: defaults(app.catalogue.machines.find((each) =>
+    each.name === name).parameters, state.parameters) });
 }
 
 function chooseKernel(app, state, name) {
@@ -770,8 +846,10 @@ function axesChoice(app) {
   const d = app.state.points[0]?.length ?? 2;
   if (d <= 2) return [];
   const pick = (k) => {
-    const select = html("select", { "data-control": `axis-${k}`, onchange: () => { app.edit((state) => turn(state, k, Number(select.value))); app.fit(); app.changed(); } },
-      ...Array.from({ length: d }, (_, i) => html("option", { value: i, selected: app.state.axes[k] === i }, featureName(app, i))));
+    const select = html("select", { "data-control": `axis-${k}`,
+      onchange: () => { app.edit((state) => turn(state, k, Number(select.value))); app.fit(); app.changed(); } },
+      ...Array.from({ length: d }, (_, i) => html("option", { value: i, selected: app.state.axes[k] === i },
+        featureName(app, i))));
     return html("label", { class: "field" }, html("span", null, k ? "Upwards" : "Across"), select);
   };
   return [pick(0), pick(1)];
@@ -789,15 +867,20 @@ function parameterRow(app, { name, symbol, scale, low, high, step, choices, defa
   const held = () => app.state[where][name] ?? start, words = `${symbol}${symbol === name ? "" : `, ${name}`}`;
   const complaint = html("p", { class: "complaint", role: "alert", "data-field": name });
   if (scale === "choice") {
-    const select = html("select", { "data-parameter": name, "aria-label": words, onchange: () => app.edit((state) => { state[where][name] = choices[select.selectedIndex]; }) },
+    const select = html("select", { "data-parameter": name, "aria-label": words,
+      onchange: () => app.edit((state) => { state[where][name] = choices[select.selectedIndex]; }) },
       ...choices.map((each) => html("option", null, String(each))));
-    return { element: html("div", { class: "parameter choice" }, html("label", { class: "field" }, html("span", null, words), select), complaint),
+    return { element: html("div", { class: "parameter choice" },
+      html("label", { class: "field" }, html("span", null, words), select), complaint),
       change: () => { select.selectedIndex = choices.indexOf(held()); } };
   }
-  const into = scale === "log" ? Math.log10 : Number, out = scale === "log" ? (v) => Number((10 ** v).toPrecision(3)) : (v) => Number(v.toPrecision(4));
+  const into = scale === "log" ? Math.log10 : Number,
+    out = scale === "log" ? (v) => Number((10 ** v).toPrecision(3)) : (v) => Number(v.toPrecision(4));
   const put = (value, remember) => app.edit((state) => { state[where][name] = value; }, { remember });
-  const slider = html("input", { type: "range", "data-slider": name, "aria-label": words, min: into(low), max: into(high), step: step ?? (scale === "log" ? 0.01 : (high - low) / 200) });
-  const number = html("input", { type: "number", "data-parameter": name, "aria-label": words, step: "any", inputmode: "decimal" });
+  const slider = html("input", { type: "range", "data-slider": name, "aria-label": words, min: into(low),
+    max: into(high), step: step ?? (scale === "log" ? 0.01 : (high - low) / 200) });
+  const number = html("input", { type: "number", "data-parameter": name, "aria-label": words, step: "any",
+    inputmode: "decimal" });
   slider.addEventListener("input", () => { if (!app.dragging) app.drag(true); put(out(Number(slider.value)), false); });
   slider.addEventListener("change", () => app.drag(false));
   number.addEventListener("change", () => {
@@ -807,9 +890,11 @@ function parameterRow(app, { name, symbol, scale, low, high, step, choices, defa
   const change = () => {
     slider.value = into(held());
     slider.setAttribute("aria-valuetext", String(held()));
-    if (document.activeElement !== number || number.valueAsNumber !== held()) number.value = Number(Number(held()).toPrecision(6));
+    if (document.activeElement !== number || number.valueAsNumber !== held()) number.value =
+      Number(Number(held()).toPrecision(6));
   };
-  return { element: html("div", { class: "parameter" }, html("span", { class: "symbol" }, symbol), slider, number, complaint), change };
+  return { element: html("div", { class: "parameter" }, html("span", { class: "symbol" }, symbol), slider, number,
+    complaint), change };
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -831,12 +916,14 @@ export function contour(values, n, level, size) {
 
 /** Where a level crosses the four edges of a cell: the edge's number in the whole grid, and the place. */
 function crossings(values, n, level, i, j) {
-  const at = j * n + i, corners = [values[at] - level, values[at + 1] - level, values[at + n + 1] - level, values[at + n] - level], found = [];
+  const at = j * n + i, corners = [values[at] - level, values[at + 1] - level, values[at + n + 1] - level,
+    values[at + n] - level], found = [];
   for (let edge = 0; edge < 4; edge++) {
     const a = corners[edge], b = corners[(edge + 1) % 4];
     if (a < 0 === b < 0) continue;
     const t = a / (a - b);
-    found.push([[2 * at, i + t, j], [2 * (at + 1) + 1, i + 1, j + t], [2 * (at + n), i + 1 - t, j + 1], [2 * at + 1, i, j + 1 - t]][edge]);
+    found.push([[2 * at, i + t, j], [2 * (at + 1) + 1, i + 1, j + t], [2 * (at + n), i + 1 - t, j + 1],
+      [2 * at + 1, i, j + 1 - t]][edge]);
   }
   return found;
 }
@@ -862,7 +949,8 @@ function strokes(links) {
 /** Colour the sides of the boundary, deeper beyond the margin, on a canvas of one pixel a point of the grid. */
 function shade(canvas, values, n, rho) {
   set(canvas, { width: n, height: n });
-  const context = canvas.getContext("2d"), image = context.createImageData(n, n), level = rho || Math.max(...values.map(Math.abs)) || 1;
+  const context = canvas.getContext("2d"), image = context.createImageData(n, n),
+    level = rho || Math.max(...values.map(Math.abs)) || 1;
   for (let j = 0; j < n; j++) {
     for (let i = 0; i < n; i++) {
       const f = values[j * n + i], at = 4 * ((n - 1 - j) * n + i);
@@ -878,14 +966,18 @@ function shade(canvas, values, n, rho) {
 
 function planeView(app) {
   const canvas = html("canvas", { class: "shade", "aria-hidden": "true" });
-  const groups = Object.fromEntries(["axes", "hulls", "lines", "closest", "samples"].map((name) => [name, svg("g", { class: name })]));
+  const groups = Object.fromEntries(["axes", "hulls", "lines", "closest",
+    "samples"].map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
-  const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary", tabindex: 0 }, ...Object.values(groups));
+  const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
+    "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
-  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame, legendOf(app, () => view.change()), why);
-  const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw, change, held };
+  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame,
+    legendOf(app, () => view.change()), why);
+  const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
+    change, held };
   let seen = true;
 
   /** From the plane's coordinates to pixels of the drawing, and back. */
@@ -893,13 +985,16 @@ function planeView(app) {
     const [x0, x1, y0, y1] = app.box;
     return [((x - x0) / (x1 - x0)) * view.size, ((y1 - y) / (y1 - y0)) * view.size];
   }
-  const back = (px, py) => { const [x0, x1, y0, y1] = app.box; return [x0 + (px / view.size) * (x1 - x0), y1 - (py / view.size) * (y1 - y0)]; };
+  const back = (px, py) => { const [x0, x1, y0, y1] = app.box;
+    return [x0 + (px / view.size) * (x1 - x0), y1 - (py / view.size) * (y1 - y0)]; };
 
   function change() {
     while (groups.samples.childElementCount > app.state.points.length) groups.samples.lastChild.remove();
-    while (groups.samples.childElementCount < app.state.points.length) groups.samples.append(newSample(groups.samples.childElementCount));
+    const n = app.state.points.length;
+    for (let i = groups.samples.childElementCount; i < n; i++) groups.samples.append(newSample(i));
     const [p, q] = app.state.axes;
-    app.state.points.forEach((point, i) => placeSample(groups.samples.children[i], place([point[p], point[q]]), app.state.labels[i]));
+    app.state.points.forEach((point, i) => placeSample(groups.samples.children[i], place([point[p], point[q]]),
+      app.state.labels[i]));
     drawAxes(groups.axes, app, view);
     redraw();
   }
@@ -925,7 +1020,8 @@ function planeView(app) {
   function held() {
     chip.hidden = !app.alpha;
     chip.replaceChildren(html("span", null, app.whose === "yours" ? "your α" : app.whose ?? ""),
-      html("button", { type: "button", "data-action": "back", onclick: () => { app.release(); app.refresh(); } }, "back to the solution"));
+      html("button", { type: "button", "data-action": "back", onclick: () => { app.release(); app.refresh(); } },
+        "back to the solution"));
   }
 
   const resize = () => {
@@ -935,38 +1031,56 @@ function planeView(app) {
     set(drawing, { viewBox: `0 0 ${size} ${size}` });
     if (app.state) change();
   };
-  const watch = new ResizeObserver(resize), sight = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; });
+  const watch = new ResizeObserver(resize), sight =
+    new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; });
   watch.observe(frame);
   sight.observe(frame);
   app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
-  pointers(app, drawing, (event) => { const r = drawing.getBoundingClientRect(); return back(event.clientX - r.left, event.clientY - r.top); });
+  pointers(app, drawing, (event) => { const r = drawing.getBoundingClientRect();
+    return back(event.clientX - r.left, event.clientY - r.top); });
   keys(app, drawing);
   return view;
 }
 
 function planeTools(app) {
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
-  const tools = [["move", "Move", "drag samples; double-click adds one"], ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
-    ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`], ["flip", "Flip", "a click on a sample changes its class (F)"], ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
-  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title, "aria-pressed": name === app.tool, onclick: () => {
+  const tools = [["move", "Move", `Drag samples; a double-click adds one. ${KEYS}`],
+    ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
+    ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`],
+      ["flip", "Flip", "a click on a sample changes its class (F)"],
+      ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
+  const buttons = tools.map(([name, words, title]) => html("button",
+    { type: "button", "data-tool": name, title, "aria-pressed": String(name === app.tool), onclick: () => {
     app.tool = name;
     app.root.dataset.tool = name;
     for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.tool === name);
   } }, words));
-  const zoom = (name, words, label, action) => html("button", { type: "button", "data-action": name, title: label, "aria-label": label, onclick: action }, words);
-  return html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" }, html("span", { class: "segment" }, ...buttons), html("span", { class: "spring" }),
-    html("span", { class: "segment" }, zoom("zoom-out", "−", "show more", () => app.zoom(1.25)), zoom("zoom-in", "+", "show less", () => app.zoom(0.8)), zoom("fit", "fit", "show every sample", () => { app.fit(); app.zoom(1); })));
+  const zoom = (name, words, label, action) => html("button",
+    { type: "button", "data-action": name, title: label, "aria-label": label, onclick: action }, words);
+  return html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" },
+    html("span", { class: "segment" }, ...buttons), html("span", { class: "spring" }),
+    html("span", { class: "segment" }, zoom("zoom-out", "−", "show more", () => app.zoom(1.25)),
+      zoom("zoom-in", "+", "show less", () => app.zoom(0.8)),
+      zoom("fit", "fit", "show every sample", () => { app.fit(); app.zoom(1); })));
 }
 
 function legendOf(app, redraw) {
-  const layer = (name, words) => html("label", { class: "layer" }, html("input", { type: "checkbox", "data-layer": name, checked: app.layers[name], onchange: (event) => { app.layers[name] = event.target.checked; redraw(); } }), words);
-  const mark = (d, kind, scale = 5.5) => svg("svg", { class: "key", viewBox: "-8 -8 16 16", "aria-hidden": "true", "data-kind": kind }, svg("path", { class: "mark", d, transform: `scale(${scale})` }));
-  const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" }, svg("path", { class: `line ${name}`, d: "M1 8H25" }));
+  const layer = (name, words) => html("label", { class: "layer" },
+    html("input", { type: "checkbox", "data-layer": name, checked: app.layers[name],
+    onchange: (event) => { app.layers[name] = event.target.checked; redraw(); } }), words);
+  const mark = (d, kind, scale = 5.5) => svg("svg",
+    { class: "key", viewBox: "-8 -8 16 16", "aria-hidden": "true", "data-kind": kind },
+    svg("path", { class: "mark", d, transform: `scale(${scale})` }));
+  const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
+    svg("path", { class: `line ${name}`, d: "M1 8H25" }));
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
   return html("p", { class: "legend" },
-    html("span", null, mark(CIRCLE, "class"), `class ${plus}`), html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
+    html("span", null, mark(CIRCLE, "class"), `class ${plus}`),
+      html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
     ...app.catalogue.kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
-    html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), "f = ±ρ"), html("span", { class: "quiet" }, "size: α/C"), html("span", { class: "spring" }), layer("shading", "shading"), layer("hulls", "hulls"));
+    html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), "f = ±ρ"),
+      html("span", { class: "quiet" }, "size: α/C"), html("span", { class: "spring" }), layer("shading", "shading"),
+      layer("hulls", "hulls"));
 }
 
 function newSample(i) {
@@ -991,15 +1105,21 @@ function sizeSamples(app, elements, { samples }, { dragging }) {
 
 function describe(app, i, samples) {
   const [p, q] = app.state.axes, point = app.state.points[i];
-  const where = `sample ${i + 1}, class ${app.className(app.state.labels[i])}, at ${shown(point[p], 4)}, ${shown(point[q], 4)}`;
-  return samples?.alpha ? `${where}; ${app.catalogue.kinds[samples.kind[i]]}, α = ${shown(samples.alpha[i], 4)}, y f = ${shown(samples.yf[i], 4)}` : where;
+  const name = app.className(app.state.labels[i]), at = `${shown(point[p], 4)}, ${shown(point[q], 4)}`;
+  const where = `sample ${i + 1}, class ${name}, at ${at}`;
+  if (!samples?.alpha) return where;
+  const kind = app.catalogue.kinds[samples.kind[i]];
+  return `${where}; ${kind}, α = ${shown(samples.alpha[i], 4)}, y f = ${shown(samples.yf[i], 4)}`;
 }
 
 function drawAxes(group, app, { size, place }) {
   const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes, made = [];
-  for (const x of ticks(x0, x1, 5)) made.push(svg("text", { x: clamp(place([x, y0])[0], 10, size - 10), y: size - 6, "text-anchor": "middle" }, shown(x, 4)));
-  for (const y of ticks(y0, y1, 5)) { const at = place([x0, y])[1]; if (at < size - 22 && at > 10) made.push(svg("text", { x: 6, y: at + 4 }, shown(y, 4))); }
-  group.replaceChildren(...made, svg("text", { class: "axis", x: size - 8, y: size - 20, "text-anchor": "end" }, `${featureName(app, p)} →`), svg("text", { class: "axis", x: 6, y: 16 }, `↑ ${featureName(app, q)}`));
+  for (const x of ticks(x0, x1, 5)) made.push(svg("text",
+    { x: clamp(place([x, y0])[0], 10, size - 10), y: size - 6, "text-anchor": "middle" }, shown(x, 4)));
+  for (const y of ticks(y0, y1, 5)) { const at = place([x0, y])[1];
+    if (at < size - 22 && at > 10) made.push(svg("text", { x: 6, y: at + 4 }, shown(y, 4))); }
+  group.replaceChildren(...made, svg("text", { class: "axis", x: size - 8, y: size - 20, "text-anchor": "end" },
+    `${featureName(app, p)} →`), svg("text", { class: "axis", x: 6, y: 16 }, `↑ ${featureName(app, q)}`));
 }
 
 /** Convex hulls, what is left of them where no weight may exceed the cap, and the two points that are closest. */
@@ -1007,16 +1127,20 @@ function drawHulls(app, { hulls, closest }, plane, place) {
   const outline = (points) => `M${points.map((point) => place(point).map((v) => v.toFixed(1)).join(" ")).join("L")}Z`;
   const shapes = (app.layers.hulls && plane?.hulls) || [];
   hulls.replaceChildren(...shapes.flatMap(({ label, full, reduced }) => [
-    full?.length ? svg("path", { class: `hull full${reduced?.length ? "" : " alone"}`, "data-label": label, d: outline(full) }) : null,
-    reduced?.length ? svg("path", { class: "hull reduced", "data-label": label, d: outline(reduced) }) : null].filter(Boolean)));
+    full?.length ? svg("path", { class: `hull full${reduced?.length ? "" : " alone"}`, "data-label": label,
+      d: outline(full) }) : null,
+    reduced?.length ? svg("path", { class: "hull reduced", "data-label": label, d: outline(reduced) })
+      : null].filter(Boolean)));
   const made = [];
   if (app.layers.hulls && plane?.closest) {
     const ends = plane.closest.map(place);
-    made.push(svg("path", { class: "segment", d: `M${ends[0].join(" ")}L${ends[1].join(" ")}` }), ...ends.map(([x, y]) => svg("path", { class: "end", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })));
+    made.push(svg("path", { class: "segment", d: `M${ends[0].join(" ")}L${ends[1].join(" ")}` }),
+      ...ends.map(([x, y]) => svg("path", { class: "end", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })));
   }
   if (plane?.meeting) {
     const [x, y] = place(plane.meeting);
-    made.push(svg("circle", { class: "meeting", "data-meeting": true, cx: x, cy: y, r: 9 }), svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls"));
+    made.push(svg("circle", { class: "meeting", "data-meeting": true, cx: x, cy: y, r: 9 }),
+      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls"));
   }
   closest.replaceChildren(...made);
 }
@@ -1024,7 +1148,8 @@ function drawHulls(app, { hulls, closest }, plane, place) {
 /** Mouse, pen and touch: what is pressed is held until it is let go. */
 function pointers(app, drawing, at) {
   let held = null, moved = false;
-  const sampleOf = (target) => { const g = target.closest?.("[data-sample]"); return g ? Number(g.dataset.sample) : null; };
+  const sampleOf = (target) => { const g = target.closest?.("[data-sample]");
+    return g ? Number(g.dataset.sample) : null; };
   drawing.addEventListener("pointerdown", (event) => {
     const i = sampleOf(event.target);
     if (event.button !== 0 || i === null || (app.tool !== "move")) return;
@@ -1039,6 +1164,7 @@ function pointers(app, drawing, at) {
     const [x, y] = at(event), [x0, x1, y0, y1] = app.box;
     app.move(held, clamp(x, x0, x1), clamp(y, y0, y1));
   });
+  keepStill(drawing, (target) => app.tool === "move" && sampleOf(target) !== null);
   const release = () => {
     if (held !== null && moved) { delete app.root.dataset.dragging; app.drag(false); }
     held = null;
@@ -1049,9 +1175,17 @@ function pointers(app, drawing, at) {
     const i = sampleOf(event.target);
     if (i !== null && app.tool === "flip") app.flip(i);
     else if (i !== null && app.tool === "delete") app.remove(i);
-    else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event), app.tool === "plus" ? 1 : -1);
+    else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event),
+      app.tool === "plus" ? 1 : -1);
   });
-  drawing.addEventListener("dblclick", (event) => { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+  drawing.addEventListener("dblclick", (event) =>
+    { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** A finger on what is dragged does not scroll the page: browsers differ in how touch-action reaches into an SVG. */
+function keepStill(drawing, dragged) {
+  drawing.addEventListener("touchstart", (event) =>
+    { if (event.touches.length === 1 && dragged(event.target)) event.preventDefault(); }, { passive: false });
 }
 
 /** The class of the sample that was touched last. */
@@ -1066,17 +1200,21 @@ function keys(app, drawing) {
     const g = event.target.closest("[data-sample]"), i = g ? Number(g.dataset.sample) : null;
     const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const nudge = ARROWS[event.key], point = i === null ? [(x0 + x1) / 2, (y0 + y1) / 2] : [app.state.points[i][p], app.state.points[i][q]];
-    if (event.key === "+") app.add(point[0] + (i === null ? 0 : (x1 - x0) / 25), point[1], i === null ? lastLabel(app) : app.state.labels[i]);
+    const nudge = ARROWS[event.key], point = i === null ? [(x0 + x1) / 2, (y0 + y1) / 2]
+      : [app.state.points[i][p], app.state.points[i][q]];
+    if (event.key === "+") app.add(point[0] + (i === null ? 0 : (x1 - x0) / 25), point[1],
+      i === null ? lastLabel(app) : app.state.labels[i]);
     else if (i === null) return;
     else if (nudge) {
       if (!app.dragging) app.drag(true);
       clearTimeout(still);
       still = setTimeout(() => app.drag(false), 250);
       const step = event.shiftKey ? 0.05 : 0.005;
-      app.move(i, clamp(point[0] + nudge[0] * step * (x1 - x0), x0, x1), clamp(point[1] + nudge[1] * step * (y1 - y0), y0, y1));
+      app.move(i, clamp(point[0] + nudge[0] * step * (x1 - x0), x0, x1),
+        clamp(point[1] + nudge[1] * step * (y1 - y0), y0, y1));
     } else if (event.key.toLowerCase() === "f") app.flip(i);
-    else if (event.key === "Delete" || event.key === "Backspace") { app.remove(i); drawing.querySelector(`[data-sample="${app.selected}"]`)?.focus(); }
+    else if (event.key === "Delete" || event.key === "Backspace") { app.remove(i);
+      drawing.querySelector(`[data-sample="${app.selected}"]`)?.focus(); }
     else if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
   });
@@ -1085,10 +1223,16 @@ function keys(app, drawing) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Complementarity: at the optimum every sample stands on one path of three straight pieces.
 
+const OPTIMAL_PATH = "At an optimum every sample is on the blue path: α is 0, or y f = ρ, or α is C.";
+
 function complementarityView(app) {
-  const stairs = svg("path", { class: "stairs" }), zero = svg("path", { class: "zero" }), words = svg("g", { class: "words" }), dots = svg("g", { class: "dots" });
-  const drawing = svg("svg", { class: "pair", role: "img", "aria-label": "share α/C of every sample against y f, with the path on which the optimum lies" }, zero, stairs, words, dots);
-  const base = panel(app, "complementarity", "Complementarity", null, [drawing, html("p", { class: "quiet" }, "At an optimum every sample is on the blue path: α is 0, or y f = ρ, or α is C.")]);
+  const stairs = svg("path", { class: "stairs" }), zero = svg("path", { class: "zero" }),
+    words = svg("g", { class: "words" }), dots = svg("g", { class: "dots" });
+  const drawing = svg("svg", { class: "pair", role: "img",
+    "aria-label": "share α/C of every sample against y f, with the path on which the optimum lies" }, zero, stairs,
+    words, dots);
+  const base = panel(app, "complementarity", "Complementarity", null,
+    [drawing, html("p", { class: "quiet" }, OPTIMAL_PATH)]);
   const frame = { width: 320, height: 270, left: 40, right: 14, top: 12, bottom: 34 };
   let scale = null;
   set(drawing, { viewBox: `0 0 ${frame.width} ${frame.height}` });
@@ -1100,14 +1244,20 @@ function complementarityView(app) {
     const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
     set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
     set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...ticks(scale.low, scale.high, 5).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
+    words.replaceChildren(...ticks(scale.low, scale.high,
+      5).filter((v) => y(v) > 24).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" },
+      shown(v, 3))),
       ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: frame.height - 18, "text-anchor": "middle" }, String(v))),
-      svg("text", { class: "axis", x: (x(0) + x(1)) / 2, y: frame.height - 3, "text-anchor": "middle" }, bounded ? "α / C" : "α / largest α"),
+      svg("text", { class: "axis", x: (x(0) + x(1)) / 2, y: frame.height - 3, "text-anchor": "middle" },
+        bounded ? "α / C" : "α / largest α"),
       svg("text", { class: "axis", x: 3, y: 14 }, "y f"));
     while (dots.childElementCount > samples.share.length) dots.lastChild.remove();
-    while (dots.childElementCount < samples.share.length) dots.append(svg("g", { class: "dot", "data-of": dots.childElementCount }, svg("circle", { class: "hit", r: 12 }), svg("path", { class: "mark" })));
+    while (dots.childElementCount < samples.share.length) dots.append(svg("g",
+      { class: "dot", "data-of": dots.childElementCount }, svg("circle", { class: "hit", r: 12 }),
+      svg("path", { class: "mark" })));
     samples.share.forEach((share, i) => {
-      set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(samples.yf[i]).toFixed(1)})`, "data-kind": samples.kind[i] });
+      set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(samples.yf[i]).toFixed(1)})`,
+        "data-kind": samples.kind[i] });
       set(dots.children[i].lastChild, { d: app.state.labels[i] > 0 ? CIRCLE : TRIANGLE, transform: "scale(5)" });
     });
   }
@@ -1123,7 +1273,8 @@ function complementarityView(app) {
 function scaleOf({ yf }, rho, { width, height, left, right, top, bottom }) {
   const least = Math.min(...yf, rho, 0), most = Math.max(...yf, rho), room = 0.08 * (most - least) || 1;
   const low = least - room, high = most + room;
-  return { low, high, x: (share) => left + clamp(share, 0, 1) * (width - left - right), y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
+  return { low, high, x: (share) => left + clamp(share, 0, 1) * (width - left - right),
+    y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
 }
 
 /** Drag α where the user is the solver: `share` reads the share of C off a pointer. */
@@ -1140,7 +1291,9 @@ function pull(app, drawing, share) {
     drawing.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
-  drawing.addEventListener("pointermove", (event) => { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
+  keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
+  drawing.addEventListener("pointermove", (event) =>
+    { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
@@ -1157,11 +1310,16 @@ function fullPrice(app, i) {
 
 function sampleView(app) {
   const name = html("p", { class: "who" }), verdict = html("p", { class: "sentence", "data-figure": "verdict" });
-  const letters = [["alpha", "α", "multiplier"], ["upper", "C", "its bound"], ["eta", "η = C − α", "price of ξ ≥ 0"], ["xi", "ξ", "slack"], ["yf", "y f", "signed margin"], ["gap", "g", "share of the gap"],
+  const letters = [["alpha", "α", "multiplier"], ["upper", "C", "its bound"], ["eta", "η = C − α", "price of ξ ≥ 0"],
+    ["xi", "ξ", "slack"], ["yf", "y f", "signed margin"], ["gap", "g", "share of the gap"],
     ["margin_product", "α (y f − ρ + ξ)", "0 at an optimum"], ["slack_product", "(C − α) ξ", "0 at an optimum"]];
   const cells = Object.fromEntries(letters.map(([key]) => [key, html("td", { "data-letter": key }, "–")]));
-  const table = html("table", { class: "letters" }, html("tbody", null, ...letters.map(([key, letter, words]) => html("tr", null, html("th", { scope: "row" }, letter), cells[key], html("td", { class: "quiet" }, words)))));
-  const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample", "data-slider": "alpha" }), row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"), slider);
+  const table = html("table", { class: "letters" },
+    html("tbody", null, ...letters.map(([key, letter, words]) => html("tr", null, html("th", { scope: "row" }, letter),
+    cells[key], html("td", { class: "quiet" }, words)))));
+  const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample",
+    "data-slider": "alpha" }), row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"),
+    slider);
   const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict]);
   slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
@@ -1169,12 +1327,16 @@ function sampleView(app) {
   function draw() {
     const i = app.selected, samples = app.answer?.samples, known = samples?.alpha && i < samples.alpha.length;
     base.element.dataset.selected = i;
-    name.textContent = app.state.points.length ? `Sample ${i + 1}, class ${app.className(app.state.labels[i])}${known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : ""}` : "There is no sample yet.";
-    for (const [key] of letters) cells[key].textContent = known ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
+    const kind = known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : "";
+    name.textContent = app.state.points.length ? `Sample ${i + 1}, class ${app.className(app.state.labels[i])}${kind}`
+      : "There is no sample yet.";
+    for (const [key] of letters) cells[key].textContent = known
+      ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
     verdict.textContent = known ? samples.verdict[i] : "";
     const violated = known && app.answer.gap > app.answer.tol;
-    for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated", Boolean(violated && Math.abs(samples[key][i]) > app.answer.tol * Math.max(1, Math.abs(app.answer.primal))));
+    for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated",
+      Boolean(violated && Math.abs(samples[key][i]) > app.answer.tol * Math.max(1, Math.abs(app.answer.primal))));
     priced();
   }
 
@@ -1189,16 +1351,22 @@ function sampleView(app) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The multipliers, a bar for each sample: α upwards within its box, its share of the gap downwards. Here the user can be
-// the solver and set them.
+// The multipliers, a bar for each sample: α upwards within its box, its share of the gap downwards. Here the user can
+// be the solver and set them.
 
 function pricesView(app) {
-  const bars = svg("svg", { class: "bars", role: "group", "aria-label": "α of every sample, and its share of the gap" }), scroll = html("div", { class: "scroll" }, bars);
-  const toggle = html("input", { type: "checkbox", role: "switch", "data-control": "mine", onchange: () => begin(toggle.checked) });
-  const zero = html("button", { type: "button", "data-action": "zero", hidden: true, onclick: () => app.hold(app.state.points.map(() => 0), "yours") }, "Start from α = 0");
-  const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) }, "Let the solver finish");
+  const bars = svg("svg", { class: "bars", role: "group",
+    "aria-label": "α of every sample, and its share of the gap" }), scroll = html("div", { class: "scroll" }, bars);
+  const toggle = html("input", { type: "checkbox", role: "switch", "data-control": "mine",
+    onchange: () => begin(toggle.checked) });
+  const zero = html("button", { type: "button", "data-action": "zero", hidden: true,
+    onclick: () => app.hold(app.state.points.map(() => 0), "yours") }, "Start from α = 0");
+  const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) },
+    "Let the solver finish");
   const said = html("p", { class: "sentence", "data-figure": "repair" });
-  const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down", [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")), zero, finish), scroll, said]);
+  const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down",
+    [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")),
+    zero, finish), scroll, said]);
   const height = 132, floor = 92;
   let wide = 10, first = null, room = 600;
   const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
@@ -1231,17 +1399,26 @@ function pricesView(app) {
   function draw({ samples, error, gap, tol }) {
     layout(app.state.points.length);
     said.textContent = "";
-    if (error) return [...bars.children].forEach((bar, i) => fillBar(bar, { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
-    const total = gap > tol ? samples.gap.reduce((sum, g) => sum + Math.abs(g ?? 0), 0) : 0, largest = total ? Math.max(...samples.gap.map(Math.abs)) : 1;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], { share: app.whose === "yours" && app.alpha.length === samples.alpha.length ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
-      alpha, kind: samples.kind[i], gap: total ? Math.abs(samples.gap[i] ?? 0) / largest : 0, upper: samples.upper[i] }));
+    if (error) return [...bars.children].forEach((bar, i) => fillBar(bar,
+      { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
+    const total = gap > tol ? samples.gap.reduce((sum, g) => sum + Math.abs(g ?? 0), 0) : 0,
+      largest = total ? Math.max(...samples.gap.map(Math.abs)) : 1;
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i],
+      { share: app.whose === "yours" && app.alpha.length === samples.alpha.length ? app.alpha[i] / fullPrice(app, i)
+      : samples.share[i],
+      alpha, kind: samples.kind[i], gap: total ? Math.abs(samples.gap[i] ?? 0) / largest : 0,
+        upper: samples.upper[i] }));
     said.textContent = words(app.answer);
   }
 
   function words(answer) {
     if (!app.alpha) return "";
-    const repaired = answer.repaired ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.` : "It is feasible as it is.";
-    return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${answer.gap <= answer.tol ? "The gap is closed: this is an optimum." : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`}`;
+    const repaired = answer.repaired
+      ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
+      : "It is feasible as it is.";
+    const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
+      : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
+    return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
   }
 
   function priced(i) {
@@ -1249,11 +1426,15 @@ function pricesView(app) {
     if (bar) fillBar(bar, { share: app.alpha[i] / fullPrice(app, i), alpha: app.alpha[i] });
   }
 
-  pull(app, bars, (event) => { const r = bars.getBoundingClientRect(); return (floor - (event.clientY - r.top)) / (floor - 8); });
+  pull(app, bars, (event) => { const r = bars.getBoundingClientRect();
+    return (floor - (event.clientY - r.top)) / (floor - 8); });
   bars.addEventListener("keydown", (event) => {
-    const of = event.target.closest("[data-of]"), way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    const of = event.target.closest("[data-of]"),
+      way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
     if (!of || app.whose !== "yours") return;
-    const i = Number(of.dataset.of), full = fullPrice(app, i), to = event.key === "Home" ? 0 : event.key === "End" ? full : way ? app.alpha[i] + way * full * (event.shiftKey ? 0.1 : 0.01) : null;
+    const i = Number(of.dataset.of), full = fullPrice(app, i),
+      to = event.key === "Home" ? 0 : event.key === "End" ? full : way
+      ? app.alpha[i] + way * full * (event.shiftKey ? 0.1 : 0.01) : null;
     if (to === null) return;
     event.preventDefault();
     app.price(i, to);
@@ -1263,35 +1444,61 @@ function pricesView(app) {
 
 function newBar(i, wide, floor, height, mine) {
   const inner = Math.max(2, Math.min(wide - 2, 16)), x = (i + 0.5) * wide - inner / 2, box = { x, width: inner };
-  return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : null, "aria-label": `α of sample ${i + 1}`, "aria-valuemin": mine ? 0 : null, "aria-valuemax": mine ? 1 : null },
+  return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : null,
+    "aria-label": `α of sample ${i + 1}`, "aria-valuemin": mine ? 0 : null, "aria-valuemax": mine ? 1 : null },
     svg("rect", { class: "hit", x: i * wide, y: 0, width: wide, height }),
-    svg("rect", { class: "slot", ...box, y: 8, height: floor - 8, rx: 2 }), svg("rect", { class: "level", ...box, rx: 2, "data-floor": floor }), svg("rect", { class: "owed", ...box, y: floor + 5, rx: 2, "data-room": height - floor - 8 }));
+    svg("rect", { class: "slot", ...box, y: 8, height: floor - 8, rx: 2 }),
+      svg("rect", { class: "level", ...box, rx: 2, "data-floor": floor }),
+      svg("rect", { class: "owed", ...box, y: floor + 5, rx: 2, "data-room": height - floor - 8 }));
 }
 
 function fillBar(bar, { share, alpha, kind, gap }) {
-  const [, , level, owed] = bar.children, floor = Number(level.dataset.floor), tall = clamp(share ?? 0, 0, 1) * (floor - 8);
+  const [, , level, owed] = bar.children, floor = Number(level.dataset.floor),
+    tall = clamp(share ?? 0, 0, 1) * (floor - 8);
   set(level, { y: (floor - tall).toFixed(2), height: tall.toFixed(2) });
-  if (bar.getAttribute("role") === "slider") set(bar, { "aria-valuenow": clamp(share ?? 0, 0, 1).toFixed(3), "aria-valuetext": `α = ${shown(alpha, 4)}` });
+  if (bar.getAttribute("role") === "slider") set(bar,
+    { "aria-valuenow": clamp(share ?? 0, 0, 1).toFixed(3), "aria-valuetext": `α = ${shown(alpha, 4)}` });
   if (kind !== undefined) set(bar, { "data-kind": kind });
   if (gap !== undefined) set(owed, { height: (gap * Number(owed.dataset.room)).toFixed(2) });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be looked at in the plane.
+// Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be seen in the plane.
 
 function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0, axis: "distance", asking: null, again: 0, failed: new Map() };
-  const drawing = svg("svg", { class: "runs", role: "img", "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
-  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration", "aria-label": "iteration" });
-  const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action }, words);
-  const play = button("play", "Play", () => (state.playing ? halt() : start())), read = html("p", { class: "sentence", "data-figure": "iterate" });
-  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn", onchange: () => { state.axis = axis.value; picture(); } }, html("option", { value: "distance" }, "distance to the optimum, log"), html("option", { value: "values" }, "the values themselves"));
+  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0,
+    axis: "values", asking: null, again: 0, failed: new Map() };
+  const drawing = svg("svg", { class: "runs", role: "img",
+    "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
+  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration",
+    "aria-label": "iteration" });
+  const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action },
+    words);
+  const play = button("play", "Play", () => (state.playing ? halt() : start())),
+    read = html("p", { class: "sentence", "data-figure": "iterate" });
+  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn",
+    onchange: () => { state.axis = axis.value; picture(); } },
+    html("option", { value: "values" }, "the values themselves"),
+    html("option", { value: "distance" }, "distance to the optimum, log"));
+  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through",
+    onchange: () => { Object.assign(state, { active: which.value, at: 0 });
+    to(state.runs.get(which.value).points.length - 1); } });
   const about = html("p", { class: "quiet" });
   const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
-    html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)), drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play, button("step", "Step", () => to(state.at + 1)), slider), read, about], { folded });
+    html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)),
+      drawing,
+    html("div", { class: "stepper" }, button("run", "Run", () => run()), play,
+      button("step", "Step", () => to(state.at + 1)), which, slider), read, about], { folded, onsight: () => later() });
 
   const active = () => state.runs.get(state.active);
+
+  /** Run anew as soon as the samples rest, where that keeps nothing else waiting. */
+  function later() {
+    clearTimeout(state.again);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    state.again = setTimeout(() => { if (!app.dragging && !app.alpha && app.answer?.samples?.alpha
+      && base.visible()) run(); }, RUN_AFTER);
+  }
 
   /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
   async function run() {
@@ -1301,18 +1508,13 @@ function runsView(app, folded) {
       const wanted = copy(app.state);
       state.asking = name;
       picture();
-      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => ({ error: { sentence: "The library went away." } }));
+      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
       state.asking = null;
-      if (!same(wanted, app.state)) return later();
+      if (!reply || !same(wanted, app.state)) { picture(); return later(); }
       if (reply.error) state.failed.set(name, reply.error.sentence);
       else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
     }
     picture();
-  }
-
-  function later() {
-    clearTimeout(state.again);
-    state.again = setTimeout(() => { if (app.dragging || app.answer?.error) return; if (base.visible()) run(); }, RUN_AFTER);
   }
 
   const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
@@ -1329,8 +1531,11 @@ function runsView(app, folded) {
     const there = available();
     state.chosen = state.chosen.filter((name) => there.some((each) => each.name === name));
     solvers.replaceChildren(...there.map(({ name, title }) => {
-      const box = html("input", { type: "checkbox", "data-solver": name, checked: state.chosen.includes(name), onchange: () => { choose(name, box.checked); if (box.checked) run(); else picture(); } });
-      const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { class: "curve", d: "M0 8H16", stroke: curveOf(app, name)[0], "stroke-dasharray": curveOf(app, name)[1] }));
+      const box = html("input", { type: "checkbox", "data-solver": name, checked: state.chosen.includes(name),
+        onchange: () => { choose(name, box.checked); if (box.checked) run(); else picture(); } });
+      const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" },
+        svg("path", { class: "curve", d: "M0 8H16", stroke: curveOf(app, name)[0],
+        "stroke-dasharray": curveOf(app, name)[1] }));
       return html("label", { class: "layer" }, box, key, title);
     }));
   }
@@ -1356,21 +1561,37 @@ function runsView(app, folded) {
 
   function halt() { clearInterval(state.playing); state.playing = 0; play.textContent = "Play"; }
 
+  function sentence(run, point) {
+    if (state.asking) return `Running ${state.asking.replaceAll("_", " ")}…`;
+    const [failure] = state.failed.values();
+    if (failure) return failure;
+    if (point) {
+      const { iteration, primal, dual, gap } = point;
+      const values = `primal ${shown(primal, 6)}, dual ${shown(dual, 6)}, gap ${shown(gap, 2)}`;
+      return `${run.title}, iteration ${iteration}: ${values}`;
+    }
+    return state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.";
+  }
+
   function picture() {
     const run = active(), point = run?.points[state.at];
     set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1) });
     slider.value = state.at;
     slider.disabled = !run;
     slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
+    which.replaceChildren(...[...state.runs.values()].map(({ solver, title }) => html("option",
+      { value: solver, selected: solver === state.active }, title)));
+    which.hidden = state.runs.size < 2;
     drawRuns(app, drawing, state);
-    read.textContent = state.asking ? `Running ${state.asking.replaceAll("_", " ")}…` : ([...state.failed.values()][0] ?? point ? `${run.title}, iteration ${point.iteration}: primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}` : state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.");
-    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`, run?.note].filter(Boolean).join(" ");
+    read.textContent = sentence(run, point);
+    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`,
+      run?.note].filter(Boolean).join(" ");
     base.element.dataset.runs = [...state.runs.keys()].join(" ");
   }
 
   function change() {
     halt();
-    if (state.runs.size) later();
+    later();
     Object.assign(state, { active: null, at: 0 });
     state.runs.clear();
     state.failed.clear();
@@ -1379,7 +1600,9 @@ function runsView(app, folded) {
   }
 
   slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
-  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); });
+  const watch = new ResizeObserver(() => picture());
+  watch.observe(solvers);
+  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); watch.disconnect(); });
   return { ...base, change, held: () => { if (!app.alpha) halt(); } };
 }
 
@@ -1387,55 +1610,83 @@ const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => 
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
 function drawRuns(app, drawing, { runs, active, at, axis }) {
-  const width = 640, height = 230, frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
+  const width = Math.max(300, drawing.clientWidth || 640), height = 230,
+    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
-  if (!all.length) return drawing.replaceChildren(svg("text", { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" }, "press Run"));
-  const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)), scale = runScale(all, best, axis, width, height, frame);
+  if (!all.length) return drawing.replaceChildren(svg("text",
+    { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
+    "Run a solver to see its way to the optimum"));
+  const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)),
+    scale = runScale(all, best, axis, width, height, frame);
   const curves = all.flatMap((run) => ["primal", "dual"].map((which) => {
     const [stroke, dash] = curveOf(app, run.solver);
-    const path = run.points.filter((point) => point[which] !== null).map((point, k) => `${k ? "L" : "M"}${scale.x(point.iteration).toFixed(1)} ${scale.y(point[which], which).toFixed(1)}`).join("");
-    return svg("path", { class: `curve ${which}`, d: path, stroke, "stroke-dasharray": dash, "data-curve": `${run.solver} ${which}` });
+    const path = run.points.filter((point) => point[which] !== null).map((point, k) => {
+      const x = scale.x(point.iteration).toFixed(1), y = scale.y(point[which], which).toFixed(1);
+      return `${k ? "L" : "M"}${x} ${y}`;
+    }).join("");
+    return svg("path", { class: `curve ${which}`, d: path, stroke, "stroke-dasharray": dash,
+      "data-curve": `${run.solver} ${which}` });
   }));
-  const point = runs.get(active)?.points[at], dots = point ? ["primal", "dual"].filter((which) => point[which] !== null).map((which) => svg("circle", { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which], which), r: 5, stroke: curveOf(app, active)[0] })) : [];
-  const line = point ? [svg("path", { class: "cursor", d: `M${scale.x(point.iteration)} ${frame.top}V${height - frame.bottom}` })] : [];
+  const point = runs.get(active)?.points[at], dots = point
+    ? ["primal", "dual"].filter((which) => point[which] !== null).map((which) => svg("circle",
+    { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which], which), r: 5,
+    stroke: curveOf(app, active)[0] })) : [];
+  const line = point ? [svg("path", { class: "cursor",
+    d: `M${scale.x(point.iteration)} ${frame.top}V${height - frame.bottom}` })] : [];
   drawing.replaceChildren(...scale.marks, ...line, ...curves, ...dots);
 }
 
 /** Iterations logarithmically; upwards the values, or how far each is from the optimum. */
 function runScale(all, best, axis, width, height, { left, right, top, bottom }) {
-  const last = Math.max(2, ...all.flatMap(({ points }) => points.map(({ iteration }) => iteration))), x = (k) => left + (Math.log1p(k) / Math.log1p(last)) * (width - left - right);
+  const last = Math.max(2, ...all.flatMap(({ points }) => points.map(({ iteration }) => iteration))),
+    x = (k) => left + (Math.log1p(k) / Math.log1p(last)) * (width - left - right);
   const optimum = best.primal ?? 0, unit = Math.max(Math.abs(optimum), 1e-300), low = height - bottom;
   const decades = [0, 1, 2, 3, 4, 5, 6].map((p) => 10 ** p).filter((v) => v <= last);
-  const marks = [...decades.map((v) => svg("text", { x: x(v), y: height - 12, "text-anchor": "middle" }, shown(v))), svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
+  const marks = [...decades.map((v) => svg("text",
+    { x: Math.min(x(v), width - 16), y: height - 12, "text-anchor": "middle" }, shown(v))),
+    svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
   if (axis === "distance") {
-    const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit; return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
-    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top), p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)), svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
+    const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit;
+      return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
+    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top),
+      p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)),
+      svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
     return { x, y, marks };
   }
-  const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) => v !== null), reach = 2.5 * unit;
-  const from = Math.max(Math.min(...values, optimum), optimum - reach), to = Math.min(Math.max(...values, optimum), optimum + reach), room = 0.06 * (to - from) || 1;
-  const y = (value) => low - ((clamp(value, from - room, to + room) - from + room) / (to - from + 2 * room)) * (low - top);
-  marks.push(...ticks(from, to, 4).flatMap((v) => level(y(v), shown(v, 4), left, width - right)), svg("path", { class: "optimum", d: `M${left} ${y(optimum)}H${width - right}` }));
+  const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) =>
+    v !== null), reach = 1.5 * unit;
+  const from = Math.max(Math.min(...values, optimum), optimum - reach),
+    to = Math.min(Math.max(...values, optimum), optimum + reach), room = 0.06 * (to - from) || 1;
+  const y = (value) => low - ((clamp(value, from - room,
+    to + room) - from + room) / (to - from + 2 * room)) * (low - top);
+  marks.push(...ticks(from, to, 4).flatMap((v) => level(y(v), shown(v, 4), left, width - right)),
+    svg("path", { class: "optimum", d: `M${left} ${y(optimum)}H${width - right}` }));
   return { x, y, marks };
 }
 
-const level = (y, words, from, to) => [svg("path", { class: "grid", d: `M${from} ${y}H${to}` }), svg("text", { x: from - 8, y: y + 4, "text-anchor": "end" }, words)];
+const level = (y, words, from, to) => [svg("path", { class: "grid", d: `M${from} ${y}H${to}` }),
+  svg("text", { x: from - 8, y: y + 4, "text-anchor": "end" }, words)];
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The quadratic program as numbers: every matrix, every row, each with a link to the equation that it is.
 
 function qpView(app, folded) {
-  const place = html("div", { class: "program" }), base = panel(app, "qp", "The quadratic program, as numbers", null, [place], { part: "qp", folded });
+  const place = html("div", { class: "program" }),
+    base = panel(app, "qp", "The quadratic program, as numbers", null, [place], { part: "qp", folded });
   let drawn = null;
 
   function draw({ qp, samples }, asked) {
     place.classList.toggle("stale", !qp);
     if (!qp || qp === drawn) return;
     drawn = qp;
-    const rows = html("table", { class: "rows" }, html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
-    place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)), cite(qp.objective_tag)),
-      qp.P ? html("div", { class: "scroll" }, matrix(qp, samples)) : qp.heat ? heat(app, qp) : "", html("div", { class: "scroll" }, rows),
-      html("details", { class: "printed" }, html("summary", null, "as the library prints it"), html("pre", { tabindex: 0 }, qp.text)));
+    const rows = html("table", { class: "rows" },
+      html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
+    place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)),
+      cite(qp.objective_tag)),
+      qp.P ? html("div", { class: "scroll" }, matrix(qp, samples)) : qp.heat ? heat(app, qp) : "",
+        html("div", { class: "scroll" }, rows),
+      html("details", { class: "printed" }, html("summary", null, "as the library prints it"),
+        html("pre", { tabindex: 0 }, qp.text)));
     hover(app.hovered);
     if (!asked.dragging) app.point(app.equation);
   }
@@ -1444,49 +1695,71 @@ function qpView(app, folded) {
   return { ...base, draw, hover, select: () => hover(null) };
 }
 
-const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag }, html("th", { scope: "row" }, name), html("td", { class: "letter" }, ...scripted(text)), html("td", { class: "quiet" }, `here ${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
+const rowLine = ({ name, text, tag, sense, right, left }) => html("tr", { "data-equation": tag },
+  html("th", { scope: "row" }, name), html("td", { class: "letter" }, ...scripted(text)),
+  html("td", { class: "quiet" }, `here ${shown(left, 4)} ${sense} ${shown(right, 4)}`), html("td", null, cite(tag)));
 
 function boxLine({ box }) {
-  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"), html("td", { class: "letter" }, ...scripted(box.text)), html("td"), html("td", null, cite(box.tag)));
+  return html("tr", { "data-equation": box.tag }, html("th", { scope: "row" }, "box"),
+    html("td", { class: "letter" }, ...scripted(box.text)), html("td"), html("td", null, cite(box.tag)));
 }
 
 /** P with q, α, the rows of A and the box around it: one column a variable. */
 function matrix(qp, samples) {
   const largest = Math.max(...qp.P.flat().map(Math.abs)) || 1;
   const cell = (value, j, extra) => html("td", { "data-column": j, ...extra }, shown(value, 3));
-  const head = html("tr", null, html("th", { class: "corner" }, "P"), ...qp.variables.map((name, j) => html("th", { scope: "col", "data-column": j }, variable(name))));
-  const body = qp.P.map((row, i) => html("tr", null, html("th", { scope: "row", "data-row": i }, variable(qp.variables[i])), ...row.map((value, j) => tinted(cell(value, j, { "data-row": i }), value / largest))));
-  const line = (title, values, tag) => values && html("tr", { class: "line", "data-equation": tag }, html("th", { scope: "row" }, title), ...values.map((value, j) => (value === null ? html("td", { "data-column": j }, "∞") : cell(value, j))));
-  const lines = [line("q", qp.q, qp.objective_tag), ...qp.rows.map((row) => line(row.name, row.coefficients, row.tag)), line("upper", qp.box.upper, qp.box.tag), line("α", samples?.alpha, null)];
-  return html("table", { class: "matrix" }, html("thead", null, head), html("tbody", null, ...body), html("tbody", { class: "lines" }, ...lines));
+  const head = html("tr", null, html("th", { class: "corner" }, "P"),
+    ...qp.variables.map((name, j) => html("th", { scope: "col", "data-column": j }, variable(name))));
+  const body = qp.P.map((row, i) => html("tr", null,
+    html("th", { scope: "row", "data-row": i }, variable(qp.variables[i])),
+    ...row.map((value, j) => tinted(cell(value, j, { "data-row": i }), value / largest))));
+  const line = (title, values, tag) => values && html("tr", { class: "line", "data-equation": tag },
+    html("th", { scope: "row" }, title), ...values.map((value,
+    j) => (value === null ? html("td", { "data-column": j }, "∞") : cell(value, j))));
+  const lines = [line("q", qp.q, qp.objective_tag), ...qp.rows.map((row) => line(row.name, row.coefficients, row.tag)),
+    line("upper", qp.box.upper, qp.box.tag), line("α", samples?.alpha, null)];
+  return html("table", { class: "matrix" }, html("thead", null, head), html("tbody", null, ...body),
+    html("tbody", { class: "lines" }, ...lines));
 }
 
 const variable = (name) => name.replace(/\d+$/, (digits) => numeral(digits));
 
 /** Blue above zero and vermilion below, on a cell of a table or of a heat map. */
-function tint(share) { return `rgba(${share < 0 ? "213, 94, 0" : "0, 114, 178"}, ${(0.62 * Math.min(1, Math.abs(share))).toFixed(3)})`; }
+function tint(share) {
+  return `rgba(${share < 0 ? "213, 94, 0" : "0, 114, 178"}, ${(0.62 * Math.min(1, Math.abs(share))).toFixed(3)})`;
+}
 
 function tinted(cell, share) { cell.style.backgroundColor = tint(share); return cell; }
 
 /** P as a picture: a pixel for each block of it, and the row and column of the sample that is pointed at. */
 function heat(app, { heat: { n: k, values }, n }) {
-  const canvas = html("canvas", { class: "heat", width: k, height: k, role: "img", "aria-label": `P, ${n} by ${n}, as a heat map` }), context = canvas.getContext("2d"), largest = Math.max(...values.map(Math.abs)) || 1;
-  values.forEach((value, at) => { context.fillStyle = tint(value / largest); context.fillRect(at % k, Math.floor(at / k), 1, 1); });
-  const said = html("p", { class: "quiet" }, `P is ${n} × ${n}${k < n ? `, drawn as ${k} × ${k} means of blocks` : ""}. Point at it to see which samples an entry is about.`);
+  const canvas = html("canvas", { class: "heat", width: k, height: k, role: "img",
+    "aria-label": `P, ${n} by ${n}, as a heat map` }), context = canvas.getContext("2d"),
+    largest = Math.max(...values.map(Math.abs)) || 1;
+  values.forEach((value, at) => { context.fillStyle = tint(value / largest);
+    context.fillRect(at % k, Math.floor(at / k), 1, 1); });
+  const blocks = k < n ? `, drawn as ${k} × ${k} means of blocks` : "";
+  const said = html("p", { class: "quiet" },
+    `P is ${n} × ${n}${blocks}. Point at it to see which samples an entry is about.`);
+  const near = k < n ? " and the entries beside it, on average" : "";
   const sampleAt = (share) => Math.min(n - 1, Math.floor(share * n));
   canvas.addEventListener("pointermove", (event) => {
-    const r = canvas.getBoundingClientRect(), i = sampleAt((event.clientY - r.top) / r.height), j = sampleAt((event.clientX - r.left) / r.width), block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
+    const r = canvas.getBoundingClientRect(), i = sampleAt((event.clientY - r.top) / r.height),
+      j = sampleAt((event.clientX - r.left) / r.width), block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
     app.hover(i);
-    said.textContent = `P${numeral(i + 1)},${numeral(j + 1)}${k < n ? " and the entries beside it, on average" : ""}: ${shown(values[block], 4)}`;
+    said.textContent = `P${numeral(i + 1)},${numeral(j + 1)}${near}: ${shown(values[block], 4)}`;
   });
-  return html("div", { class: "heatbox" }, html("div", { class: "heatframe" }, canvas, html("span", { class: "strip across", hidden: true }), html("span", { class: "strip down", hidden: true })), said);
+  return html("div", { class: "heatbox" }, html("div", { class: "heatframe" }, canvas,
+    html("span", { class: "strip across", hidden: true }), html("span", { class: "strip down", hidden: true })), said);
 }
 
 /** Lay two strips over the heat map: the row and the column of a sample. */
 function strips(place, i, n) {
   for (const strip of place.querySelectorAll(".strip")) {
     strip.hidden = i === null;
-    if (i !== null) Object.assign(strip.style, strip.classList.contains("across") ? { top: `${(100 * i) / n}%`, height: `${100 / n}%` } : { left: `${(100 * i) / n}%`, width: `${100 / n}%` });
+    if (i !== null) Object.assign(strip.style,
+      strip.classList.contains("across") ? { top: `${(100 * i) / n}%`, height: `${100 / n}%` }
+      : { left: `${(100 * i) / n}%`, width: `${100 / n}%` });
   }
 }
 
@@ -1495,16 +1768,20 @@ function strips(place, i, n) {
 
 function derivationView(app, folded) {
   const place = html("div", { class: "steps" }), headline = html("p", { class: "sentence", "data-figure": "headline" });
-  const base = panel(app, "derivation", "The derivation", "every equation at your data", [headline, place], { part: "derivation", folded });
+  const base = panel(app, "derivation", "The derivation", "every equation at your data", [headline, place],
+    { part: "derivation", folded });
   let cells = new Map();
 
   function equations(steps) {
     cells = new Map();
     place.replaceChildren(...steps.map((step) => {
       const values = html("p", { class: "values" }), residual = html("span", { class: "residual" });
-      const element = html("article", { class: "step", "data-tag": step.tag, tabindex: -1, "data-state": step.absent ? "absent" : "none" },
-        html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual), step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`) : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
-        step.text && html("p", { class: "meaning" }, step.text), step.code && codeOf(step));
+      const element = html("article", { class: "step", "data-tag": step.tag, tabindex: -1,
+        "data-state": step.absent ? "absent" : "none" },
+        html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual),
+          step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`)
+          : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
+        step.text && html("p", { class: "meaning" }, ...scripted(step.text)), step.code && codeOf(step));
       cells.set(step.tag, { element, values, residual, absent: step.absent });
       return element;
     }));
@@ -1514,7 +1791,7 @@ function derivationView(app, folded) {
     const derivation = answer?.derivation;
     place.classList.toggle("stale", !derivation);
     if (!derivation) return;
-    headline.textContent = derivation.headline;
+    headline.replaceChildren(...scripted(derivation.headline));
     for (const [tag, cell] of cells) if (!cell.absent) valueOf(cell, derivation.steps[tag]);
   }
 
@@ -1529,14 +1806,19 @@ function valueOf({ element, values, residual }, step) {
   set(residual, { class: `residual ${holds}`, title: "how far the two sides are apart, relative" });
   residual.textContent = step.residual === null ? "" : `residual ${shown(step.residual, 2)}`;
   const side = (value) => html("span", { class: "side" }, shown(value, 6));
-  const sides = step.left !== null && step.right !== null ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
-  values.replaceChildren(...sides, ...(sides.length && step.of ? [html("span", { class: "quiet of" }, step.of)] : []), ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
+  const sides = step.left !== null && step.right !== null
+    ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
+  values.replaceChildren(...sides, ...(sides.length && step.of
+    ? [html("span", { class: "quiet of" }, ...scripted(step.of))] : []),
+    ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
 }
 
 function codeOf({ where, code, lines }) {
   const marked = new Set(lines ?? []);
-  const body = code.split("\n").map((line, k) => html("span", { class: marked.has(k) ? "line marked" : "line" }, `${line}\n`));
-  return html("details", { class: "code" }, html("summary", null, "the code that says it", html("span", { class: "where" }, where)), html("pre", { tabindex: 0 }, html("code", null, ...body)));
+  const body = code.split("\n").map((line, k) => html("span", { class: marked.has(k) ? "line marked" : "line" },
+    `${line}\n`));
+  return html("details", { class: "code" }, html("summary", null, "the code that says it",
+    html("span", { class: "where" }, where)), html("pre", { tabindex: 0 }, html("code", null, ...body)));
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1544,7 +1826,8 @@ function codeOf({ where, code, lines }) {
 
 /** Put the playground into an element. The function that comes back takes it out again. */
 export function mount(element, transport, options = {}) {
-  const root = html("div", { class: "qpsvm-play", "data-connection": "waiting", "data-count": 0, "data-answers": 0, "data-tool": "move" }, html("p", { class: "loading" }, "Asking the library…"));
+  const root = html("div", { class: "qpsvm-play", "data-connection": "waiting", "data-count": 0, "data-answers": 0,
+    "data-tool": "move" }, html("p", { class: "loading" }, "Asking the library…"));
   element.replaceChildren(root);
   const app = new Playground(root, transport, options);
   transport.listen((is) => app.connection(is));

@@ -1,0 +1,12 @@
+"""What the tests of the page share: everything is imported before the clock of the first solve runs."""
+
+import pytest
+
+from qpsvm.play.server import warm_up
+from qpsvm.play.start import default_start
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm() -> None:
+    """Answer the first questions of a page once, as the server does."""
+    warm_up(default_start())
