@@ -67,7 +67,7 @@ def verdict(step: ShownStep) -> nodes.container:
 
 
 def stated_by(code: Code) -> nodes.container:
-    """Where the equation is in the library: what is to be seen of a function, and the whole, folded, if that is more."""
+    """Where the equation is in the library: what is to be seen of a function and, folded, the whole if that is more."""
     shown = nodes.container("", nodes.paragraph("", code.where, classes=["where"]), classes=["source"])
     shown += listed(code.excerpt or code)
     if code.excerpt:

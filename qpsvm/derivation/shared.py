@@ -165,7 +165,7 @@ def weak_duality(tag: str, products: str, function: Callable[..., Any], unit: st
         "what makes a certificate possible.",
         lines(r"P(w,b,\xi)-D(\alpha)", rf"\quad={difference}\ \ge\ 0", r"\Longrightarrow\quad D(\alpha)\le P(w,b,\xi)"),
         function, measures.weak_duality,
-        construction="for every feasible pair, by the algebra above",
+        construction="for every feasible pair the difference is this sum",
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ difference is taken absolutely; of an inequality only what goes the wrong way co
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,6 +101,6 @@ def size_of(whole: FloatArray, terms: float = 0.0) -> float:
 def foremost(sides: tuple[Sides, ...]) -> Sides:
     """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
     residuals = [each.residual for each in sides]
-    if max(residuals) <= HOLDS or np.isnan(residuals).any():
+    if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
         return sides[0]
-    return sides[int(np.argmax(residuals))]
+    return sides[residuals.index(max(residuals))]

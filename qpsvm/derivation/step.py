@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ class Measurement(NamedTuple):
         if not isinstance(found, tuple):
             return cls(float(found))
         residuals, shown = [float(sides.residual) for sides in found], foremost(found)
-        residual = NAN if np.isnan(residuals).any() else max(residuals)
+        residual = NAN if any(map(math.isnan, residuals)) else max(residuals)
         return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
 
     def as_dict(self) -> dict[str, Any]:
