@@ -86,7 +86,7 @@ class Model:
         if order is not None:
             samples = samples[:, order]
         if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b
+            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
             return linear
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
@@ -95,7 +95,8 @@ class Model:
             return np.full(samples.shape[0], self.b)
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
-        return np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks]) + self.b
+        values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
+        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X (m, d), shape (m,): the larger one where f > 0.

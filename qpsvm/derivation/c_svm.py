@@ -1,10 +1,10 @@
-"""The steps of the C-SVM, (CSVM.1) to (CSVM.15)."""
+"""The steps of the C-SVM, (CSVM.1) to (CSVM.16)."""
 
 from __future__ import annotations
 
 from qpsvm.derivation import measures, shared, soft
 from qpsvm.derivation.step import Step
-from qpsvm.dual.certificate import hinge_intercepts, objective_terms
+from qpsvm.dual import certify, levels
 from qpsvm.problems import CSVM
 
 #: The upper bound of α_i.
@@ -29,8 +29,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.3", "Lagrangian",
             "Every constraint gets a multiplier, the price of a unit of it: α_i for the margin and η_i for ξ_i ≥ 0. At "
             "the solution nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
-            r"-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)\\ "
+            r"&-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("CSVM.4", problem),
@@ -42,7 +42,14 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.9", "Substitution",
             "Put w(α), yᵀα = 0 and η = C − α into L: b and ξ drop out, half of the quadratic term cancels, and only "
             "kernel values are left.",
-            r"L=\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            shared.algebra(
+                r"\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
+                r"-\sum_i(C_i-\alpha_i)\xi_i",
+                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad"
+                r"-b\,y^{\top}\alpha+\sum_i\alpha_i",
+                r"\tfrac12\|w\|^2-\|w\|^2-0+\sum_i\alpha_i",
+                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            ),
             soft.substitution, soft.substitution,
         ),
         Step(
@@ -55,14 +62,14 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             ),
             CSVM._dual, measures.dual_optimum,
         ),
-        shared.weights_recovered("CSVM.11"),
+        shared.weights_recovered("CSVM.11", problem),
         Step(
             "CSVM.12", "Recovering b",
             "On the margin f(x_i) = y_i, so one margin vector would give b. The mean over all of them is less "
             "sensitive to rounding. Where there are none, b is a weighted quantile: every b that minimises the slack "
             "is as good.",
             shared.mean_over_margin(r"0<\alpha_i<C_i"),
-            hinge_intercepts, measures.intercept_recovered,
+            levels.average, measures.intercept_recovered,
         ),
         shared.kinds_of_samples("CSVM.13", UPPER),
         Step(
@@ -70,7 +77,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac12\|w\|^2+\sum_i C_i\xi_i=\sum_i\alpha_i-\tfrac12\alpha^{\top}Q\alpha",
-            objective_terms, soft.strong_duality,
+            soft.strong_duality, soft.strong_duality,
         ),
         shared.linear_weights("CSVM.15", problem),
+        shared.weak_duality("CSVM.16", shared.slack_products(UPPER), certify._measured),
     )  # fmt: skip

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from qpsvm.arrays.checks import as_finite_vector
+from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
+from qpsvm.derivation.given import as_it_stands
+from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.registry import steps_of
 from qpsvm.derivation.shown import ShownDerivation
@@ -25,19 +30,8 @@ from qpsvm.errors import (
 )
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
-from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.saving.writing import write_text
-
-#: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
-SHARP = 1e-12
-#: How to get a gap that small.
-SHARPER = "solve(problem, tol=1e-15, check=False)"
-#: By what share of its size f over the problem's samples may differ from the margins that the result has. A solver's
-#: tolerance has no part in this difference, because both are read from one result.
-SAME_F = 1e-6
-#: By how many roundings of what f sums up it may differ besides.
-ROUNDINGS = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +46,16 @@ class Derivation:
     problem : Problem
     steps : tuple of Step
     result : SVMResult or None
-        What the residuals are measured at.
+        What the residuals are measured at; where α was given, what it was certified as.
+    alpha : ndarray, shape (n,), or None
+        The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
+        best b and ρ for that.
     """
 
     problem: Problem
     steps: tuple[Step, ...]
     result: SVMResult | None = None
+    alpha: FloatArray | None = None
 
     @property
     def title(self) -> str:
@@ -72,58 +70,36 @@ class Derivation:
     @property
     def headline(self) -> str:
         """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
-        if self.result is None:
-            return "not solved: derive(problem, solve(problem)) measures every step on this data"
-        if self._difference:
-            return (
-                "NOT OF THIS PROBLEM: at the problem's samples the decision function of the result differs from its "
-                f"margins by {self._difference:.1e}, relative. So the result is that of other samples or labels, or it "
-                "was changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right "
-                "one"
-            )
-        if self._trusted:
-            said = (
-                f"optimal, certified relative gap {self.result.gap:.1e}; a residual is an equation's violation at this "
-                "solution, relative"
-            )
-            if self.result.gap > SHARP:
-                said += f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
-            return said
-        message = " ".join(self.result.message.split())
-        return (
-            f"NOT OPTIMAL: status {self.result.status}, certified relative gap {self.result.gap:.1e}; the residuals "
-            f"are those of the best point so far. {self.result.status.sentence} {message}".strip()
-        )
+        return self._said[0]
 
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
-        """By tag, each step's residual, or the reason why it has none; empty without a result."""
-        if self.result is None:
+        """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
+        if self._letters is None:
             return {}
-        at = Letters(self.problem, self.result)
-        return {step.tag: step.measured(at) for step in self.steps}
+        return {step.tag: step.measured(self._letters) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
         """The derivation as text and numbers: what `print` and the page are made from."""
         steps = tuple(step.shown(self.measurements.get(step.tag)) for step in self.steps)
-        return ShownDerivation(self.title, self.headline, self._trusted, steps)
-
-    @property
-    def _trusted(self) -> bool:
-        """Whether the result is an optimum of this problem."""
-        return self.result is not None and self.result.status is Status.OPTIMAL and not self._difference
+        return ShownDerivation(self.title, self.headline, self._said[1], steps)
 
     @cached_property
-    def _difference(self) -> float:
-        """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding or not known."""
+    def _letters(self) -> Letters[Any] | None:
+        """The letters at the point that is measured: the α given as it stands, else the result."""
         if self.result is None:
-            return 0.0
-        at = Letters(self.problem, self.result)
-        known = self.problem.taking_part(self.result.yf)
-        size = max(float(np.abs(known).max()), abs(self.result.rho))
-        difference = float(np.abs(at.y * at.f - known).max())
-        rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(self.result.b))
-        return difference / (size or 1.0) if difference > SAME_F * size + rounding else 0.0
+            return None
+        point = self.result if self.alpha is None else as_it_stands(self.problem, self.alpha)
+        return Letters(self.problem, point)
+
+    @cached_property
+    def _said(self) -> tuple[str, bool]:
+        """The headline, and whether the point is an optimum of this problem."""
+        if self.result is None or self._letters is None:
+            return "not solved: derive(problem, solve(problem)) measures every step on this data", False
+        if self.alpha is not None:
+            return of_alpha(self._letters, self.result)
+        return of_result(self._letters, self.measurements)
 
     def residuals(self) -> dict[str, float]:
         """The violation of each equation at the result, relative, by tag; empty without a result.
@@ -131,6 +107,14 @@ class Derivation:
         It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
         """
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
+
+    def sides(self) -> dict[str, dict[str, Any]]:
+        """Both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
+
+        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`. None stands for a number
+        that is not there, or not finite.
+        """
+        return {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
 
     def reasons(self) -> dict[str, str]:
         """Why a step has no residual, by tag, for those that have none."""
@@ -212,8 +196,8 @@ class Derivation:
             raise FileFormatError(str(error)) from error
 
 
-def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
-    """The derivation of a problem's dual, step by step, each measured at a solution.
+def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLike | None = None) -> Derivation:
+    """The derivation of a problem's dual, step by step, each measured at a solution, or at any α.
 
     Parameters
     ----------
@@ -221,6 +205,9 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
         `HardMargin`, `CSVM`, `NuSVM` or `PrimalHinge`.
     result : SVMResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
+    alpha : array_like, shape (n,), optional
+        Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
+        rows. `problem.at(alpha)` certifies it, and each step is measured at this very α.
 
     Returns
     -------
@@ -231,12 +218,18 @@ def derive(problem: Problem, result: SVMResult | None = None) -> Derivation:
     UnsupportedError
         Nobody has listed the steps of this machine.
     DataError
-        The result is over other rows or features than the problem, or with another kernel.
+        The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
+        values that are not finite.
     ParameterTypeError
-        Not a problem, or not a result.
+        Not a problem, not a result, or both a result and an α.
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if alpha is None:
+        if result is not None:
+            check_pair(problem, result)
+        return Derivation(problem, steps_of(problem), result)
     if result is not None:
-        check_pair(problem, result)
-    return Derivation(problem, steps_of(problem), result)
+        raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
+    steps, given = steps_of(problem), as_finite_vector(alpha, "alpha", problem.n)
+    return Derivation(problem, steps, problem.at(given), given)

@@ -1,13 +1,14 @@
-"""The steps of the hard margin (HARD.1) to (HARD.15)."""
+"""The steps of the hard margin (HARD.1) to (HARD.16)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from qpsvm.derivation import measures, shared
-from qpsvm.derivation.letters import Letters, share
-from qpsvm.derivation.step import Step
-from qpsvm.dual import hard
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides, worst
+from qpsvm.derivation.step import NotMeasurable, Step
+from qpsvm.dual import hard, losses, repair
 from qpsvm.problems import HardMargin, reading
 
 At = Letters[HardMargin]
@@ -38,20 +39,26 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Multipliers of inequalities are not negative. Nothing bounds them above: a constraint that must not be "
             "violated may cost any price.",
             r"\alpha_i\ge 0",
-            dual_feasibility, dual_feasibility,
+            repair.boxed, dual_feasibility,
         ),
         Step(
             "HARD.7", "Complementary slackness",
             "A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
             "hyperplane.",
             r"\alpha_i\bigl(y_i f(x_i)-1\bigr)=0",
-            complementary_slackness, complementary_slackness,
+            losses.gap_term, complementary_slackness,
         ),
         Step(
             "HARD.8", "Substitution",
             "Put w(α) and yᵀα = 0 into L: b drops out, half of the quadratic term cancels, and only kernel values are "
             "left.",
-            r"L=\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            shared.algebra(
+                r"\tfrac12\|w\|^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)",
+                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad"
+                r"-b\,y^{\top}\alpha+\sum_i\alpha_i",
+                r"\tfrac12\|w\|^2-\|w\|^2-0+\sum_i\alpha_i",
+                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            ),
             substitution, substitution,
         ),
         Step(
@@ -63,13 +70,17 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             ),
             HardMargin._dual, measures.dual_optimum,
         ),
-        shared.weights_recovered("HARD.10"),
+        shared.weights_recovered("HARD.10", problem),
         Step(
             "HARD.11", "Recovering b",
-            "On the margin y_i f(x_i) = 1, that is f(x_i) = y_i, so one such sample would give b. The mean over all of "
-            "them is less sensitive to rounding.",
-            shared.mean_over_margin(r"\alpha_i>0"),
-            intercept_recovered, intercept_recovered,
+            "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
+            "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
+            shared.lines(
+                r"b=-\tfrac12\bigl(\min_{+}u+\max_{-}u\bigr)",
+                r"\phantom{b}=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)",
+                r"M=\{i:\alpha_i>0\}",
+            ),
+            hard.hard_intercept, intercept_recovered,
         ),
         Step(
             "HARD.12", "Two kinds of samples",
@@ -77,7 +88,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "multiplier, not by a cut like 1e-5.",
             r"\begin{align*}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge 1\\ \alpha_i>0 &\;\Rightarrow\; y_i f(x_i)=1"
             r"\end{align*}",
-            reading.kinds, measures.kinds_of_samples,
+            reading.split, measures.kinds_of_samples,
         ),
         Step(
             "HARD.13", "Strong duality",
@@ -100,54 +111,68 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             hard.stretched, certificate,
         ),
         shared.linear_weights("HARD.15", problem),
+        shared.weak_duality(
+            "HARD.16", r"\tfrac12\|w-w(\alpha)\|^2+\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)", hard.stretched
+        ),
     )  # fmt: skip
 
 
-def primal(at: At) -> float:
+def primal(at: At) -> tuple[Sides, ...]:
     """½‖w‖² has the value claimed, and y_i f(x_i) ≥ 1."""
-    violation = np.maximum(1 - at.y * at.f, 0).max()
-    return float(max(abs(at.half_norm - at.result.primal) / at.size, violation))
+    return (
+        Sides(at.half_norm, "=", at.result.primal, "½‖w‖², and the value claimed", at.size),
+        worst(at.y * at.f, "≥", 1.0, "y f of sample {i}, and 1", 1.0, at.numbers),
+    )
 
 
-def lagrangian(at: At) -> float:
+def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, α) = ½‖w‖²."""
-    L = at.half_norm - at.alpha @ (at.y * at.f - 1)
-    return float(abs(L - at.half_norm) / at.size)
+    L = at.half_norm - float(at.alpha @ (at.y * at.f - 1))  # (HARD.3)
+    return Sides(L, "=", at.half_norm, "L, and ½‖w‖²", at.size)
 
 
-def dual_feasibility(at: At) -> float:
+def dual_feasibility(at: At) -> Sides:
     """α_i ≥ 0."""
-    return share(np.maximum(-at.alpha, 0).max(), at.largest)
+    return worst(at.alpha, "≥", 0.0, "α of sample {i}, and 0", at.largest, at.numbers)
 
 
-def complementary_slackness(at: At) -> float:
+def complementary_slackness(at: At) -> Sides:
     """α_i (y_i f(x_i) − 1) = 0, summed over the samples."""
-    return float(np.abs(at.alpha * (at.y * at.f - 1)).sum() / at.size)
+    products = float(np.abs(at.alpha * (at.y * at.f - 1)).sum())
+    return Sides(products, "=", 0.0, "all products, added up by size, and 0", at.size)
 
 
-def substitution(at: At) -> float:
+def substitution(at: At) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b is."""
-    L = at.half_norm_of_alpha - at.alpha @ (at.y * (at.u + at.b) - 1)
-    return float(abs(L + at.dual.objective(at.alpha)) / at.size)
+    L = at.half_norm_of_alpha - float(at.alpha @ (at.y * (at.u + at.b) - 1))  # (HARD.8)
+    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)  # (HARD.8)
 
 
-def intercept_recovered(at: At) -> float:
-    """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with α_i > 0."""
-    b = (at.y - at.u)[at.on_margin].mean()
-    return float(abs(at.b - b) / (1 + abs(b)))
+def intercept_recovered(at: At) -> tuple[Sides, ...]:
+    """b is the middle between the classes, and the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over those with α_i > 0."""
+    middle = -float(at.u[at.y > 0].min() + at.u[at.y < 0].max()) / 2
+    if not at.on_margin.any():
+        raise NotMeasurable("no sample has α > 0")
+    b = float((at.y - at.u)[at.on_margin].mean())
+    return (
+        Sides(at.b, "=", middle, "b, and −(min₊ u + max₋ u)/2", 1 + abs(b)),
+        Sides(at.b, "=", b, "b, and the mean of y − u over the support vectors", 1 + abs(b)),
+    )
 
 
-def strong_duality(at: At) -> float:
+def strong_duality(at: At) -> tuple[Sides, ...]:
     """½‖w‖² = Σ α_i − ½‖w‖², hence ‖w‖² = Σ α_i."""
-    value = abs(at.half_norm + at.dual.objective(at.alpha))
-    return float(max(value, abs(2 * at.half_norm - at.alpha.sum())) / at.size)
+    return (  # (HARD.13)
+        Sides(at.half_norm, "=", at.dual_value, "½‖w‖², and the dual's value", at.size),
+        Sides(2 * at.half_norm, "=", float(at.alpha.sum()), "‖w‖², and Σ α_i", at.size),
+    )
 
 
-def certificate(at: At) -> float:
+def certificate(at: At) -> Sides:
     """‖w(α)‖²/(2δ²) = (1ᵀα)²/(2‖w(α)‖²) at the optimum, δ = (min₊ u − max₋ u)/2 > 0."""
     delta = (at.u[at.y > 0].min() - at.u[at.y < 0].max()) / 2
-    if delta <= 0:
-        return float("inf")  # w(α) separates nothing
     norm2 = 2 * at.half_norm_of_alpha
-    above, below = norm2 / (2 * delta**2), at.alpha.sum() ** 2 / (2 * norm2)
-    return float(abs(above - below) / above)  # rounding, and an α that is not feasible, can put `below` above
+    above = norm2 / (2 * delta**2) if delta > 0 else float("inf")  # w(α) separates nothing
+    below = float(at.alpha.sum() ** 2 / (2 * norm2))
+    of = "the upper value ‖w(α)‖²/(2δ²), and the lower (1ᵀα)²/(2‖w(α)‖²)"
+    return Sides(above, "=", below, of, above if delta > 0 else below)

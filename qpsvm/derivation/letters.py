@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.derivation.shown import HOLDS
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.problems import Problem
 from qpsvm.qp.program import QP
@@ -61,6 +62,12 @@ class Letters(Generic[P]):
         return float(np.abs(self.alpha).max())
 
     @cached_property
+    def reach(self) -> float:
+        """How far an α_i may be expected to go, which is never 0: the largest there is, or else the largest bound."""
+        bounds = self.C[np.isfinite(self.C)]
+        return self.largest or float(bounds.max(initial=0.0)) or 1.0
+
+    @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row of weight 0, whose upper bound is 0 too."""
         return float(np.abs(np.where(self.problem.sample_weight > 0, 0.0, self.result.alpha)).max())
@@ -95,6 +102,21 @@ class Letters(Generic[P]):
     def unit(self) -> float:
         """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1."""
         return self.result.unit
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """Which of the caller's samples the rows are: (m,)."""
+        return self.problem.rows
+
+    @property
+    def rho_letter(self) -> str:
+        """What a person writes for ρ in a product: nothing where it is 1."""
+        return "ρ" if self.level_is_variable else ""
+
+    @property
+    def C_letter(self) -> str:
+        """What a person writes for the upper bound of α."""
+        return "a" if self.level_is_variable else "C" if self.unit == 1.0 else "p/λ"
 
     @cached_property
     def X(self) -> Matrix:
@@ -132,8 +154,11 @@ class Letters(Generic[P]):
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ α_i y_i x_i of a linear machine: (d,)."""
-        return self.problem.space.weights(self.alpha * self.y)
+        """Σ α_i y_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where yᵀα is not 0."""
+        space, beta = self.problem.space, self.alpha * self.y
+        surplus = float(beta.sum())
+        w = space.weights(beta)
+        return w if space.origin is None or abs(surplus) <= VANISHING * self.total else w + surplus * space.origin
 
     @cached_property
     def half_norm(self) -> float:
@@ -164,6 +189,22 @@ class Letters(Generic[P]):
     def dual(self) -> QP:
         """The textbook's dual, to minimise over α."""
         return self.problem.qp("dual")
+
+    @cached_property
+    def primal_value(self) -> float:
+        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
+        short = np.maximum(self.rho - self.y * self.f, 0)
+        hard = np.isinf(self.C)
+        if (short[hard] > HOLDS).any():
+            return np.inf
+        value = self.half_norm + self.C[~hard] @ short[~hard]
+        value += sum(group.total * self.rho for group in self.problem.svm.margins)
+        return float(self.unit * value)
+
+    @cached_property
+    def dual_value(self) -> float:
+        """D(α), what the dual maximises: minus the objective of the textbook's dual."""
+        return -self.dual.objective(self.alpha)
 
     @cached_property
     def kind(self) -> NDArray[np.int8]:
@@ -216,12 +257,6 @@ class Letters(Generic[P]):
         meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w**2 if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
-
-
-def relative(difference: FloatArray, whole: FloatArray, terms: float = 0.0) -> float:
-    """max |difference_i| / max |whole_i|, with 0/0 = 0. A whole that vanishes beside its terms gives way to these."""
-    error, size = float(np.abs(difference).max()), float(np.abs(whole).max())
-    return share(error, size if size > VANISHING * terms else terms)
 
 
 def share(part: float, whole: float) -> float:

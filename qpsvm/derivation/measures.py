@@ -1,9 +1,6 @@
-"""Residuals that several machines share: each is its equation, written in NumPy, relative to the size of its terms.
+"""Measures that several machines share: each is its equation, written in NumPy, as its two sides.
 
-A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
-difference is taken absolutely. What it is divided by is a size as well.
-
-Letters are those of `letters`. `at` stands for "at the solution".
+Letters are those of `letters`. `at` stands for "at the point that is measured".
 """
 
 from __future__ import annotations
@@ -11,8 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qpsvm.derivation.letters import Letters, relative, share
+from qpsvm.arrays.types import FloatArray
+from qpsvm.derivation.letters import Letters, share
+from qpsvm.derivation.shown import HOLDS
+from qpsvm.derivation.sides import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable
 from qpsvm.dual.certificate import hinge_intercepts
 from qpsvm.qp import kkt
@@ -20,7 +21,7 @@ from qpsvm.qp import kkt
 # --- margin -----------------------------------------------------------------------------------------------------------
 
 
-def margin_width(at: Letters[Any]) -> float:
+def margin_width(at: Letters[Any]) -> Sides:
     """Along w/‖w‖, the margin vectors of the two classes are 2ρ/‖w‖ apart."""
     plus, minus = at.on_margin & (at.y > 0), at.on_margin & (at.y < 0)
     if not (plus.any() and minus.any()):
@@ -30,104 +31,138 @@ def margin_width(at: Letters[Any]) -> float:
     norm = np.sqrt(2 * at.half_norm)
     along_w = (at.f - at.b) / norm  # ⟨w/‖w‖, φ(x_i)⟩
     width = along_w[plus].mean() - along_w[minus].mean()
-    return float(abs(width / (2 * at.rho / norm) - 1))
+    stated = 2 * at.rho / norm  # (HARD.1), (CSVM.1), (NUSVM.1)
+    return Sides(width, "=", stated, f"the way between the margin vectors along w, and 2{at.rho_letter}/‖w‖", stated)
 
 
 # --- stationarity -----------------------------------------------------------------------------------------------------
 
 
-def stationarity_in_w(at: Letters[Any]) -> float:
+def stationarity_in_w(at: Letters[Any]) -> Sides:
     """w − Σ α_i y_i φ(x_i) = 0: as a vector for a linear kernel, else by its products with every φ(x_i)."""
     if at.is_linear:
-        return relative(at.w - at.w_of_alpha, at.w, at.terms_of_w)
-    return relative((at.f - at.b) - at.u, at.u, at.terms)
+        scale = size_of(at.w, at.terms_of_w)
+        return worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_i y_i x_i", scale)
+    of = "⟨w, φ(x)⟩ at sample {i}, and Σ α_i y_i K(x_i, x) there"
+    return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms), at.numbers)
 
 
-def stationarity_in_b(at: Letters[Any]) -> float:
+def stationarity_in_b(at: Letters[Any]) -> Sides:
     """yᵀα = 0."""
-    return share(abs(float(at.y @ at.alpha)), at.total)
+    return Sides(float(at.y @ at.alpha), "=", 0.0, "yᵀα, and 0", at.total)
 
 
-def stationarity_in_xi(at: Letters[Any]) -> float:
+def stationarity_in_xi(at: Letters[Any]) -> Sides:
     """η_i = C_i − α_i."""
-    return float((np.abs(at.eta - (at.C - at.alpha)) / at.C).max())
+    return worst(at.eta, "=", at.C - at.alpha, f"η of sample {{i}}, and {at.C_letter} − α", at.C, at.numbers)
 
 
 # --- the other optimality conditions ----------------------------------------------------------------------------------
 
 
-def dual_feasibility(at: Letters[Any]) -> float:
+def dual_feasibility(at: Letters[Any]) -> tuple[Sides, ...]:
     """0 ≤ α_i ≤ C_i. For a row of weight 0 this is α_i = 0."""
-    below = np.maximum(-at.alpha, 0)
-    above = np.maximum(at.alpha - at.C, 0)
-    return float(max((np.maximum(below, above) / at.C).max(), at.alpha_without_weight / at.C.max()))
+    return (
+        worst(at.alpha, "≥", 0.0, "α of sample {i}, and 0", at.C, at.numbers),
+        worst(at.alpha, "≤", at.C, f"α of sample {{i}}, and {at.C_letter}", at.C, at.numbers),
+        Sides(at.alpha_without_weight, "=", 0.0, "the largest |α| of a sample of weight 0, and 0", at.C.max()),
+    )
 
 
-def complementary_slackness(at: Letters[Any]) -> float:
+def complementary_slackness(at: Letters[Any]) -> Sides:
     """α_i (y_i f(x_i) − ρ + ξ_i) = 0 and (C_i − α_i) ξ_i = 0, summed over the samples."""
     margin = np.abs(at.alpha * (at.y * at.f - at.rho + at.xi))
     slack = np.abs((at.C - at.alpha) * at.xi)
-    return float(at.unit * (margin + slack).sum() / at.size)
+    return Sides(at.unit * float((margin + slack).sum()), "=", 0.0, "all products, added up by size, and 0", at.size)
 
 
-def primal_violation(at: Letters[Any]) -> float:
+def feasible_primal(at: Letters[Any]) -> tuple[Sides, ...]:
     """y_i f(x_i) ≥ ρ − ξ_i and ξ_i ≥ 0."""
-    violation = np.maximum(at.rho - at.xi - at.y * at.f, -at.xi)
-    return float(max(violation.max(), 0) / at.level)
+    of = f"y f of sample {{i}}, and {at.rho_letter or '1'} − ξ"
+    return (
+        worst(at.y * at.f, "≥", at.rho - at.xi, of, at.level, at.numbers),
+        worst(at.xi, "≥", 0.0, "ξ of sample {i}, and 0", at.level, at.numbers),
+    )
 
 
 # --- the dual ---------------------------------------------------------------------------------------------------------
 
 
-def dual_optimum(at: Letters[Any]) -> float:
+def dual_optimum(at: Letters[Any]) -> tuple[Sides, ...]:
     """α is feasible for the dual, has the value claimed, and a projected gradient step from it goes nowhere."""
     gradient = at.y * (at.u + at.b) - at.rho  # of the dual's Lagrangian: b (and ρ) multiply its equalities
-    step = at.largest / at.level
-    moved = np.clip(at.alpha - step * gradient, 0, at.C)
-    infeasible = share(kkt.primal_residual(at.dual, at.alpha), at.largest)
-    value = abs(at.dual.objective(at.alpha) + at.result.dual) / at.size
-    return float(max(infeasible, value, relative(moved - at.alpha, at.alpha)))
+    moved = np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
+    violated = kkt.primal_residual(at.dual, at.alpha)
+    return (
+        Sides(at.dual_value, "=", at.result.dual, "the dual's value at α, and the value claimed", at.size),
+        worst(at.alpha, "=", moved, "α of sample {i}, and after a projected gradient step", at.reach, at.numbers),
+        Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.reach),
+    )
+
+
+def weak_duality(at: Letters[Any]) -> Sides:
+    """D(α) ≤ P(w, b, ξ), for every feasible α and every feasible (w, b, ξ)."""
+    if share(kkt.primal_residual(at.dual, at.alpha), at.reach) > HOLDS:
+        raise NotMeasurable("α is not feasible, so that the dual's value bounds nothing")
+    if not np.isfinite(at.primal_value):
+        raise NotMeasurable("a sample is behind its margin, so that the primal's value is infinite")
+    return Sides(at.dual_value, "≤", at.primal_value, "the dual's value at α, and the primal's at w, b and ξ", at.size)
 
 
 # --- back from the dual -----------------------------------------------------------------------------------------------
 
 
-def decision_function_recovered(at: Letters[Any]) -> float:
+def decision_function_recovered(at: Letters[Any]) -> Sides:
     """f(x) = Σ α_i y_i K(x_i, x) + b, at samples between those trained on."""
     if at.new_samples is None:
-        return relative((at.f - at.b) - at.u, at.u, at.terms)
+        of = "f − b at sample {i}, and Σ α_i y_i K(x_i, x) there"
+        return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms), at.numbers)
     K = at.problem.kernel(at.new_samples, at.X)
     found = at.result.decision_function(at.new_samples)
     stated = K @ (at.alpha * at.y) + at.b
-    return relative(found - stated, stated - at.b, at.terms)
+    of = "f half way between samples {i} and {i} + 1, and Σ α_i y_i K(x_i, x) + b there"
+    return worst(found, "=", stated, of, size_of(stated - at.b, at.terms))
 
 
-def linear_weights(at: Letters[Any]) -> float:
+def linear_weights(at: Letters[Any]) -> tuple[Sides, ...]:
     """w = Σ α_i y_i x_i, and f(x) = wᵀx + b."""
-    w = relative(at.w - at.w_of_alpha, at.w, at.terms_of_w)
-    return max(w, relative(at.f - (at.X @ at.w + at.b), at.f))
+    stated = at.X @ at.w + at.b
+    return (
+        stationarity_in_w(at),
+        worst(at.f, "=", stated, "f at sample {i}, and wᵀx + b", size_of(at.f), at.numbers),
+    )
 
 
-def intercept_recovered(at: Letters[Any]) -> float:
+def intercept_recovered(at: Letters[Any]) -> Sides | tuple[Sides, ...]:
     """b is the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the margin vectors. Without any, it is in its interval."""
     if at.on_margin.any():
-        b = (at.y - at.u)[at.on_margin].mean()
-        return float(abs(at.b - b) / (1 + abs(b)))
+        b = float((at.y - at.u)[at.on_margin].mean())
+        return Sides(at.b, "=", b, "b, and the mean of y − u over the margin vectors", 1 + abs(b))
     low, high = hinge_intercepts(at.u, at.y, at.C)
-    return float(max(low - at.b, at.b - high, 0) / (1 + abs(at.b)))
-
-
-def kinds_of_samples(at: Letters[Any]) -> float:
-    """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ."""
-    slack = (at.y * at.f - at.rho) / at.level
-    filled = at.alpha / np.where(np.isfinite(at.C), at.C, at.largest or 1.0)
-    inside = np.clip(filled, 0, 1)
-    wrong = np.select(
-        [at.kind == 0, at.kind == 1, at.kind == 2],
-        [
-            np.maximum(np.abs(filled), -slack),
-            np.maximum(np.abs(filled - inside), np.abs(slack)),
-            np.maximum(np.abs(1 - filled), slack),
-        ],
+    return (
+        Sides(at.b, "≥", low, "b, and the lower end of the weighted quantile (no margin vectors)", 1 + abs(at.b)),
+        Sides(at.b, "≤", high, "b, and the upper end of the weighted quantile (no margin vectors)", 1 + abs(at.b)),
     )
-    return float(wrong.max())
+
+
+def kinds_of_samples(at: Letters[Any]) -> tuple[Sides, ...]:
+    """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ."""
+    C = np.where(np.isfinite(at.C), at.C, at.reach)
+    yf, level = at.y * at.f, at.rho_letter or "1"
+    zero, margin, bound = (at.kind == kind for kind in (0, 1, 2))
+    inside = np.clip(at.alpha, 0, C)
+
+    def among(rows: NDArray[np.bool_], left: FloatArray, relation: Relation, right: Any, of: str) -> Sides:
+        scale = np.full(len(C), at.level) if left is yf else C
+        right = np.broadcast_to(right, left.shape)
+        return worst(left[rows], relation, right[rows], of, scale[rows], at.numbers[rows])
+
+    claims: tuple[tuple[NDArray[np.bool_], FloatArray, Relation, Any, str], ...] = (
+        (margin, yf, "=", at.rho, f"y f of sample {{i}}, on the margin, and {level}"),
+        (bound, yf, "≤", at.rho, f"y f of sample {{i}}, at the bound, and {level}"),
+        (zero, yf, "≥", at.rho, f"y f of sample {{i}}, peripheral, and {level}"),
+        (zero, at.alpha, "=", 0.0, "α of sample {i}, peripheral, and 0"),
+        (margin, at.alpha, "=", inside, "α of sample {i}, on the margin, and the same inside of its box"),
+        (bound, at.alpha, "=", C, f"α of sample {{i}}, at the bound, and {at.C_letter}"),
+    )
+    return tuple(among(*claim) for claim in claims if claim[0].any())

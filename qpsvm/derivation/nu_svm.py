@@ -1,4 +1,4 @@
-"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.18)."""
+"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.19)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy as np
 from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.derivation import measures, shared
 from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
-from qpsvm.dual import levels, repair
-from qpsvm.dual.certificate import objective_terms
+from qpsvm.dual import certify, levels
 from qpsvm.problems import NuSVM
 
 #: The upper bound of α_i, and the level of the margin.
@@ -37,7 +37,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "Every constraint gets a multiplier, α_i for the margin and η_i for ξ_i ≥ 0. At the solution nothing is to "
             "be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i"
-            r"\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"\bigr)\\ &-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             lagrangian, lagrangian,
         ),
         shared.stationarity_in_w("NUSVM.4", problem),
@@ -47,7 +47,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "ρ enters the Lagrangian only through ρ(Σ α_i − ν), which has no minimum over ρ unless the factor is zero. "
             "So ν is the total of the multipliers.",
             r"\frac{\partial L}{\partial \rho}=0\quad\Longrightarrow\quad 1^{\top}\alpha=\sum_i\alpha_i=\nu",
-            stationarity_in_rho, stationarity_in_rho,
+            NuSVM._dual, stationarity_in_rho,
         ),
         shared.stationarity_in_xi("NUSVM.7", r"\eta_i=a_i-\alpha_i"),
         shared.dual_feasibility("NUSVM.8", UPPER),
@@ -55,7 +55,14 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         Step(
             "NUSVM.10", "Substitution",
             "Put w(α), yᵀα = 0, 1ᵀα = ν and η = a − α into L: b, ρ and ξ drop out, and with them the linear term.",
-            r"L=-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            shared.algebra(
+                r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-\rho+\xi_i\bigr)"
+                r"-\sum_i(a_i-\alpha_i)\xi_i",
+                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad-b\,y^{\top}\alpha"
+                r"+\rho\,(1^{\top}\alpha-\nu)",
+                r"\tfrac12\|w\|^2-\|w\|^2-0+0",
+                r"-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+            ),
             substitution, substitution,
         ),
         Step(
@@ -68,7 +75,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             ),
             NuSVM._dual, measures.dual_optimum,
         ),
-        shared.weights_recovered("NUSVM.12"),
+        shared.weights_recovered("NUSVM.12", problem),
         Step(
             "NUSVM.13", "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
@@ -78,7 +85,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"t=\rho+b=\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)",
                 r"\rho=\tfrac12(s+t),\quad b=\tfrac12(t-s)",
             ),
-            levels.interval, levels_recovered,
+            levels._soft_interval, levels_recovered,
         ),
         shared.kinds_of_samples("NUSVM.14", UPPER, LEVEL),
         Step(
@@ -86,7 +93,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i=-\tfrac12\alpha^{\top}Q\alpha",
-            objective_terms, strong_duality,
+            strong_duality, strong_duality,
         ),
         Step(
             "NUSVM.16", "How large ν may be",
@@ -95,7 +102,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            repair.feasible, half_in_each_class,
+            NuSVM.__init__, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",
@@ -105,61 +112,73 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             what_nu_bounds, what_nu_bounds,
         ),
         shared.linear_weights("NUSVM.18", problem),
+        shared.weak_duality("NUSVM.19", shared.slack_products(UPPER, LEVEL), certify._measured),
     )  # fmt: skip
 
 
-def primal(at: At) -> float:
+def primal(at: At) -> tuple[Sides, ...]:
     """½‖w‖² − νρ + Σ a_i ξ_i has the value claimed, and (w, b, ρ, ξ) satisfies y_i f(x_i) ≥ ρ − ξ_i, ξ_i ≥ 0."""
     value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
-    return max(abs(value - at.result.primal) / at.size, measures.primal_violation(at))
+    of = "the primal's value at w, b, ρ and ξ, and the value claimed"
+    return (Sides(value, "=", at.result.primal, of, at.size), *measures.feasible_primal(at))
 
 
-def lagrangian(at: At) -> float:
+def lagrangian(at: At) -> Sides:
     """At the solution all penalties vanish: L(w, b, ρ, ξ, α, η) = P(w, ρ, ξ)."""
-    value = at.half_norm - at.problem.nu * at.rho + at.C @ at.xi
-    L = value - at.alpha @ (at.y * at.f - at.rho + at.xi) - at.eta @ at.xi
-    return float(abs(L - value) / at.size)
+    value = float(at.half_norm - at.problem.nu * at.rho + at.C @ at.xi)
+    L = value - float(at.alpha @ (at.y * at.f - at.rho + at.xi) + at.eta @ at.xi)  # (NUSVM.3)
+    return Sides(L, "=", value, "L, and the primal's value", at.size)
 
 
-def stationarity_in_rho(at: At) -> float:
+def stationarity_in_rho(at: At) -> Sides:
     """1ᵀα = ν."""
-    return float(abs(at.alpha.sum() - at.problem.nu) / at.problem.nu)
+    return Sides(float(at.alpha.sum()), "=", at.problem.nu, "1ᵀα, and ν", at.problem.nu)
 
 
-def substitution(at: At) -> float:
+def substitution(at: At) -> Sides:
     """L at w(α) = Σ α_i y_i φ(x_i) is the dual's value at α, whatever b, ρ and ξ are."""
     f = at.u + at.b
-    value = at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi
-    L = value - at.alpha @ (at.y * f - at.rho + at.xi) - at.eta @ at.xi
-    return float(abs(L + at.dual.objective(at.alpha)) / at.size)
+    value = float(at.half_norm_of_alpha - at.problem.nu * at.rho + at.C @ at.xi)
+    L = value - float(at.alpha @ (at.y * f - at.rho + at.xi) + at.eta @ at.xi)  # (NUSVM.10)
+    return Sides(L, "=", at.dual_value, "L at w(α), and the dual's value at α", at.size)  # (NUSVM.10)
 
 
-def levels_recovered(at: At) -> float:
+def levels_recovered(at: At) -> tuple[Sides, ...]:
     """ρ − b is the quantile of u over the positive class at level ν/2, ρ + b that of −u over the negative one."""
     positive, level = at.y > 0, at.problem.nu / 2
     s_low, s_high = quantile_interval(at.u[positive], at.C[positive], level)
     t_low, t_high = quantile_interval(-at.u[~positive], at.C[~positive], level)
     s, t = at.rho - at.b, at.rho + at.b
-    return float(max(s_low - s, s - s_high, t_low - t, t - t_high, 0) / at.level)
+    return (
+        Sides(s, "≥", s_low, "ρ − b, and the lower end of the quantile of u, positive class", at.level),
+        Sides(s, "≤", s_high, "ρ − b, and the upper end of the quantile of u, positive class", at.level),
+        Sides(t, "≥", t_low, "ρ + b, and the lower end of the quantile of −u, negative class", at.level),
+        Sides(t, "≤", t_high, "ρ + b, and the upper end of the quantile of −u, negative class", at.level),
+    )
 
 
-def strong_duality(at: At) -> float:
+def strong_duality(at: At) -> Sides:
     """½‖w‖² − νρ + Σ a_i ξ_i = −½αᵀQα."""
-    value = at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0)
-    return float(abs(value + at.dual.objective(at.alpha)) / at.size)
+    P = float(at.half_norm - at.problem.nu * at.rho + at.C @ np.maximum(at.rho - at.y * at.f, 0))  # (NUSVM.15)
+    return Sides(P, "=", at.dual_value, "the primal's value, and the dual's", at.size)  # (NUSVM.15)
 
 
-def half_in_each_class(at: At) -> float:
+def half_in_each_class(at: At) -> tuple[Sides, ...]:
     """Each class holds ν/2, at most its weights."""
-    nu, classes = at.problem.nu, (at.y > 0, at.y < 0)
-    held = [at.alpha[members].sum() for members in classes]
-    room = [at.C[members].sum() for members in classes]
-    return float(max(*(abs(h - nu / 2) for h in held), *(nu / 2 - r for r in room)) / nu)
+    nu, plus = at.problem.nu, at.y > 0
+    return (
+        Sides(float(at.alpha[plus].sum()), "=", nu / 2, "Σ α_i over the positive class, and ν/2", nu),
+        Sides(float(at.alpha[~plus].sum()), "=", nu / 2, "Σ α_i over the negative class, and ν/2", nu),
+        Sides(nu, "≤", at.problem.nu_max, "ν, and ν_max", nu),
+    )
 
 
-def what_nu_bounds(at: At) -> float:
+def what_nu_bounds(at: At) -> tuple[Sides, ...]:
     """The weight with y f < ρ is at most ν, the weight that supports at least ν."""
     nu = at.problem.nu
-    behind = at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum()
-    supporting = at.C[at.alpha > 0].sum()
-    return float(max(behind - nu, nu - supporting, 0) / nu)
+    behind = float(at.C[at.y * at.f < at.rho - ROUNDING * at.level].sum())
+    supporting = float(at.C[at.alpha > 0].sum())
+    return (  # (NUSVM.17)
+        Sides(behind, "≤", nu, "the weight behind the margin, and ν", nu),
+        Sides(supporting, "≥", nu, "the weight of the support vectors, and ν", nu),
+    )

@@ -1,4 +1,4 @@
-"""A derivation as a page. Each step has its equation, its code and its residual side by side, and its text below.
+"""A derivation as a page. Each step has its equation beside its words and both sides' numbers, and its code below.
 
 Equations become MathML, which browsers draw themselves, and styles are written into the page. So no network is needed.
 """
@@ -11,12 +11,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from qpsvm.derivation.shown import Code, ShownDerivation, ShownStep
-from qpsvm.derivation.template import BODY, DOCUMENT, STYLE
+from qpsvm.derivation.shown import HOLDS, Code, ShownDerivation, ShownStep
+from qpsvm.derivation.template import BODY, DOCUMENT, FUNCTION, STYLE
 from qpsvm.errors import MissingExtraError, install
 
-#: What a residual stays below at a polished optimum. The page marks those that are larger.
-HOLDS = 1e-8
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
 
@@ -29,7 +27,8 @@ def fragment(derivation: ShownDerivation) -> str:
     MissingExtraError
         The packages of the extra `teach` are not installed.
     """
-    template = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(BODY)
+    templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = templates.from_string(FUNCTION + BODY)
     colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
     content: str = template.render(
         scope=SCOPE,
@@ -56,16 +55,20 @@ def _cells(step: ShownStep) -> dict[str, Any]:
     """What the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
-        "tag": step.tag, "title": step.title, "text": step.text, "statement": step.statement,
-        "equation": _mathml(step.latex), "code": _code(step.code, step.tag),
-        "measured_by": None if step.measured_by is None else _code(step.measured_by, step.tag),
+        "tag": step.tag, "title": step.title, "statement": step.statement,
+        "text": " ".join(filter(None, [step.text, step.by_construction])),
+        "absent": step.absent, "equation": _mathml(step.latex), "code": _code(step.code),
+        "measured_by": None if step.measured_by is None else _code(step.measured_by),
         "residual": step.residual_text, "reason": step.reason, "state": state,
+        "sides": step.sides_text, "of": step.of,
     }  # fmt: skip
 
 
-def _code(code: Code, tag: str) -> dict[str, str]:
-    """Where a function is, and its source in colours."""
-    return {"where": code.where, "text": _coloured(code.text, tag)}
+def _code(code: Code) -> dict[str, str]:
+    """Where a function is, what is shown of it, and the whole where that is more."""
+    shown = code.excerpt or code
+    whole = _coloured(code.text, code.lines) if code.excerpt else ""
+    return {"where": code.where, "excerpt": _coloured(shown.text, shown.lines), "whole": whole}
 
 
 @cache
@@ -75,10 +78,9 @@ def _mathml(latex: str) -> str:
 
 
 @cache
-def _coloured(code: str, tag: str) -> str:
-    """Python in colours, with the lines that carry the tag marked."""
-    marked = [number for number, line in enumerate(code.splitlines(), 1) if f"({tag})" in line]
-    formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=marked)
+def _coloured(code: str, lines: tuple[int, ...]) -> str:
+    """Python in colours, with some lines marked."""
+    formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
     coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
     return coloured
 

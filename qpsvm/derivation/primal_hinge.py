@@ -1,4 +1,4 @@
-"""The steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.18)."""
+"""The steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.19)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from qpsvm.derivation import measures, shared, soft
-from qpsvm.derivation.letters import Letters, relative, share
+from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.dual.certificate import hinge_intercepts, objective_terms
+from qpsvm.dual import certify, levels
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp import kkt
@@ -29,7 +30,7 @@ READS = {
         r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
         "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
     },
-    None: {r"\min_{w,b": r"\min_{w", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
+    None: {r"\min_{w,b": r"\min_{w", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
 }
 
 At = Letters[PrimalHinge]
@@ -70,7 +71,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "The multipliers of the margin are written λα_i, so that α means the same as in the C-SVM. At the solution "
             "nothing is to be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
-            r"+\xi_i\bigr)-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"+\xi_i\bigr)\\ &-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("PHINGE.4", problem),
@@ -81,7 +82,14 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         Step(
             "PHINGE.9", "Substitution",
             "Put w(α), the equation for b and η into L: b and ξ drop out, and only kernel values are left.",
-            r"L=\lambda\Bigl(\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\Bigr)",
+            shared.algebra(
+                r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &\quad-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1+\xi_i"
+                r"\bigr)\\ &\quad-\sum_i(p_i-\lambda\alpha_i)\xi_i",
+                r"\lambda\Bigl(\tfrac12\|w\|^2+\sum_i\alpha_i\\ &\quad-\sum_i\alpha_i y_i\bigl(\langle w,\varphi(x_i)"
+                r"\rangle+b\bigr)\Bigr)",
+                r"\lambda\Bigl(\tfrac12\|w\|^2-\|w\|^2+\sum_i\alpha_i\Bigr)",
+                r"\lambda\Bigl(\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\Bigr)",
+            ),
             soft.substitution, soft.substitution,
         ),
         Step(
@@ -93,7 +101,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else "") + r"\end{align*}",
             PrimalHinge._dual, measures.dual_optimum,
         ),
-        shared.weights_recovered("PHINGE.11"),
+        shared.weights_recovered("PHINGE.11", problem),
         _intercept_recovered(problem),
         shared.kinds_of_samples("PHINGE.13", UPPER),
         Step(
@@ -102,7 +110,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "certifies how far the two values found are apart, as a sum over the samples.",
             r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{\top}Q"
             r"\alpha\bigr)",
-            objective_terms, soft.strong_duality,
+            soft.strong_duality, soft.strong_duality,
         ),
         Step(
             "PHINGE.15", "The same as a C-SVM",
@@ -139,7 +147,14 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "weight like the others",
         ),
         shared.linear_weights("PHINGE.18", problem),
+        shared.weak_duality("PHINGE.19", _products(problem), certify._measured, r"\lambda"),
     )  # fmt: skip
+
+
+def _products(problem: PrimalHinge) -> str:
+    """LaTeX of what (P − D)/λ is made of."""
+    ridge = r"\\ &\quad+\tfrac12\bigl(b-y^{\top}\alpha\bigr)^2" if problem.intercept == "penalised" else ""
+    return shared.slack_products(UPPER) + ridge
 
 
 def _stationarity_in_b(problem: PrimalHinge) -> Step:
@@ -149,7 +164,7 @@ def _stationarity_in_b(problem: PrimalHinge) -> Step:
             "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
             "balance between the classes.",
             r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
-            penalised_intercept, penalised_intercept,
+            certify.penalised_multipliers, penalised_intercept,
         )  # fmt: skip
     step = shared.stationarity_in_b("PHINGE.5")
     return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
@@ -161,59 +176,64 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
             "PHINGE.12", "Recovering b",
             "A penalised intercept is a weight like the others, and it is read off α in the same way.",
             r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
-            penalised_intercept, penalised_intercept,
+            certify.penalised_multipliers, penalised_intercept,
         )  # fmt: skip
     return Step(
         "PHINGE.12", "Recovering b",
         "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive to "
         "rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good.",
         shared.mean_over_margin(rf"0<\alpha_i<{UPPER}"),
-        hinge_intercepts, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
+        levels.average, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
     )  # fmt: skip
 
 
-def regularised_loss(at: At) -> float:
+def regularised_loss(at: At) -> Sides:
     """(λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)) has the value claimed."""
     p = at.problem.shares
-    value = at.problem.lam * at.half_norm + p @ np.maximum(0, 1 - at.y * at.f)
-    return float(abs(value - at.result.primal) / at.size)
+    value = float(at.problem.lam * at.half_norm + p @ np.maximum(0, 1 - at.y * at.f))  # (PHINGE.1)
+    return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
-def penalised_intercept(at: At) -> float:
+def penalised_intercept(at: At) -> Sides:
     """b = yᵀα."""
     if at.intercept_in_kernel and at.problem.psd == "clip":
         raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
-    b = at.y @ at.alpha
-    return float(abs(at.b - b) / (1 + abs(b)))
+    b = float(at.y @ at.alpha)
+    return Sides(at.b, "=", b, "b, and yᵀα", 1 + abs(b))
 
 
-def equivalent_c_svm(at: At) -> float:
-    """λ times the optimum of (CSVM.2) with C_i = p_i/λ is the optimum here, at the same α."""
+def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
+    """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
-    certificate = c_svm.certify(at.result.alpha)
-    value = abs(at.problem.lam * certificate.primal - at.result.primal) / at.size
-    return float(max(value, certificate.gap, relative(c_svm.upper - at.problem.shares / at.problem.lam, c_svm.upper)))
+    value = -at.problem.lam * c_svm.qp("dual").objective(at.alpha)
+    stated = at.problem.shares / at.problem.lam
+    return (
+        Sides(value, "=", at.result.primal, "λ times the value of the C-SVM's dual at α, and the optimum", at.size),
+        worst(c_svm.upper, "=", stated, "C of sample {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.numbers),
+    )
 
 
-def multipliers_of_the_qp(at: At) -> float:
+def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
     """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
     if not at.is_linear and len(at.y) > MOST_ROWS:
         raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
-    x = np.concatenate([w, b, at.xi])
-    left = qp.split(kkt.gradient(qp, x, np.zeros(0), at.unit * at.alpha))
-    residuals = [
-        relative(left["w"], at.unit * w, at.unit * at.terms_of_w),
-        relative(left["xi"] - at.unit * at.eta, at.problem.shares),
+    z = at.unit * at.alpha
+    rows = qp.split(kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), z))
+    eta, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
+    sides = [
+        worst(rows["w"], "=", 0.0, "Px + q + Gᵀz in the row of w, entry {i}, and 0", scale),
+        worst(rows["xi"], "=", eta, "Px + q + Gᵀz in the row of ξ of sample {i}, and η", max(at.problem.shares)),
     ]
     if b:
-        residuals.append(share(abs(left["b"][0]), at.unit * at.total))
-    return max(residuals)
+        sides.append(Sides(rows["b"][0], "=", 0.0, "Px + q + Gᵀz in the row of b, and 0", at.unit * at.total))
+    return tuple(sides)
 
 
-def feature_of_ones(at: At) -> float:
+def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
-    return relative(at.y * at.f - Q_alpha, Q_alpha, at.terms)
+    of = "y f of sample {i}, and its row of Qα"
+    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.numbers)

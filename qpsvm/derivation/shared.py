@@ -5,12 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Step
-from qpsvm.dual.certificate import gap_terms
+from qpsvm.dual.certificate import gap_sums
+from qpsvm.dual.points import primal_points
+from qpsvm.dual.repair import boxed
+from qpsvm.dual.svm_dual import intercept_group
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
 from qpsvm.problems import Problem, reading
+from qpsvm.result import kkt_table
 
 
 def lines(*equations: str) -> str:
@@ -22,6 +29,19 @@ def mean_over_margin(condition: str) -> str:
     """LaTeX of b as the mean over the samples for which the condition holds."""
     return lines(
         r"b=\frac{1}{|M|}\sum_{i\in M}\Bigl(y_i-\sum_j\alpha_j y_j K(x_j,x_i)\Bigr)", rf"M=\{{i:{condition}\}}"
+    )
+
+
+def algebra(*sides: str) -> str:
+    """LaTeX of L = … = …, a line each."""
+    return r"\begin{align*}L&=" + r"\\ &=".join(sides) + r"\end{align*}"
+
+
+def slack_products(upper: str, level: str = "1") -> str:
+    """LaTeX of what P − D is made of where samples may be behind their margin."""
+    return (
+        rf"\tfrac12\|w-w(\alpha)\|^2+\sum_i\bigl({upper}-\alpha_i\bigr)\xi_i\\ &\quad"
+        rf"+\sum_i\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)"
     )
 
 
@@ -52,7 +72,8 @@ def stationarity_in_w(tag: str, problem: Problem) -> Step:
         tag, "Stationarity in w",
         f"At a minimum over w the Lagrangian is flat: the normal vector is a combination of the samples. {seen}",
         r"\frac{\partial L}{\partial w}=0\quad\Longrightarrow\quad w=\sum_i\alpha_i y_i\varphi(x_i)",
-        measures.stationarity_in_w, measures.stationarity_in_w,
+        primal_points, measures.stationarity_in_w,
+        construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
     )  # fmt: skip
 
 
@@ -63,7 +84,7 @@ def stationarity_in_b(tag: str) -> Step:
         "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is zero. So "
         "the two classes pull with the same total force.",
         r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad y^{\top}\alpha=\sum_i\alpha_i y_i=0",
-        measures.stationarity_in_b, measures.stationarity_in_b,
+        intercept_group, measures.stationarity_in_b,
     )  # fmt: skip
 
 
@@ -74,7 +95,8 @@ def stationarity_in_xi(tag: str, equation: str) -> Step:
         "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η from α, "
         "so η is not needed any more.",
         r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
-        measures.stationarity_in_xi, measures.stationarity_in_xi,
+        kkt_table, measures.stationarity_in_xi,
+        construction="η is no unknown any more, the library makes it of C and α",
     )  # fmt: skip
 
 
@@ -85,7 +107,7 @@ def dual_feasibility(tag: str, upper: str) -> Step:
         "Multipliers of inequalities are not negative. With η expressed by α, its sign becomes the upper bound of α: "
         "the box of the dual.",
         rf"\alpha_i\ge 0,\quad \eta_i\ge 0\quad\Longrightarrow\quad 0\le\alpha_i\le {upper}",
-        measures.dual_feasibility, measures.dual_feasibility,
+        boxed, measures.dual_feasibility,
     )  # fmt: skip
 
 
@@ -96,14 +118,14 @@ def complementary_slackness(tag: str, upper: str, level: str = "1") -> Step:
         "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, sample "
         "by sample: their sum is the duality gap.",
         lines(rf"\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
-        gap_terms, measures.complementary_slackness,
+        gap_sums, measures.complementary_slackness,
     )  # fmt: skip
 
 
 # --- back from the dual -----------------------------------------------------------------------------------------------
 
 
-def weights_recovered(tag: str) -> Step:
+def weights_recovered(tag: str, problem: Problem) -> Step:
     """f from α."""
     return Step(
         tag, "Recovering w",
@@ -111,6 +133,7 @@ def weights_recovered(tag: str) -> Step:
         "needs. It is measured at samples half way between those trained on.",
         r"\begin{align*}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i\alpha_i y_i K(x_i,x)+b\end{align*}",
         Model.decision_function, measures.decision_function_recovered,
+        construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
 
 
@@ -129,6 +152,20 @@ def linear_weights(tag: str, problem: Problem) -> Step:
     )  # fmt: skip
 
 
+def weak_duality(tag: str, products: str, function: Callable[..., Any], unit: str = "") -> Step:
+    """D(α) ≤ P(w, b, ξ), because the difference is a sum of terms that are not negative."""
+    difference = rf"{unit}\Bigl({products}\Bigr)" if unit else products
+    return Step(
+        tag, "Weak duality",
+        "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values is a "
+        "sum of terms that are not negative, so every α bounds the optimum from below, and every w from above. This is "
+        "what makes a certificate possible.",
+        lines(r"P(w,b,\xi)-D(\alpha)", rf"\quad={difference}\ \ge\ 0", r"\Longrightarrow\quad D(\alpha)\le P(w,b,\xi)"),
+        function, measures.weak_duality,
+        construction="for every feasible pair the difference is this sum",
+    )  # fmt: skip
+
+
 def kinds_of_samples(tag: str, upper: str, level: str = "1") -> Step:
     """What α says about where a sample lies."""
     return Step(
@@ -138,5 +175,5 @@ def kinds_of_samples(tag: str, upper: str, level: str = "1") -> Step:
         rf"\begin{{align*}}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge {level}\\"
         rf" 0<\alpha_i<{upper} &\;\Rightarrow\; y_i f(x_i)={level}\\"
         rf" \alpha_i={upper} &\;\Rightarrow\; y_i f(x_i)\le {level}\end{{align*}}",
-        reading.kinds, measures.kinds_of_samples,
+        reading.split, measures.kinds_of_samples,
     )  # fmt: skip

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: What a residual stays below at a polished optimum. What is shown marks those that are larger.
+HOLDS = 1e-8
+#: What is written between two sides that should stand in a relation and do not.
+FAILS = {"=": "≠", "≤": ">", "≥": "<"}
+#: Digits of both sides: more of them where they differ in no fewer.
+DIGITS = (6, 9, 12, 17)
+
 
 @dataclass(frozen=True)
 class Code:
@@ -15,10 +22,16 @@ class Code:
         Its name, file and line, such as "CSVM._primal, qpsvm/problems/c_svm.py:117".
     text : str
         Its source, with the docstring cut to the first line.
+    lines : tuple of int
+        The numbers of the lines, from 0, that are the equation.
+    excerpt : Code or None
+        Of a long function, what is around the equation; None where it is short.
     """
 
     where: str
     text: str
+    lines: tuple[int, ...] = ()
+    excerpt: Code | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class ShownStep:
     tag, title, text, latex, statement : str
         As in `Step`.
     code : Code
-        The function that states the equation.
+        The function that states the equation, with the lines that are it.
     measured_by : Code or None
         The function that measures it, where that is another.
     solved : bool
@@ -39,6 +52,14 @@ class ShownStep:
         The equation's violation, relative; None where it was not measured.
     reason : str
         Why there is no residual, or "".
+    left, right : float or None
+        Both sides of the equation.
+    relation, of : str
+        How they are to stand to each other, and what they are.
+    construction : str
+        Why the equation holds for whatever α there is, or "".
+    absent : bool
+        Whether the step does not exist here: then there is no equation to show, only the reason.
     """
 
     tag: str
@@ -51,6 +72,33 @@ class ShownStep:
     solved: bool = False
     residual: float | None = None
     reason: str = ""
+    left: float | None = None
+    right: float | None = None
+    relation: str = ""
+    of: str = ""
+    construction: str = ""
+    absent: bool = False
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The numbers of the lines of `code`, from 0, that are the equation."""
+        return self.code.lines
+
+    @property
+    def by_construction(self) -> str:
+        """Why it holds for whatever α there is, as a sentence; or ""."""
+        return f"It holds by construction: {self.construction}." if self.construction else ""
+
+    @property
+    def sides_text(self) -> str:
+        """Both sides for people, such as "2.5 = 2.5"; empty where they were not measured."""
+        if self.left is None or self.right is None:
+            return ""
+        holds = self.residual is not None and self.residual <= HOLDS
+        relation = self.relation if holds else FAILS[self.relation]
+        fails = relation != self.relation
+        digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
+        return f"{self.left:.{digits}g} {relation} {self.right:.{digits}g}"
 
     @property
     def residual_text(self) -> str:

@@ -1,11 +1,17 @@
-"""The code of a function as it stands in the library, for people: read with `inspect`, so that it is never stale."""
+"""The code of a function as it stands in the library, for people: read with `inspect`, so that it is never stale.
+
+An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import io
 import textwrap
+import tokenize
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,15 +21,60 @@ from qpsvm.derivation.shown import Code
 
 #: What paths are shown relative to: the directory that holds the package.
 HOME = Path(qpsvm.errors.__file__).parents[1]
+#: Lines up to which a function is shown whole, and lines that are shown around an equation in a longer one.
+SHORT, AROUND = 14, 3
+#: Statements with a body, of which only the head can be an equation.
+COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
 @cache
-def code(function: Callable[..., Any]) -> Code:
-    """Where a function is, and its source: dedented, with the docstring cut to its first line."""
+def code(function: Callable[..., Any], tag: str = "") -> Code:
+    """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines."""
     written, number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
-    return Code(f"{function.__qualname__}, {shown}:{number}", _with_short_docstring("".join(written)))
+    text = _with_short_docstring("".join(written))
+    whole = Code(f"{function.__qualname__}, {shown}:{number}", text, lines_of(text, tag) if tag else ())
+    return replace(whole, excerpt=excerpt(whole))
+
+
+def lines_of(text: str, tag: str) -> tuple[int, ...]:
+    """The numbers of the lines, from 0, that are an equation: its tag is in a comment behind them.
+
+    Behind the first line of a statement it means the whole statement, and behind another line that line.
+    """
+    spans = {
+        node.lineno: node.end_lineno or node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and not isinstance(node, COMPOUND)
+    }
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and f"({tag})" in token.string and token.line.strip() != token.string:
+            first = token.start[0]
+            found.update(range(first - 1, spans.get(first, first)))
+    return tuple(sorted(found))
+
+
+def excerpt(function: Code) -> Code | None:
+    """The head of a long function and the lines that are the equation, with a few around them; None of a short one."""
+    lines = function.text.splitlines()
+    if len(lines) <= SHORT or not function.lines:
+        return None
+    definition = ast.parse(function.text).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    kept = set(range(definition.body[0].end_lineno or 1))
+    kept |= {n + step for n in function.lines for step in range(-AROUND, AROUND + 1) if 0 <= n + step < len(lines)}
+    shown: list[str] = []
+    marked: list[int] = []
+    for number, line in enumerate(lines):
+        if number in function.lines:
+            marked.append(len(shown))
+        if number in kept:
+            shown.append(line)
+        elif number - 1 in kept:
+            shown.append(f"{line[: len(line) - len(line.lstrip())]}# …")
+    return Code(function.where, "\n".join(shown), tuple(marked))
 
 
 def _with_short_docstring(written: str) -> str:

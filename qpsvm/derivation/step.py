@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,13 +11,17 @@ import numpy as np
 
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.shown import ShownStep
+from qpsvm.derivation.sides import Sides, foremost
 from qpsvm.derivation.source import code
 from qpsvm.derivation.text import describe_with_code
 from qpsvm.problems import Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
-Measure = Callable[[Letters[Any]], float]
+#: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
+#: A measure may return a residual alone, where there are no sides to show.
+Measure = Callable[[Letters[Any]], Sides | tuple[Sides, ...] | float]
+NAN = float("nan")
 
 
 class NotMeasurable(Exception):
@@ -24,10 +29,46 @@ class NotMeasurable(Exception):
 
 
 class Measurement(NamedTuple):
-    """A residual, relative. Where it is NaN, the reason why there is none."""
+    """An equation at a point: how far it is from holding, and its two sides.
+
+    Attributes
+    ----------
+    residual : float
+        By how much the equation does not hold, relative to the size of its terms.
+    reason : str
+        Where the residual is NaN, why there is none.
+    left, right : float or None
+        Both sides: of a vector equation in the row where they differ most. Where a step compares several things, those
+        that differ most, or while all of them agree, the first.
+    relation : "=", "≤", "≥", or "" where there are no sides
+        How they stand to each other where the equation holds.
+    of : str
+        What the two numbers are.
+    """
 
     residual: float
     reason: str = ""
+    left: float | None = None
+    right: float | None = None
+    relation: str = ""
+    of: str = ""
+
+    @classmethod
+    def of_sides(cls, found: Sides | tuple[Sides, ...] | float) -> Measurement:
+        """The measurement of what a measure found."""
+        if isinstance(found, Sides):
+            found = (found,)
+        if not isinstance(found, tuple):
+            return cls(float(found))
+        residuals, shown = [float(sides.residual) for sides in found], foremost(found)
+        residual = NAN if any(map(math.isnan, residuals)) else max(residuals)
+        return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As data for JSON: None stands for what is no finite number."""
+        numbers = {"left": self.left, "right": self.right, "residual": self.residual}
+        finite = {name: value if value is not None and np.isfinite(value) else None for name, value in numbers.items()}
+        return {**finite, "relation": self.relation, "of": self.of, "reason": self.reason}
 
 
 @dataclass(frozen=True)
@@ -46,11 +87,13 @@ class Step:
     function : callable
         The function of the library that states it.
     measure : callable
-        The equation itself, in NumPy: from the letters at a solution to the residual, relative.
+        The equation itself, in NumPy: from the letters at a point to its two sides.
     absent : str
         Why this step does not exist for this problem, or "".
     statement : str
         The equation as the docstring of the variant defines it, in plain text.
+    construction : str
+        Why the equation holds for whatever α there is, because the library makes its letters that way; or "".
     """
 
     tag: str
@@ -61,6 +104,7 @@ class Step:
     measure: Measure = field(repr=False)
     absent: str = ""
     statement: str = ""
+    construction: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
         """The equation's violation at a solution, relative; NaN where `measured` has a reason.
@@ -81,17 +125,17 @@ class Step:
         return self.measured(Letters(problem, result)).residual
 
     def measured(self, at: Letters[Any]) -> Measurement:
-        """The residual at a solution, with the reason where there is none."""
+        """Both sides at a point and the residual, with the reason where there is none."""
         if self.absent:
-            return Measurement(float("nan"), self.absence)
+            return Measurement(NAN, self.absence)
         try:
             with np.errstate(all="ignore"):  # where there is no solution, an objective may be infinite: NaN says so
-                residual = float(self.measure(at))
+                found = Measurement.of_sides(self.measure(at))
         except NotMeasurable as reason:
-            return Measurement(float("nan"), f"not measurable: {reason}")
-        if np.isnan(residual):
-            return Measurement(residual, "not measurable: the point has infinite values")
-        return Measurement(residual)
+            return Measurement(NAN, f"not measurable: {reason}")
+        if np.isnan(found.residual):
+            return found._replace(reason="not measurable: the point has infinite values")
+        return found
 
     @property
     def absence(self) -> str:
@@ -100,17 +144,24 @@ class Step:
 
     def shown(self, measurement: Measurement | None = None) -> ShownStep:
         """The step as text and numbers, with its residual where there is a solution."""
-        residual, reason = measurement or Measurement(float("nan"), self.absence)
+        found = measurement or Measurement(NAN, self.absence)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,
-            code=code(self.function), measured_by=None if self.measure is self.function else code(self.measure),
-            solved=measurement is not None, residual=None if np.isnan(residual) else residual, reason=reason,
+            code=code(self.function, self.tag), construction=self.construction, absent=bool(self.absent),
+            measured_by=None if self.measure is self.function else code(self.measure, self.tag),
+            solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
+            reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
         )  # fmt: skip
 
     @property
     def code(self) -> str:
         """The source of `function`, as it is now, its docstring cut to the first line."""
         return code(self.function).text
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The numbers of the lines of `code`, from 0, that are the equation."""
+        return code(self.function, self.tag).lines
 
     @property
     def where(self) -> str:

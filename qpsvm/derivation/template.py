@@ -1,33 +1,51 @@
-"""The page of a derivation: its style, one element for a notebook, and the file around it."""
+"""The page of a derivation: its style, one element for a notebook, and the file around it.
+
+A step is its equation beside its words and numbers. Its code is below them over the whole width: 120 columns fit.
+"""
 
 STYLE = """
 .SCOPE { background: #fff; color: #1b1f24; font: 15px/1.45 system-ui, sans-serif; padding: 0.5em 1em; }
-.SCOPE h1 { font-size: 1.35em; margin: 0.3em 0; }
-.SCOPE h2 { font-size: 1.05em; margin: 0 0 0.4em; }
+.SCOPE h1 { font-size: 1.35em; line-height: 1.25; margin: 0.3em 0; overflow-wrap: anywhere; }
+.SCOPE h2 { font-size: 1.05em; margin: 0; }
 .SCOPE h2 .tag { color: #57606a; font-weight: normal; margin-right: 0.5em; }
-.SCOPE .headline { margin: 0 0 1em; }
-.SCOPE .headline.warning { border-left: 4px solid #b35900; background: #fff4e5; padding: 0.5em 0.8em; }
-.SCOPE .step { border-top: 1px solid #d0d7de; padding: 0.8em 0; display: grid; column-gap: 1.2em;
-  grid-template-columns: minmax(0, 4fr) minmax(0, 5fr) 9em; }
-.SCOPE .equation math { font-size: 1.1em; margin: 0.4em 0; }
-.SCOPE .equation { overflow-x: auto; }
-.SCOPE .statement { color: #57606a; font-size: 0.87em; margin: 0.6em 0 0; }
-.SCOPE mtd { padding: 0.15em 0; }
+.SCOPE p { margin: 0 0 0.5em; }
+.SCOPE .headline { margin: 0 0 1em; max-width: 60em; }
+.SCOPE .headline.warning { border-left: 4px solid #b35900; background: #fff4e5; max-width: none; padding: 0.5em 0.8em; }
+.SCOPE .step { border-top: 1px solid #d0d7de; padding: 0.8em 0 1em; }
+.SCOPE .head { align-items: baseline; display: flex; flex-wrap: wrap; gap: 0 1em; justify-content: space-between; }
+.SCOPE .columns { column-gap: 1.5em; display: grid;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 32em), 1fr)); }
+.SCOPE .equation { min-width: 0; overflow-x: auto; overflow-y: hidden; }
+.SCOPE math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "Libertinus Math",
+  "TeX Gyre Termes Math", "DejaVu Math TeX Gyre", "Noto Sans Math", "Apple Symbols", math;
+  font-size: 1.1em; margin: 0.4em 0; width: fit-content; }
+.SCOPE mtd { padding: 0.2em 0; }
 .SCOPE mtd[columnalign=left] { text-align: left; }
 .SCOPE mtd[columnalign=right] { text-align: right; }
-.SCOPE .where { color: #57606a; font: 0.8em/1.4 ui-monospace, monospace; margin: 0; }
-.SCOPE .code pre { background: #f6f8fa; border-radius: 6px; font: 12.5px/1.45 ui-monospace, monospace; margin: 0.3em 0;
-  max-height: 24em; overflow: auto; padding: 0.6em 0.8em; }
+.SCOPE .statement { color: #57606a; font-size: 0.87em; margin: 0.6em 0; }
+.SCOPE .words { margin: 0.4em 0 0; min-width: 0; }
+.SCOPE .sides { border-left: 3px solid #d0d7de; padding-left: 0.7em; }
+.SCOPE .sides b { font-variant-numeric: tabular-nums; font-weight: 600; }
+.SCOPE .sides small, .SCOPE .reason { color: #57606a; font-size: 0.87em; }
+.SCOPE .sides small { display: block; }
+.SCOPE .sides.fails { border-color: #b3261e; }
+.SCOPE .where { color: #57606a; font: 0.8em/1.4 ui-monospace, monospace; margin: 0; overflow-wrap: anywhere; }
+.SCOPE .code { background: none; margin: 0; }
+.SCOPE .code pre { background: #f6f8fa; border-radius: 6px; font: 12px/1.45 ui-monospace, monospace; margin: 0.3em 0;
+  overflow-wrap: normal; overflow-x: auto; padding: 0.6em 0.8em; white-space: pre; word-break: normal; }
+.SCOPE .code .hll { display: block; box-shadow: inset 3px 0 #d4a72c; margin: 0 -0.8em; min-width: max-content;
+  padding: 0 0.8em; }
 .SCOPE summary { color: #57606a; cursor: pointer; font-size: 0.87em; }
-.SCOPE .residual { font-variant-numeric: tabular-nums; text-align: right; }
-.SCOPE .residual small { color: #57606a; display: block; }
-.SCOPE .holds::after { content: " \\2713"; color: #116329; }
-.SCOPE .fails::after { content: " \\2717"; color: #b3261e; }
-.SCOPE .fails { color: #b3261e; font-weight: bold; }
-.SCOPE .text { grid-column: 1 / -1; margin: 0.5em 0 0; max-width: 60em; }
-@media (max-width: 60em) {
-  .SCOPE .step { grid-template-columns: minmax(0, 1fr); }
-  .SCOPE .residual { text-align: left; }
+.SCOPE .residual { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.SCOPE .residual.holds::after { content: " \\2713"; color: #116329; }
+.SCOPE .residual.fails::after { content: " \\2717"; color: #b3261e; }
+.SCOPE .fails, .SCOPE .sides.fails b { color: #b3261e; }
+.SCOPE .residual.fails { font-weight: bold; }
+.SCOPE .sides.fails small { color: #57606a; }
+@media (max-width: 40em) {
+  .SCOPE { padding: 0.2em; }
+  .SCOPE math { font-size: 0.97em; }
+  .SCOPE .code pre { font-size: 11px; }
 }
 """
 
@@ -37,34 +55,56 @@ BODY = """<div class="{{ scope }}">
 <p class="headline{{ '' if trusted else ' warning' }}">{{ headline }}</p>
 {% for step in steps %}
 <section class="step" id="{{ step.tag }}">
-<div class="equation">
+<div class="head">
 <h2><span class="tag">({{ step.tag }})</span>{{ step.title }}</h2>
+{% if step.residual and not step.absent %}
+<span class="residual {{ step.state }}">{{ step.residual }}</span>
+{% endif %}
+</div>
+{% if step.absent %}
+<p class="reason">{{ step.reason }}</p>
+{% else %}
+<div class="columns">
+<div class="equation">
 {{ step.equation|safe }}
 <p class="statement">{{ step.statement }}</p>
 </div>
+<div class="words">
+<p>{{ step.text }}</p>
+{% if step.sides %}
+<p class="sides {{ step.state }}"><b>{{ step.sides }}</b> <small>{{ step.of }}</small></p>
+{% endif %}
+{% if step.reason %}
+<p class="reason">{{ step.reason }}</p>
+{% endif %}
+</div>
+</div>
 <div class="source">
-<p class="where">{{ step.code.where }}</p>
-{{ step.code.text|safe }}
+{{ function(step.code) }}
 {% if step.measured_by %}
 <details>
-<summary>how the residual is measured</summary>
-<p class="where">{{ step.measured_by.where }}</p>
-{{ step.measured_by.text|safe }}
+<summary>how it is measured</summary>
+{{ function(step.measured_by) }}
 </details>
 {% endif %}
 </div>
-<div class="residual">
-{% if step.residual %}
-<span class="{{ step.state }}">{{ step.residual }}</span>
 {% endif %}
-{% if step.reason %}
-<small>{{ step.reason }}</small>
-{% endif %}
-</div>
-<p class="text">{{ step.text }}</p>
 </section>
 {% endfor %}
 </div>
+"""
+
+#: A function: what of it is the equation, and where that is not all of it, the whole behind a fold.
+FUNCTION = """{% macro function(code) %}
+<p class="where">{{ code.where }}</p>
+{{ code.excerpt|safe }}
+{% if code.whole %}
+<details>
+<summary>the whole function</summary>
+{{ code.whole|safe }}
+</details>
+{% endif %}
+{% endmacro %}
 """
 
 DOCUMENT = """<!DOCTYPE html>

@@ -21,15 +21,20 @@ def describe_step(step: ShownStep) -> str:
     """One step in a few lines."""
     title, residual = f"({step.tag})  {step.title}", step.residual_text
     lines = [f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()]
+    if step.absent:
+        return "\n".join([title, *_wrapped(f"[{step.reason}]", INDENT + "  ")])
     lines += _wrapped(step.statement, INDENT)
-    lines += _wrapped(step.text, INDENT + "  ")
+    lines += _wrapped(" ".join(filter(None, [step.text, step.by_construction])), INDENT + "  ")
+    lines += _wrapped(f"{step.sides_text}   {step.of}", INDENT + "  ") if step.sides_text else []
     lines += _wrapped(f"[{step.reason}]", INDENT + "  ") if step.reason else []
     lines.append(f"{INDENT}code: {step.code.where}")
     return "\n".join(lines)
 
 
 def describe_with_code(step: ShownStep) -> str:
-    """One step with the source of its function."""
+    """One step with the source of its function; where it does not exist, why."""
+    if step.absent:
+        return describe_step(step)
     return f"{describe_step(step)}\n\n{textwrap.indent(step.code.text, INDENT)}"
 
 

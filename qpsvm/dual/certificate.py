@@ -201,8 +201,8 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
         if simple:
             xi = np.maximum(t, 0.0)
             losses += float(C @ xi)
-            np.subtract(xi, t, out=t)
-            terms += float((C - a) @ xi) + float(a @ t)
+            np.subtract(xi, t, out=t)  # y f − m + ξ
+            terms += float((C - a) @ xi) + float(a @ t)  # (CSVM.8), (NUSVM.9), (PHINGE.8)
             continue
         if svm.hard is not None:
             np.minimum(t, 0.0, out=t, where=svm.hard[part])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
 from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average
-from qpsvm.dual.hard import hard_certificate, hard_reach
+from qpsvm.dual.hard import hard_certificate, hard_intercept, hard_reach
 from qpsvm.dual.points import PrimalPoint, primal_points
 from qpsvm.dual.repair import feasible
 from qpsvm.dual.svm_dual import SVMDual
@@ -52,7 +52,7 @@ def certify(
     beta = svm.beta(a)
     own, points = primal_points(space, beta, w)
     curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
-    slopes = {group.multiplier: (float(group.column @ a) - group.total) / group.ridge for group in svm.penalised}
+    slopes = penalised_multipliers(svm, a)
     best: Measured | None = None
     for point in points:
         for measured in _measure(svm, a, point, slopes, own + curvature):
@@ -65,6 +65,39 @@ def certify(
     assert best is not None  # w(α) is always a candidate
     penalties = sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
     return _certificate(space, svm, a, beta, best, own + curvature + penalties)
+
+
+def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
+    """α as it stands, feasible or not, with w = w(α), the best multipliers for that w, and both objectives there.
+
+    It certifies nothing, so its gap is infinite: what the dual's objective is at an α that is not feasible bounds
+    nothing. For the same reason P leaves out the price of hard rows that fall short.
+
+    Parameters
+    ----------
+    space, svm
+        As in `certify`.
+    alpha : ndarray, shape (m,)
+        Finite.
+
+    Returns
+    -------
+    Certificate
+    """
+    beta = svm.beta(alpha)
+    own, points = primal_points(space, beta, None)
+    point = next(points)
+    slopes = penalised_multipliers(svm, alpha)
+    found: Levels = {}, (0.0, 0.0), 0.0, 0.0
+    if svm.all_hard and svm.intercept is not None:
+        b = hard_intercept(svm, point.u)
+        found = {group.multiplier: b for group in svm.groups}, (b, b), 0.0, 0.0
+    elif not svm.all_hard:
+        found = _lowest_levels(svm, alpha, point.u)
+    cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
+    cost += sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
+    at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
+    return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +114,14 @@ class Measured:
     primal: float
     difference: float
     gap: float
+
+
+def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
+    """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
+    slopes = {}
+    for group in svm.penalised:
+        slopes[group.multiplier] = (float(group.column @ a) - group.total) / group.ridge  # (PHINGE.5), (PHINGE.12)
+    return slopes
 
 
 def _measure(
@@ -125,7 +166,7 @@ def _measured(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + terms
+    difference = point.half_distance(growth) + terms  # (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
@@ -189,6 +230,24 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
     if best is None:
         best = at([middle(*ends) for ends in known])
     return best[0], _intercepts(svm, known, best[0]), best[1], best[2]
+
+
+def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
+    """As `_best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
+    thetas: list[float] = []
+    ends: list[tuple[float, float]] = []
+    for part in svm.parts:
+        points = levels.reaches(svm, part, u)
+        interval, average = levels.interval(svm, part, points), levels.average(svm, part, points, a)
+        if interval is None:
+            return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
+        low, high = interval
+        inner = average if average is not None and low <= average <= high else middle(low, high)
+        thetas.append(inner)
+        ends.append(interval)
+    multipliers = svm.multipliers(thetas)
+    sums = gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
+    return multipliers, _intercepts(svm, ends, multipliers), *sums
 
 
 def _intercepts(

@@ -67,6 +67,12 @@ def hard_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:
     )
 
 
+def hard_intercept(svm: SVMDual, u: FloatArray) -> float:
+    """b that is as far from one class as from the other, for u (n,) at the samples; 0 for a machine without one."""
+    low, high = hard_ends(svm, u)  # min₊ u and max₋ u
+    return -(low + high) / 2 if svm.intercept is not None else 0.0  # (HARD.11)
+
+
 def hard_certificate(space: FeatureSpace, svm: SVMDual, a: FloatArray, w: FloatArray | None) -> Certificate:
     """Certify a feasible α (m,); where it is 0, the direction from one class to the other stands for it."""
     if not a.any():
@@ -85,9 +91,8 @@ def stretched(
     space: FeatureSpace, svm: SVMDual, a: FloatArray, stretch: float, own: PrimalPoint, point: PrimalPoint
 ) -> Certificate:
     """(SCALE.1) for the dual point a = α·t and a primal direction; P = ∞ where that separates nothing."""
-    low, high = hard_ends(svm, point.u)
-    reach, b = hard_reach(svm, point.u), -(low + high) / 2 if svm.intercept is not None else 0.0
-    dual = float(svm.level @ a) - stretch * stretch * own.half_norm
+    reach, b = hard_reach(svm, point.u), hard_intercept(svm, point.u)
+    dual = float(svm.level @ a) - stretch * stretch * own.half_norm  # (HARD.14)
     beta, level = svm.beta(a), svm.margin({})
     if not reach > 0:
         factor = stretch if point is own else 1.0
@@ -97,7 +102,7 @@ def stretched(
             svm=svm, alpha=a, yf=yf, margin=level, b=plane.b, b_interval=(-np.inf, np.inf), w=plane.w, coef=plane.coef,
             primal=np.inf, dual=svm.unit * dual, gap=np.inf,
         )  # fmt: skip
-    primal = point.half_norm / reach / reach  # its square would underflow where the margin need not
+    primal = point.half_norm / reach / reach  # (HARD.14): its square would underflow where the margin need not
     if point is own:
         way = math.sqrt(own.half_norm) * (1 / reach - stretch)
         distance = way * way
@@ -108,7 +113,7 @@ def stretched(
     yf = svm.sign * (svm.at_rows(point.u) * factor + plane.level)
     # the level is reached by the choice of c, but for rounding
     terms = objective_terms(a, svm.upper, yf, level, svm.curvature, primal)
-    gap = relative_gap(distance + float(terms.sum()), primal, dual)
+    gap = relative_gap(distance + float(terms.sum()), primal, dual)  # (HARD.16): neither is negative
     return Certificate(
         svm=svm, alpha=a, yf=yf, margin=level, b=plane.b, b_interval=(plane.b, plane.b), w=plane.w, coef=plane.coef,
         primal=svm.unit * primal, dual=svm.unit * dual, gap=gap, level=plane.level, level_radius=plane.level_radius,

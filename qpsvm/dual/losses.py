@@ -31,7 +31,7 @@ def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: Flo
     """g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
     room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        below = alpha * (0.5 * curvature * alpha - t)
+        below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
         apart = t - curvature * alpha
         between = 0.5 * apart * (apart / curvature)  # its square may underflow where the term does not
         beyond = room * (t - 0.5 * curvature * (upper + alpha))

@@ -27,12 +27,12 @@ class PrimalPoint:
 
 
 def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -> tuple[float, Iterator[PrimalPoint]]:
-    """½‖w(α)‖², and the primal candidates: the explicit w of a solver that returned one first, then w(α)."""
+    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α)."""
     if not space.is_linear:
-        u = space.centred @ beta
+        u = space.centred @ beta  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
         half_norm = max(0.5 * float(beta @ u), 0.0)  # what is below 0 is rounding
         return half_norm, iter([PrimalPoint(u, None, half_norm)])
-    own = space.weights(beta)
+    own = space.weights(beta)  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(own @ own)
 
     def candidates() -> Iterator[PrimalPoint]:

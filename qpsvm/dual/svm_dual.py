@@ -307,4 +307,7 @@ def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα =
     """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
     if kind is None:
         return ()
-    return (Group("balance", "b", sign, ridge=1.0 if kind == "penalised" else 0.0, formula=formula),)
+    ridge = 1.0 if kind == "penalised" else 0.0
+    return (  # (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5)
+        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -50,6 +50,14 @@ class Kernel(ABC):
     def resolve(self, X: Matrix) -> Kernel:  # noqa: ARG002  (most kernels have nothing to resolve)
         """Return the kernel with every parameter a number, given the training samples X (n, d)."""
         return self
+
+    def __str__(self) -> str:
+        """As `repr`, with four significant digits of each parameter: for titles, which people read."""
+        if not is_dataclass(self):
+            return repr(self)
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -227,9 +227,19 @@ class FeatureSpace:
         clipped = Dense((kept * values[values > tolerance]) @ kept.T)
         return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
 
+    def uncentred(self) -> FeatureSpace:
+        """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
+        if self.origin is None and self.centred is self.gram:
+            return self
+        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd)
+        twin.__dict__["origin"] = None
+        if not self.is_linear:
+            twin.__dict__["_treated"] = replace(self._treated, centred=self._treated.gram)
+        return twin
+
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        return self.rows.weights(beta)
+        return self.rows.weights(beta)  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
@@ -271,13 +281,13 @@ class FeatureSpace:
     def with_penalised_intercept(self) -> Operator:
         """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
         if self.is_linear:
-            return LowRank(WithOnes(self.samples))
+            return LowRank(WithOnes(self.samples))  # (PHINGE.17)
         gram = self.gram
         if self.computed_intercept is None:
             return gram
         if isinstance(gram, KernelGram) and not isinstance(self.kernel, Precomputed):
-            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)
-        return Dense(gram.dense() + 1.0)
+            return KernelGram(gram.kernel, gram.X, 1.0, blocks=gram.blocks)  # (PHINGE.17)
+        return Dense(gram.dense() + 1.0)  # (PHINGE.17)
 
 
 def pivoted_cholesky(K: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_real_vector
+from qpsvm.arrays.checks import as_finite_vector, as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -37,7 +37,7 @@ from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.qp.program import QP
 from qpsvm.qp.scaled import ScaledQP
-from qpsvm.qp.solution import QPSolution, Status
+from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 from qpsvm.result import SVMResult
@@ -229,6 +229,37 @@ class Problem(ABC):
                 raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
         return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
 
+    def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
+        """The result at any α, without a solver: what it would be worth as an answer.
+
+        Parameters
+        ----------
+        alpha : array_like, shape (n,)
+            Anything finite, indexed by the caller's rows. It is made feasible first, by `dual.repair`, and for a hard
+            margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+
+        Returns
+        -------
+        SVMResult
+            `optimal`, or a `candidate`.
+
+        Raises
+        ------
+        DataError, ParameterError
+            Another shape, values that are not finite, or a tolerance that is not positive.
+        """
+        a, tol = as_finite_vector(alpha, "alpha", self.n), as_positive(tol, "tol")
+        measured = self._certify(self.taking_part(a))
+        certificate = self._proof.prove(measured, tol)
+        return svm_result(
+            self.samples, self.space, certificate, title=self.title, message=self._note(certificate),
+            status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
+            iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
+            solver_gap=measured.gap,
+        )  # fmt: skip
+
     def start(self, start: SVMResult | ArrayLike) -> FloatArray:
         """An α to begin at: from the result of a neighbouring problem, or given.
 
@@ -377,7 +408,7 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit
+            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
         finite = np.isfinite(alpha)
         if w is not None and not np.isfinite(w).all():

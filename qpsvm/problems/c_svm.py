@@ -21,6 +21,8 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
                α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
     (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (CSVM.16)  weak duality:  for every α of (CSVM.10) and every w, b, ξ of (CSVM.2),  P(w, b, ξ) − D(α) =
+               ½‖w − w(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0
 
 Implementation
 --------------

@@ -14,12 +14,15 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.8)  substitution of (HARD.4) and (HARD.5):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
     (HARD.9)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  α ≥ 0,  with Q_ij = y_i y_j K(x_i, x_j)
     (HARD.10)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
-    (HARD.11)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with α_i > 0
+    (HARD.11)  b is recovered:  −(min₊ u + max₋ u)/2 with u = K(α∘y), the middle between the classes, which is the mean
+               of y_i − u_i over the samples with α_i > 0
     (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1, on the margin
     (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
     (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
     (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
+               ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
 
 δ > 0 proves that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`.
 """

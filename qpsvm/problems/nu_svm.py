@@ -25,6 +25,8 @@ With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
     (NUSVM.17)  what ν bounds, by (NUSVM.6) and (NUSVM.14):  the share of weight with y_i f < ρ is at most ν, the share
                 of weight that supports is at least ν
     (NUSVM.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (NUSVM.19)  weak duality:  for every α of (NUSVM.11) and every w, b, ρ, ξ of (NUSVM.2),  P(w, b, ρ, ξ) − D(α) =
+                ½‖w − w(α)‖² + Σ [(a_i − α_i) ξ_i + α_i (y_i f(x_i) − ρ + ξ_i)] ≥ 0
 
 ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
 sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.
@@ -117,7 +119,8 @@ class NuSVM(Problem):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         y, n = self.labels, len(self.labels)
-        margin = Group("nu", "rho", repeated(-1.0, n), -self.nu, formula="−1ᵀα = −ν")  # so that its multiplier is +ρ
+        ones = repeated(-1.0, n)  # negative, so that the multiplier is +ρ
+        margin = Group("nu", "rho", ones, -self.nu, formula="−1ᵀα = −ν")  # (NUSVM.6)
         return SVMDual(  # (NUSVM.11)
             gram=gram, sign=y, level=repeated(0.0, n), upper=self._shares(), curvature=repeated(0.0, n),
             groups=(*intercept_group(y, kept), margin),

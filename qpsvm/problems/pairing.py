@@ -29,6 +29,6 @@ def check_pair(problem: Problem, result: SVMResult) -> None:
         )
     if result.model.kernel != problem.kernel:
         raise DataError(
-            f"the result has the kernel {result.model.kernel}, the problem {problem.kernel}: give the result of "
+            f"the result has the kernel {result.model.kernel!r}, the problem {problem.kernel!r}: give the result of "
             "solve(problem)"
         )

@@ -28,6 +28,9 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
                  (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
                  Σ α_i y_i loses the digits of b.)
     (PHINGE.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (PHINGE.19)  weak duality:  for every α of (PHINGE.10) and every w, b, ξ of (PHINGE.2),  P(w, b, ξ) − D(α) =
+                 λ(½‖w − w(α)‖² + Σ [(p_i/λ − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)]) ≥ 0,  plus λ½(b − yᵀα)² where b
+                 is penalised
 
 Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Pegasos* (2011), section 6.
 """
@@ -144,7 +147,7 @@ class PrimalHinge(Problem):
         """
         if self.intercept != "free":
             raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")
-        C = 1.0 / (self.lam * float(self.sample_weight.sum()))
+        C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
         machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
         machine.samples = replace(machine.samples, feature_names=self.feature_names)
         return machine

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.dual.certificate import Certificate
 from qpsvm.errors import DataError, ParameterTypeError
@@ -39,7 +40,7 @@ def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, 
 
 
 def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 bound: by comparing α with the gradient y f − ρ, not by a cut like 1e-5.
+    """0 zero, 1 free, 2 bound: `split`, but by comparing α with the gradient y f − ρ, and not by a cut like 1e-5.
 
     α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
     as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
@@ -47,9 +48,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well.
     """
     svm = certificate.svm
-    support, bounded = certificate.alpha > 0, certificate.alpha >= svm.upper
-    kind: NDArray[np.int8] = 2 * (support & bounded).view(np.int8)
-    inside = (support & ~bounded).nonzero()[0]
+    kind = split(certificate.alpha, svm.upper)
+    inside = (kind == 1).nonzero()[0]
     if not len(inside):
         return kind
     alpha, upper, bend = certificate.alpha[inside], svm.upper[inside], svm.curvature[inside]
@@ -63,6 +63,14 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     zero, full = np.minimum(slack, SMALL * price), np.minimum(-slack, SMALL * price)
     free = np.where(bend > 0.0, 2, 1)
     kind[inside] = np.where(alpha <= zero, 0, np.where(upper - alpha <= full, 2, free))
+    return kind
+
+
+def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
+    """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
+    kind = np.zeros(len(alpha), dtype=np.int8)
+    kind[alpha > 0.0] = 1  # (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[(alpha > 0.0) & (alpha >= upper)] = 2  # (CSVM.13), (NUSVM.14), (PHINGE.13)
     return kind
 
 

@@ -29,6 +29,11 @@ class Status(StrEnum):
 
     OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
     INACCURATE = "inaccurate", "The solver stopped, but the certified gap is above the tolerance."
+    CANDIDATE = (
+        "candidate",
+        "The point was given, not solved for, and its certified gap is above the tolerance: solve(problem) looks for "
+        "the optimum.",
+    )
     INFEASIBLE = (
         "infeasible",
         "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",

@@ -87,7 +87,7 @@ def assert_all_hold(problem: qpsvm.Problem, result: SVMResult) -> qpsvm.Derivati
     derivation = qpsvm.derive(problem, result)
     residuals, reasons = derivation.residuals(), derivation.reasons()
     assert list(residuals) == [step.tag for step in derivation]
-    assert not derivation.headline.startswith("NOT OF")
+    assert derivation.headline.startswith("optimal")
     assert {tag for tag, residual in residuals.items() if np.isnan(residual)} == set(reasons)
     assert {tag: r for tag, r in residuals.items() if tag not in reasons and not 0 <= r <= HOLDS} == {}
     for tag, reason in reasons.items():
@@ -361,6 +361,8 @@ NO_INTERCEPT = {
 NO_INTERCEPT |= {"PHINGE.8": feasible_but_not_optimal, "PHINGE.13": another_w, "PHINGE.16": another_bound}
 #: Steps that no perturbation of the solution violates: they hold for every α, by algebra.
 IDENTITIES = {"hinge, no intercept": {"PHINGE.9"}}
+#: And for every feasible pair of points.
+WEAK_DUALITY = {"HARD.16", "CSVM.16", "NUSVM.19", "PHINGE.19"}
 PERTURBED = {
     "hard": HARD,
     "c": C,
@@ -402,7 +404,8 @@ def test_every_equation_fails_where_it_is_violated(variant, kernel, tag):
 def test_the_table_of_perturbations_is_complete(variant):
     problem, result = solved(variant, "linear")
     measured = {tag for tag, r in qpsvm.derive(problem, result).residuals().items() if not np.isnan(r)}
-    assert measured == set(PERTURBED[variant]) | IDENTITIES.get(variant, set())
+    assert measured - WEAK_DUALITY == set(PERTURBED[variant]) | IDENTITIES.get(variant, set())
+    assert len(measured & WEAK_DUALITY) == 1
 
 
 @pytest.mark.slow
@@ -474,7 +477,7 @@ def test_the_code_is_the_library_s_own_and_carries_the_tag(problem):
         residual = code(step.measure).text.splitlines()
         assert len(residual) <= 22, "a residual is a few lines"
     stated = [step for step in derivation if step.function.__name__ in ("_primal", "_dual")]
-    assert len(stated) == 2
+    assert {step.function.__name__ for step in stated} == {"_primal", "_dual"}
     for step in stated:
         assert f"({step.tag})" in step.code
 
@@ -627,7 +630,7 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
     derivation.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'id="TOY.1"' in page
-    assert 'class="holds"' in page
+    assert 'class="residual holds"' in page
 
 
 # --- on paper ---------------------------------------------------------------------------------------------------------
@@ -640,9 +643,9 @@ def test_print_is_readable():
     assert not [line for line in text.splitlines() if line != line.rstrip()]
     for part in ("(CSVM.4)  Stationarity in w", "w = Σ α_i y_i φ(x_i)", "CSVM._primal, qpsvm/problems/c_svm.py:"):
         assert part in text
-    assert len(re.findall(r"residual \d\.\de[-+]\d\d$", text, re.MULTILINE)) == 15
+    assert len(re.findall(r"residual \d\.\de[-+]\d\d$", text, re.MULTILINE)) == 16
     assert "def _dual" in str(qpsvm.derive(problem)["CSVM.10"])
-    assert repr(qpsvm.derive(problem)) == f"<Derivation of {problem.title}: 15 steps, not solved>"
+    assert repr(qpsvm.derive(problem)) == f"<Derivation of {problem.title}: 16 steps, not solved>"
 
 
 @pytest.mark.slow
@@ -656,7 +659,7 @@ def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
     assert addresses == {"http://www.w3.org/1998/Math/MathML"}
     assert not re.search(r"<script|<link|<img|@import|url\(", page)
     equations = re.findall(r"<math.*?</math>", page, re.DOTALL)
-    assert len(equations) == len(derivation)
+    assert len(equations) == len([step for step in derivation if not step.absent])
     for equation in equations:
         text = "".join(ElementTree.fromstring(equation).itertext())
         assert "\\" not in text
@@ -672,9 +675,9 @@ def test_the_page_is_one_file_that_needs_no_network(problem, tmp_path):
 def test_the_page_says_what_fails():
     problem, result = solved("c", "linear")
     page = qpsvm.derive(problem, shifted_b(problem, result))._repr_html_()
-    assert page.count('class="fails"') >= 3
-    assert qpsvm.derive(problem, result)._repr_html_().count('class="fails"') == 0
-    assert 'class="holds"' not in qpsvm.derive(problem)._repr_html_()
+    assert page.count('class="residual fails"') >= 3
+    assert qpsvm.derive(problem, result)._repr_html_().count('class="residual fails"') == 0
+    assert 'class="residual holds"' not in qpsvm.derive(problem)._repr_html_()
 
 
 def test_text_of_a_user_is_escaped_in_the_page(tmp_path):

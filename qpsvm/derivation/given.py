@@ -1,0 +1,27 @@
+"""An α that was given, as the point that a derivation measures: not repaired, so that what it violates is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.certify import evaluate
+from qpsvm.problems import Problem
+from qpsvm.problems.reading import svm_result
+from qpsvm.qp.solution import Solver, Status
+from qpsvm.result import SVMResult
+
+
+def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
+    """α (n,) with w = w(α), the best b and ρ for that, and ξ. Its values are the objectives': they bound nothing.
+
+    Rows of weight 0 keep the α that they were given.
+    """
+    space = problem.space.uncentred()  # centring is for α with yᵀα = 0
+    point = evaluate(space, problem.svm, problem.taking_part(alpha))
+    result = svm_result(
+        problem.samples, space, point, title=problem.title, status=Status.CANDIDATE, backend="none",
+        form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
+        solver=Solver("no solver", "", "the point was given"),
+    )  # fmt: skip
+    return replace(result, alpha=alpha)

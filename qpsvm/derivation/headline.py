@@ -1,0 +1,119 @@
+"""What the residuals are worth: whether there are any, and whether the point that they are measured at is an optimum.
+
+A result is believed only where what is measured at it agrees with what it says of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qpsvm.derivation.letters import Letters, share
+from qpsvm.derivation.step import Measurement
+from qpsvm.dual.repair import feasible
+from qpsvm.qp import kkt
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
+
+#: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
+SHARP = 1e-12
+#: How to get a gap that small.
+SHARPER = "solve(problem, tol=1e-15, check=False)"
+#: By what share of its size f over the problem's samples may differ from the margins that the result has, and α from
+#: what is feasible. A solver's tolerance has no part in this, because both are read from one result.
+SAME = 1e-6
+#: By how many roundings of what f sums up it may differ besides.
+ROUNDINGS = 1e3
+#: How many times the square root of the gap a residual may be before it contradicts the gap.
+FACTOR = 100.0
+
+
+def of_result(at: Letters[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+    """The headline at a result, and whether the result is an optimum of the problem."""
+    result = at.result
+    difference = decision_difference(at)
+    if difference:
+        return (
+            "NOT OF THIS PROBLEM: at the problem's samples the decision function of the result differs from its "
+            f"margins by {difference:.1e}, relative. So the result is that of other samples or labels, or it was "
+            "changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right one"
+        ), False
+    if result.status is Status.OPTIMAL:
+        against = contradiction(at, measured)
+        if against:
+            return (
+                f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but "
+                f"{against}. So it was changed, or is that of another problem. The residuals show what it violates; "
+                "derive(problem, alpha=result.alpha) certifies its α as it is now"
+            ), False
+        return f"optimal, certified relative gap {_explained(result.gap)}", True
+    message = " ".join(result.message.split())
+    return (
+        f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of the "
+        f"best point so far. {result.status.sentence} {message}".strip()
+    ), False
+
+
+def of_alpha(at: Letters[Any], result: SVMResult) -> tuple[str, bool]:
+    """The headline at an α that was given, and whether it is optimal. The result is what it was certified as."""
+    certified, given, gap = at.problem.taking_part(result.alpha), at.alpha, result.gap
+    worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
+    moved = share(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
+    if max(moved, at.alpha_without_weight) > SAME:
+        return (
+            f"NOT FEASIBLE: at the α given, {violated(at)}. The residuals are those of the α given; the feasible α "
+            f"that the library makes of it has {worth}"
+        ), False
+    if share(float(np.abs(certified - given).max()), at.largest) > SAME:
+        return (
+            f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {worth}. The residuals "
+            "are those of the α given"
+        ), False
+    if result.status is Status.OPTIMAL:
+        return f"optimal, the α given: certified relative gap {_explained(gap)}", True
+    return f"NOT OPTIMAL: the α given is feasible, with {worth}; the residuals show which conditions it violates", False
+
+
+def _explained(gap: float) -> str:
+    """A gap that is small enough, and what it says of the residuals."""
+    said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
+    sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
+    return said + sharper if gap > SHARP else said
+
+
+def decision_difference(at: Letters[Any]) -> float:
+    """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
+    known = at.problem.taking_part(at.result.yf)
+    size = max(float(np.abs(known).max()), abs(at.result.rho))
+    difference = float(np.abs(at.y * at.f - known).max())
+    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
+    return difference / (size or 1.0) if difference > SAME * size + rounding else 0.0
+
+
+def contradiction(at: Letters[Any], measured: Mapping[str, Measurement]) -> str:
+    """What is measured at a result and cannot be of a point with its gap, or ""."""
+    if share(kkt.primal_residual(at.dual, at.alpha), at.largest) > SAME:
+        return violated(at)
+    allowed = SAME + FACTOR * float(np.sqrt(at.result.gap))
+    large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
+    if not large:
+        return ""
+    tag = max(large, key=lambda name: large[name])
+    return f"{len(large)} of its equations fail, ({tag}) by {large[tag]:.1e}"
+
+
+def violated(at: Letters[Any]) -> str:
+    """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
+    svm, a = at.problem.svm, at.alpha
+    low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
+    said = {f"α of sample {at.numbers[low]} is {a[low]:.4g}, below 0": -a[low]}
+    said[f"α of sample {at.numbers[high]} is {a[high]:.4g}, above {at.C_letter} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    for group in svm.groups:
+        if not group.ridge:
+            value = float(group.column @ a)
+            said[f"{group.formula} fails: the left side is {value:.4g}"] = abs(value - group.total)
+    said["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
+    clear = [words for words, amount in said.items() if amount > SAME * at.reach]
+    return clear[0] if clear else max(said, key=lambda words: said[words])

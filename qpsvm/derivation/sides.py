@@ -1,0 +1,106 @@
+"""The two sides of an equation as numbers, and its residual: by how much they differ, relative to a size.
+
+A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
+difference is taken absolutely; of an inequality only what goes the wrong way counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.derivation.letters import VANISHING, share
+from qpsvm.derivation.shown import HOLDS
+
+Relation = Literal["=", "≤", "≥"]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """An equation or an inequality at a point, as two numbers.
+
+    Attributes
+    ----------
+    left, right : float
+    relation : "=", "≤" or "≥"
+        How they stand to each other where it holds.
+    of : str
+        What the two numbers are.
+    scale : float
+        What their difference is relative to. Where it is 0, the difference counts as it is.
+    largest : float or None
+        The residual of the worst row, where these are the sides of another.
+    """
+
+    left: float
+    relation: Relation
+    right: float
+    of: str
+    scale: float = 1.0
+    largest: float | None = None
+
+    @property
+    def residual(self) -> float:
+        """By how much it does not hold, relative."""
+        if self.largest is not None:
+            return self.largest
+        return share(float(violation(self.left, self.relation, self.right)), self.scale)
+
+
+def violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
+    """By how much the relation does not hold, an entry each; NaN where there is no difference to take."""
+    difference = np.asarray(left) - right
+    if relation == "=":
+        return np.abs(difference)
+    return np.asarray(np.maximum(difference if relation == "≤" else -difference, 0.0))
+
+
+def worst(
+    left: FloatArray,
+    relation: Relation,
+    right: FloatArray | float,
+    of: str,
+    scale: FloatArray | float,
+    names: IntArray | None = None,
+) -> Sides:
+    """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (k,), k ≥ 1
+    relation : "=", "≤" or "≥"
+    of : str
+        What they are, with {i} for the number of the entry.
+    scale : float, or ndarray of shape (k,)
+    names : ndarray, shape (k,), optional
+        The numbers of the entries; 0 to k − 1 where it is None.
+    """
+    right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
+    wrong = violation(left, relation, right)
+    errors = np.divide(wrong, scale, out=wrong.copy(), where=scale > 0.0)
+    largest = float(errors.max())
+    i = int(errors.argmax())
+    if relation == "=" and largest <= HOLDS:
+        i = int(np.abs(right).argmax())
+    elif largest == 0.0:  # the inequality that comes nearest to fail
+        i = int((left - right if relation == "≤" else right - left).argmax())
+    name = i if names is None else int(names[i])
+    return Sides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
+
+
+def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    size = float(np.abs(whole).max())
+    return size if size > VANISHING * terms else terms
+
+
+def foremost(sides: tuple[Sides, ...]) -> Sides:
+    """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
+    residuals = [each.residual for each in sides]
+    if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
+        return sides[0]
+    return sides[residuals.index(max(residuals))]

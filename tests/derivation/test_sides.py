@@ -1,0 +1,407 @@
+"""Both sides of each equation, at a solution and at any α: against NumPy, and what is said of the point."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+import qpsvm
+from qpsvm.derivation.sides import Sides, foremost, worst
+from qpsvm.derivation.source import lines_of
+from qpsvm.qp.solution import Status
+
+HOLDS = 1e-8
+
+
+@cache
+def problem_of(machine: str, kernel: str) -> qpsvm.Problem:
+    """A problem of 50 samples, far from the origin; for a hard margin they can be separated."""
+    X, y = make_moons(50, noise=0.2, random_state=0)
+    X = X + 3.0
+    k = qpsvm.RBF(0.7) if kernel == "rbf" else qpsvm.Linear()
+    if machine == "hard":
+        return qpsvm.HardMargin(X + 4.0 * y[:, None], y, k)
+    if machine == "c":
+        return qpsvm.CSVM(X, y, 2.0, k)
+    if machine == "nu":
+        return qpsvm.NuSVM(X, y, 0.5, k)
+    return qpsvm.PrimalHinge(X, y, 0.02, k, {"penalised": "penalised", "none": None}.get(machine, "free"))
+
+
+MACHINES = ("hard", "c", "nu", "hinge", "penalised", "none")
+CASES = [(machine, kernel) for machine in MACHINES for kernel in ("linear", "rbf")]
+
+
+@cache
+def solved(machine: str, kernel: str) -> qpsvm.SVMResult:
+    return qpsvm.solve(problem_of(machine, kernel), tol=1e-15, check=False)
+
+
+def points(machine: str, kernel: str) -> dict[str, np.ndarray]:
+    """α of a solution, one that is feasible and one that is not."""
+    problem, best = problem_of(machine, kernel), solved(machine, kernel).alpha
+    rng = np.random.default_rng(3)
+    other = rng.uniform(0, best.max(), problem.n)
+    return {
+        "solution": best,
+        "feasible": problem.at(0.8 * best + 0.2 * problem.at(other).alpha).alpha,
+        "random": other - 0.1 * best.max(),
+    }
+
+
+# --- what NumPy says --------------------------------------------------------------------------------------------------
+
+
+def numbers(problem: Any, alpha: np.ndarray, b: float, rho: float) -> dict[str, float]:
+    """What the objectives and the Lagrangian are at α, w(α), b and ρ, with nothing of the library but the samples."""
+    X, y, n = problem.X, problem.y, problem.n
+    K = X @ X.T
+    if isinstance(problem.kernel, qpsvm.RBF):
+        K = np.exp(-problem.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    unit, nu, C = 1.0, 0.0, np.zeros(n)
+    match problem:
+        case qpsvm.CSVM():
+            C = problem.C * np.ones(n)
+        case qpsvm.NuSVM():
+            C, nu = np.full(n, 1 / n), problem.nu
+        case qpsvm.PrimalHinge():
+            C, unit = np.full(n, 1 / (problem.lam * n)), problem.lam
+    beta, own = alpha * y, b if problem.intercept == "penalised" else 0.0
+    f = K @ beta + b
+    xi = np.maximum(rho - y * f, 0) if C.any() else np.zeros(n)
+    eta = C - alpha if C.any() else np.zeros(n)
+    half = 0.5 * (beta @ K @ beta + own**2)
+    loss = half - nu * rho + C @ xi
+    Q = (K + 1.0 if problem.intercept == "penalised" else K) * np.outer(y, y)
+    level = 0.0 if nu else alpha.sum()
+    return {
+        "P": unit * loss,
+        "D": unit * (level - 0.5 * alpha @ Q @ alpha),
+        "L": unit * (loss - alpha @ (y * f - rho + xi) - eta @ xi),
+        "products": unit * (np.abs(alpha * (y * f - rho + xi)).sum() + np.abs(eta * xi).sum()),
+        "balance": y @ alpha,
+        "sum": alpha.sum(),
+    }
+
+
+#: Which numbers are the sides of which steps, by machine: left and right.
+TABLE = {
+    "hard": {2: "PP", 3: "LP", 5: "b0", 7: "p0", 8: "LD", 9: "D-", 13: "PD", 16: "DP"},
+    "c": {2: "PP", 3: "LP", 5: "b0", 8: "p0", 9: "LD", 10: "D-", 14: "PD", 16: "DP"},
+    "nu": {2: "PP", 3: "LP", 5: "b0", 6: "s-", 9: "p0", 10: "LD", 11: "D-", 15: "PD", 19: "DP"},
+    "hinge": {1: "PP", 2: "PP", 3: "LP", 5: "b0", 8: "p0", 9: "LD", 10: "D-", 14: "PD", 19: "DP"},
+}
+TABLE["penalised"] = TABLE["none"] = {tag: letters for tag, letters in TABLE["hinge"].items() if tag != 5}
+LETTERS = {"P": "P", "D": "D", "L": "L", "b": "balance", "p": "products", "s": "sum"}
+#: What the first of several comparisons of a step is called: another one is shown where that fails more.
+FIRST = ("value", "½‖w‖²", "L", "yᵀα", "all products", "norm and loss", "1ᵀα")
+
+
+@pytest.mark.parametrize("where", ["solution", "feasible", "random"])
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_both_sides_are_what_numpy_says(machine, kernel, where):
+    problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
+    derivation = qpsvm.derive(problem, alpha=alpha)
+    at = derivation._letters.result
+    said = numbers(problem, alpha, at.b, at.rho)
+    prefix, size, compared = derivation.steps[0].tag.split(".")[0], max(abs(said["P"]), abs(said["D"]), 1e-3), 0
+    for number, letters in TABLE[machine].items():
+        sides = derivation.sides()[f"{prefix}.{number}"]
+        if not any(word in sides["of"].split(",")[0] for word in FIRST):
+            continue
+        for letter, side in zip(letters, ("left", "right"), strict=True):
+            if letter in LETTERS:
+                assert sides[side] == pytest.approx(said[LETTERS[letter]], rel=1e-7, abs=1e-7 * size), (number, side)
+                compared += 1
+            elif letter == "0":
+                assert sides[side] == 0.0
+    assert compared >= 8
+
+
+@pytest.mark.parametrize("where", ["solution", "feasible", "random"])
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_the_residual_and_the_sides_tell_the_same(machine, kernel, where):
+    problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
+    for tag, sides in qpsvm.derive(problem, alpha=alpha).sides().items():
+        if sides["left"] is None or sides["right"] is None:
+            assert sides["reason"] or sides["residual"] is None, tag
+            continue
+        wrong = {"=": abs, "≤": lambda d: max(d, 0.0), "≥": lambda d: max(-d, 0.0)}[sides["relation"]]
+        violation = wrong(sides["left"] - sides["right"])
+        assert sides["of"]
+        if sides["residual"] > HOLDS:
+            assert violation > 0, tag
+        else:
+            assert violation <= 1e-6 * max(1.0, abs(sides["left"])), tag
+
+
+@pytest.mark.parametrize("where", ["solution", "random"])
+def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
+    """An α off the hyperplane yᵀα = 0 too: what is centred for digits is not what is measured."""
+    problem, alpha = problem_of("c", "linear"), points("c", "linear")[where]
+    sides = qpsvm.derive(problem, alpha=alpha).sides()["CSVM.4"]
+    w = problem.X.T @ (alpha * problem.y)
+    assert np.abs(w - sides["left"]).min() <= 1e-9 * np.abs(w).max()
+    assert sides["residual"] <= HOLDS
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
+    problem, alpha = problem_of("c", kernel), points("c", kernel)["random"]
+    at = qpsvm.derive(problem, alpha=alpha)._letters
+    best = np.maximum(1 - problem.y * (at.u + at.b), 0).sum()
+    others = [np.maximum(1 - problem.y * (at.u + b), 0).sum() for b in problem.y - at.u]
+    assert best <= min(others) * (1 + 1e-12)
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------------
+
+
+def test_the_worst_row_is_shown_or_the_one_that_says_most():
+    left, right = np.array([1.0, 5.0, 2.0]), np.array([1.0, 5.0, 2.5])
+    found = worst(left, "=", right, "row {i}", 2.0, np.array([10, 20, 30]))
+    assert (found.left, found.right, found.of, found.residual) == (2.0, 2.5, "row 30", 0.25)
+    assert worst(left, "=", left, "row {i}", 1.0).of == "row 1"
+    assert worst(left, "≤", left + np.array([1.0, 0.1, 2.0]), "row {i}", 1.0).of == "row 1"
+    assert worst(left, "≥", right, "row {i}", 1.0).residual == 0.5
+
+
+def test_the_first_comparison_is_shown_until_another_fails_more():
+    first, second = Sides(1.0, "=", 1.0, "first"), Sides(2.0, "≤", 1.0, "second", 4.0)
+    assert foremost((first, Sides(1.0, "≤", 1.0, "second"))) is first
+    assert foremost((first, second)) is second
+    assert second.residual == 0.25
+
+
+@pytest.mark.parametrize("machine", ["hard", "nu"])
+def test_sides_are_data_for_json_even_where_there_is_no_solution(machine):
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    problem = qpsvm.HardMargin(X, y) if machine == "hard" else qpsvm.NuSVM(X, y, 0.1)
+    derivation = qpsvm.derive(problem, qpsvm.solve(problem, check=False))
+    data = json.loads(json.dumps(derivation.sides(), allow_nan=False))
+    assert list(data) == [step.tag for step in derivation]
+    for sides in data.values():
+        assert set(sides) == {"left", "right", "relation", "of", "residual", "reason"}
+    json.dumps(qpsvm.derive(problem, alpha=np.zeros(40)).sides(), allow_nan=False)
+
+
+def test_sides_are_printed_and_on_the_page():
+    problem = problem_of("c", "rbf")
+    derivation = qpsvm.derive(problem, alpha=points("c", "rbf")["random"])
+    sides = derivation.sides()["CSVM.5"]
+    assert f"{sides['left']:.6g} ≠ 0   yᵀα, and 0" in str(derivation)
+    assert f"<b>{sides['left']:.6g} ≠ 0</b>" in derivation._repr_html_()
+
+
+def test_a_small_difference_is_seen_in_the_digits():
+    problem = problem_of("c", "rbf")
+    alpha = solved("c", "rbf").alpha * (1 + 1e-7)
+    shown = {step.tag: step for step in qpsvm.derive(problem, alpha=alpha).shown().steps}["CSVM.14"]
+    left, relation, right = shown.sides_text.split()
+    assert relation == "≠"
+    assert left != right
+
+
+# --- any α ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_at_the_solution_s_own_alpha_all_holds(machine, kernel):
+    problem, result = problem_of(machine, kernel), solved(machine, kernel)
+    derivation = qpsvm.derive(problem, alpha=result.alpha)
+    assert derivation.headline.startswith("optimal, the α given")
+    assert derivation.shown().trusted
+    assert max(r for r in derivation.residuals().values() if not np.isnan(r)) <= 1e-6
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_at_another_alpha_the_headline_says_what_it_is(machine, kernel):
+    problem, found = problem_of(machine, kernel), points(machine, kernel)
+    feasible = qpsvm.derive(problem, alpha=found["feasible"])
+    assert feasible.headline.startswith("NOT OPTIMAL: the α given is feasible")
+    random = qpsvm.derive(problem, alpha=found["random"])
+    assert random.headline.startswith("NOT FEASIBLE: at the α given, ")
+    for derivation in (feasible, random):
+        assert not derivation.shown().trusted
+        assert sum(r > 1e-4 for r in derivation.residuals().values()) >= 3
+        assert derivation.result.status is not Status.OPTIMAL
+    assert np.array_equal(random.alpha, found["random"])
+
+
+def test_what_is_not_feasible_is_named():
+    problem, alpha = problem_of("c", "linear"), solved("c", "linear").alpha.copy()
+    alpha[7] = 5.0
+    assert "α of sample 7 is 5, above C = 2" in qpsvm.derive(problem, alpha=alpha).headline
+    alpha[7] = -3.0
+    assert "α of sample 7 is -3, below 0" in qpsvm.derive(problem, alpha=alpha).headline
+    off = np.where(problem.y > 0, 0.5, 0.0)
+    assert "yᵀα = 0 fails: the left side is 12.5" in qpsvm.derive(problem, alpha=off).headline
+
+
+def test_a_hard_margin_s_alpha_may_be_too_long():
+    problem, result = problem_of("hard", "linear"), solved("hard", "linear")
+    derivation = qpsvm.derive(problem, alpha=2 * result.alpha)
+    assert "a multiple of it is better" in derivation.headline
+    assert derivation.sides()["HARD.5"]["residual"] <= HOLDS
+    assert derivation.sides()["HARD.9"]["residual"] > 1e-4
+
+
+def test_an_alpha_of_a_sample_without_weight_is_seen():
+    X, y = make_moons(30, noise=0.2, random_state=0)
+    problem = qpsvm.CSVM(X, y, sample_weight=np.where(np.arange(30) == 4, 0.0, 1.0))
+    alpha = qpsvm.solve(problem).alpha.copy()
+    assert qpsvm.derive(problem, alpha=alpha).headline.startswith("optimal")
+    alpha[4] = 0.5
+    derivation = qpsvm.derive(problem, alpha=alpha)
+    assert "a sample of weight 0 is not 0" in derivation.headline
+    assert derivation.residuals()["CSVM.7"] > 1e-4
+
+
+@pytest.mark.parametrize("alpha", [np.zeros(49), np.full(50, np.nan), np.zeros((50, 1)), "text", None])
+def test_what_is_no_alpha_is_refused(alpha):
+    problem = problem_of("c", "linear")
+    for ask in (problem.at, lambda a: qpsvm.derive(problem, alpha=a)):
+        if alpha is None and ask is not problem.at:
+            continue
+        with pytest.raises(qpsvm.QPSVMError, match="alpha"):
+            ask(alpha)
+
+
+def test_a_result_and_an_alpha_are_one_too_many():
+    problem, result = problem_of("c", "linear"), solved("c", "linear")
+    with pytest.raises(qpsvm.ParameterTypeError, match="leave one of them out"):
+        qpsvm.derive(problem, result, alpha=result.alpha)
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_a_result_at_any_alpha_is_certified_as_such(machine, kernel):
+    problem, found = problem_of(machine, kernel), points(machine, kernel)
+    best = problem.at(found["solution"])
+    assert best.status is Status.OPTIMAL
+    other = problem.at(found["random"])
+    assert other.status is Status.CANDIDATE
+    assert other.gap > 1e-6
+    size = max(abs(other.primal), abs(other.dual))
+    assert other.primal >= best.dual - 1e-12 * size
+    assert other.dual <= best.primal + 1e-12 * size
+    svm = problem.svm
+    assert (other.alpha >= 0).all()
+    assert (other.alpha <= svm.upper * (1 + 1e-15)).all()
+    for group in svm.groups:
+        if not group.ridge:
+            assert abs(group.column @ other.alpha - group.total) <= 1e-12 * np.abs(other.alpha).sum()
+    assert "the point was given" in other.summary()
+    with pytest.raises(qpsvm.ParameterError, match="tol"):
+        problem.at(found["random"], tol=0.0)
+
+
+# --- what was changed -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_a_result_whose_alpha_was_changed_is_not_called_optimal(machine, kernel):
+    problem, result = problem_of(machine, kernel), solved(machine, kernel)
+    for alpha in (0.5 * result.alpha, points(machine, kernel)["random"], points(machine, kernel)["feasible"]):
+        derivation = qpsvm.derive(problem, replace(result, alpha=alpha, status=Status.OPTIMAL))
+        assert derivation.headline.startswith("NOT AN OPTIMUM: the result says optimal")
+        assert not derivation.shown().trusted
+        assert "derive(problem, alpha=result.alpha)" in derivation.headline
+
+
+# --- the line that is the equation ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_each_step_highlights_the_line_that_is_its_equation(machine, kernel):
+    for step in qpsvm.derive(problem_of(machine, kernel)):
+        lines = step.code.splitlines()
+        if step.absent:
+            continue
+        assert step.lines, f"{step.tag} has no line in {step.where}"
+        assert any(f"({step.tag})" in lines[number].partition("#")[2] for number in step.lines)
+        assert step.shown().lines == step.lines
+        excerpt = step.shown().code.excerpt
+        if excerpt is not None:
+            shown = excerpt.text.splitlines()
+            assert [shown[i] for i in excerpt.lines] == [lines[i] for i in step.lines]
+
+
+def test_a_tag_marks_its_statement_or_its_line():
+    text = '''def f(x):
+    """Words of (A.1)."""
+    # (A.1) alone in its line marks nothing
+    y = g(  # (A.1)
+        x,
+    )
+    z = h(
+        x, y,  # (A.2), (A.1)
+    )
+    if z:  # (A.3)
+        return "(A.3)"
+    return z
+'''
+    assert lines_of(text, "A.1") == (3, 4, 5, 7)
+    assert lines_of(text, "A.2") == (7,)
+    assert lines_of(text, "A.3") == (9,)
+    assert lines_of(text, "A.4") == ()
+
+
+def test_steps_that_hold_by_construction_say_so():
+    linear, rbf = (qpsvm.derive(problem_of("c", kernel)) for kernel in ("linear", "rbf"))
+    assert [s.tag for s in linear if s.construction] == ["CSVM.6", "CSVM.16"]
+    assert [s.tag for s in rbf if s.construction] == ["CSVM.4", "CSVM.6", "CSVM.11", "CSVM.16"]
+    assert "It holds by construction" in " ".join(str(rbf["CSVM.6"]).split())
+
+
+@pytest.mark.parametrize(
+    ("machine", "tag"), [("hard", "HARD.8"), ("c", "CSVM.9"), ("nu", "NUSVM.10"), ("hinge", "PHINGE.9")]
+)
+def test_substitution_shows_its_algebra(machine, tag):
+    assert qpsvm.derive(problem_of(machine, "linear"))[tag].latex.count("&=") == 4
+
+
+@pytest.mark.parametrize("result", [False, True])
+def test_a_step_that_does_not_exist_shows_no_equation(result):
+    problem = problem_of("c", "rbf")
+    derivation = qpsvm.derive(problem, solved("c", "rbf") if result else None)
+    text = str(derivation["CSVM.15"])
+    assert "does not exist here" in text
+    assert "code:" not in text
+    assert "wᵀx" not in text
+    page = derivation._repr_html_().split('id="CSVM.15"')[1].split("</section>")[0]
+    assert "does not exist here" in page
+    assert "<math" not in page
+    assert "<pre" not in page
+
+
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+def test_weak_duality_holds_wherever_it_is_measured(machine, kernel):
+    problem, tag = problem_of(machine, kernel), {"hard": "HARD.16", "c": "CSVM.16", "nu": "NUSVM.19"}.get(machine)
+    tag = tag or "PHINGE.19"
+    for where, alpha in points(machine, kernel).items():
+        sides = qpsvm.derive(problem, alpha=alpha).sides()[tag]
+        if where == "random":
+            assert "not feasible" in sides["reason"]
+        elif not sides["reason"]:
+            assert sides["left"] <= sides["right"] + 1e-12 * abs(sides["right"])
+
+
+# --- parameters in titles ---------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_short_in_a_title_and_whole_in_its_repr():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    kernel = qpsvm.RBF("scale").resolve(X)
+    assert str(kernel) == f"RBF(gamma={kernel.gamma:.4g})"
+    assert repr(kernel) == f"RBF(gamma={kernel.gamma!r})"
+    assert str(qpsvm.Polynomial(3, 1 / 3, 1.0)) == "Polynomial(degree=3, gamma=0.3333, coef0=1)"
+    assert str(qpsvm.RBF("scale")) == "RBF(gamma='scale')"
+    assert str(qpsvm.Linear()) == "Linear()"
+    title = qpsvm.CSVM(X, X[:, 0] > 0, kernel="rbf").title
+    assert title.endswith(str(kernel))
