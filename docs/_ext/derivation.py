@@ -1,14 +1,16 @@
 """`.. derivation::` holds code that makes `problem` and `result`; the library then derives the machine and measures it.
 
 Each step becomes a section with its equation, its residual on that data, a few sentences, and the function that states
-it. Its tag is the anchor, so that a mention of it anywhere on the site leads there.
+it. Its tag is the anchor, so that a mention of it anywhere on the site leads there. Steps that do not exist for this
+problem are left out; `:steps: PHINGE.17` shows only those that it names.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from equations import identifier, stated
 from run import execute, listing
 from sphinx.application import Sphinx
@@ -22,6 +24,7 @@ class DerivationDirective(SphinxDirective):
     """The code, what it prints, and the steps."""
 
     has_content = True
+    option_spec: ClassVar = {"steps": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """The example, and a section for each step."""
@@ -35,16 +38,15 @@ class DerivationDirective(SphinxDirective):
             raise self.error(f"this derivation is not measured at an optimum: {shown.headline}")
         headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
         output = [listing(printed, "text", "run-output")] if printed else []
-        return [listing(code, "python", "run-input"), *output, headline, *map(self._step, shown.steps)]
+        wanted = self.options.get("steps", "").split() or [step.tag for step in shown.steps]
+        steps = [self._step(step) for step in shown.steps if step.tag in wanted and not step.absent]
+        return [listing(code, "python", "run-input"), *output, headline, *steps]
 
     def _step(self, step: ShownStep) -> nodes.section:
         anchor = identifier(step.tag)
         stated(self.env)[step.tag] = self.env.docname
         section = nodes.section("", nodes.title("", f"({step.tag}) {step.title}"), ids=[anchor], names=[anchor])
         section["classes"].append("equation-step")
-        if step.absent:
-            section += nodes.paragraph("", step.reason)
-            return section
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
         section += verdict(step)
         section += nodes.paragraph("", " ".join(filter(None, [step.text, step.by_construction])))
