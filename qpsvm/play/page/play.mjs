@@ -210,8 +210,10 @@ function fromAddress(address, catalogue) {
   const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label)),
     axes: (given.get("axes") ?? "0,1").split(",").map(Number), machine: given.get("machine") ?? catalogue.start.machine,
     parameters: {}, kernel: { name: given.get("kernel") ?? "linear" } };
-  if (![...state.points.flat(), ...state.labels,
-    ...state.axes].every(Number.isFinite)) throw new Error("a coordinate is no number");
+  const d = state.points[0]?.length ?? 2, isAxis = (axis) => Number.isInteger(axis) && axis >= 0 && axis < d;
+  if (![...state.points.flat(), ...state.labels].every(Number.isFinite)) throw new Error("a coordinate is no number");
+  if (state.points.some((point) => point.length !== d)) throw new Error("its points differ in length");
+  if (!(state.axes.length === 2 && state.axes.every(isAxis))) throw new Error(`its axes are not two of ${d} features`);
   for (const [key, text] of given) {
     if (["points", "axes", "machine", "kernel"].includes(key)) continue;
     if (key.startsWith("kernel.")) state.kernel[key.slice(7)] = value(text); else state.parameters[key] = value(text);
@@ -279,7 +281,10 @@ class Playground {
       try {
         const { state, scene } = fromAddress(location.hash, this.catalogue);
         if (!same(state, this.state)) this.replace(state, scene, { history: "keep" });
-      } catch (error) { this.say(`The address cannot be read (${error.message}).`); }
+      } catch (error) {
+        this.notice = `The address cannot be read (${error.message}), so everything stays as it was.`;
+        this.changed();
+      }
     }, { signal });
   }
 
@@ -505,6 +510,7 @@ class Playground {
     this.#wanted = true;
     if (this.#flying) return;
     this.#flying = true;
+    this.root.dataset.asking = "true";
     try {
       while (this.#wanted && !this.stop.signal.aborted) {
         this.#wanted = false;
@@ -516,6 +522,7 @@ class Playground {
       this.#flying = false;
       clearTimeout(this.#timers.slow);
       delete this.root.dataset.busy;
+      delete this.root.dataset.asking;
     }
     this.#askSteps();
   }
@@ -1169,7 +1176,7 @@ function pointers(app, drawing, at) {
   const sampleOf = (target) => { const g = target.closest?.("[data-sample]");
     return g ? Number(g.dataset.sample) : null; };
   drawing.addEventListener("pointerdown", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (event.button !== 0 || i === null || (app.tool !== "move")) return;
     held = i;
     moved = false;
@@ -1190,7 +1197,7 @@ function pointers(app, drawing, at) {
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
   drawing.addEventListener("click", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (i !== null && app.tool === "flip") app.flip(i);
     else if (i !== null && app.tool === "delete") app.remove(i);
     else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event),
@@ -1198,6 +1205,17 @@ function pointers(app, drawing, at) {
   });
   drawing.addEventListener("dblclick", (event) =>
     { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** The sample whose middle is nearest, of those whose areas for a finger lie over each other here. */
+function nearest(drawing, { clientX, clientY }) {
+  const far = (g) => {
+    const { left, top, width, height } = g.firstChild.getBoundingClientRect();
+    return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+  };
+  const under = drawing.getRootNode().elementsFromPoint(clientX, clientY).map((each) => each.closest("[data-sample]"));
+  const here = under.filter((g) => g && drawing.contains(g));
+  return here.length ? Number(here.reduce((a, b) => (far(b) < far(a) ? b : a)).dataset.sample) : null;
 }
 
 /** A finger on what is dragged does not scroll the page: browsers differ in how touch-action reaches into an SVG. */
