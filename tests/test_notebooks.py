@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib import pyplot
 from test_architecture import MENTION, definitions
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -41,3 +42,42 @@ def test_each_notebook_is_committed_as_it_ran(path):
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"/(work|home|root|tmp)/", text), "an absolute path"
     assert len(text) < 700_000
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_notebook_ends_with_a_summary_exercises_and_references(path):
+    texts = ["".join(cell["source"]) for cell in cells(path) if cell["cell_type"] == "markdown"]
+    headings = re.findall(r"^## (.*)$", "\n".join(texts), flags=re.MULTILINE)
+    assert headings[-3:] == ["Summary", "Exercises", "References"]
+    summary, exercises, references = texts[-3:]
+    assert len(re.findall(r"^\* ", summary, flags=re.MULTILINE)) >= 3
+    asked = re.findall(r"^\*\*(\d)\.\*\* ", exercises, flags=re.MULTILINE)
+    assert asked == [str(k) for k in range(1, len(asked) + 1)]
+    assert len(asked) >= 3
+    assert (
+        exercises.count("<details><summary>Solution</summary>\n\n") == exercises.count("\n\n</details>") == len(asked)
+    )
+    for line in references.splitlines()[2:]:
+        assert re.fullmatch(r"\* [A-Z].*, \*[^*]+\*, .+ \(\d{4}\).*\.", line), line
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_solutions_are_folded_and_hold(path):
+    folded = [cell for cell in cells(path) if "hide-cell" in cell["metadata"].get("tags", [])]
+    assert [cell["metadata"]["jupyter"] for cell in folded] == [{"source_hidden": True}]
+    assert "".join(folded[0]["source"]).count("assert ") >= 3
+    assert "".join(folded[0]["outputs"][0]["text"]) == "all three solutions hold\n"
+
+
+def test_without_the_file_of_the_possums_each_table_says_why_it_is_absent(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("QPSVM_DATA", str(tmp_path))
+    names: dict[str, Any] = {}
+    about = [cell for cell in cells(FOLDER / "6_seeds.ipynb") if cell["cell_type"] == "code"]
+    start = next(k for k, cell in enumerate(about) if "TEXT_OWN" in "".join(cell["source"]))
+    stop = next(k for k, cell in enumerate(about) if "load_iris(" in "".join(cell["source"]))
+    with pyplot.rc_context():
+        for cell in [about[0], *about[start:stop]]:
+            exec("".join(cell["source"]), names)
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 5
+    assert all("possum.csv is not in" in line and "QPSVM_DATA" in line for line in said)

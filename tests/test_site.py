@@ -19,6 +19,7 @@ import qpsvm
 from qpsvm.backends import REGISTRY, everyone, get
 from qpsvm.backends.abilities import Abilities
 from qpsvm.choice import choices, machine_traits
+from qpsvm.derivation.registry import STEPS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def test_every_public_name_has_its_place_in_the_api():
     text = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.rst"))
     listed = set(re.findall(r"^   (\w+)$", text, flags=re.MULTILINE))
     listed |= set(re.findall(r"^\.\. auto\w+:: (?:qpsvm\.)?(\w+)$", text, flags=re.MULTILINE))
-    assert set(qpsvm.__all__) - listed == set()
+    assert {*qpsvm.__all__, "Playground"} - listed == set()
     assert set(qpsvm.plotting.__all__) - listed == set()
 
 
@@ -45,6 +46,12 @@ def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():
         qpsvm.plotting.__all__, key=block.group(1).index
     )
     pyplot.close("all")
+
+
+def test_every_machine_that_has_a_derivation_has_a_page_with_it():
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "theory").glob("*.md"))
+    derived = set(re.findall(r"```{derivation}.*?problem = qpsvm\.(\w+)\(.*?```", pages, flags=re.DOTALL))
+    assert {machine.__name__ for machine in STEPS} <= derived
 
 
 def test_every_picture_is_in_the_gallery():

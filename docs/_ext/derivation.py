@@ -1,14 +1,16 @@
 """`.. derivation::` holds code that makes `problem` and `result`; the library then derives the machine and measures it.
 
 Each step becomes a section with its equation, its residual on that data, a few sentences, and the function that states
-it. Its tag is the anchor, so that a mention of it anywhere on the site leads there.
+it. Its tag is the anchor, so that a mention of it anywhere on the site leads there. Steps that do not exist for this
+problem are left out; `:steps: PHINGE.17` shows only those that it names.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from equations import identifier, stated
 from run import execute, listing
 from sphinx.application import Sphinx
@@ -22,6 +24,7 @@ class DerivationDirective(SphinxDirective):
     """The code, what it prints, and the steps."""
 
     has_content = True
+    option_spec: ClassVar = {"steps": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """The example, and a section for each step."""
@@ -35,7 +38,9 @@ class DerivationDirective(SphinxDirective):
             raise self.error(f"this derivation is not measured at an optimum: {shown.headline}")
         headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
         output = [listing(printed, "text", "run-output")] if printed else []
-        return [listing(code, "python", "run-input"), *output, headline, *map(self._step, shown.steps)]
+        wanted = self.options.get("steps", "").split() or [step.tag for step in shown.steps]
+        steps = [self._step(step) for step in shown.steps if step.tag in wanted and not step.absent]
+        return [listing(code, "python", "run-input"), *output, headline, *steps]
 
     def _step(self, step: ShownStep) -> nodes.section:
         anchor = identifier(step.tag)
@@ -44,10 +49,10 @@ class DerivationDirective(SphinxDirective):
         section["classes"].append("equation-step")
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
         section += verdict(step)
-        section += nodes.paragraph("", step.text)
-        section += source(step.code, step.tag)
+        section += nodes.paragraph("", " ".join(filter(None, [step.text, step.by_construction])))
+        section += stated_by(step.code)
         if step.measured_by is not None:
-            section += folded("how the residual is measured", source(step.measured_by, step.tag))
+            section += folded("how the residual is measured", listed(step.measured_by))
         return section
 
 
@@ -63,13 +68,21 @@ def verdict(step: ShownStep) -> nodes.container:
     return found
 
 
-def source(code: Code, tag: str) -> nodes.container:
-    """A function of the library, with the lines marked that state the equation."""
+def stated_by(code: Code) -> nodes.container:
+    """Where the equation is in the library: what is to be seen of a function and, folded, the whole if that is more."""
+    shown = nodes.container("", nodes.paragraph("", code.where, classes=["where"]), classes=["source"])
+    shown += listed(code.excerpt or code)
+    if code.excerpt:
+        shown += folded("the whole function", listed(code))
+    return shown
+
+
+def listed(code: Code) -> nodes.literal_block:
+    """Code, with the lines marked that are the equation."""
     block = nodes.literal_block(code.text, code.text, language="python")
-    marked = [number for number, line in enumerate(code.text.splitlines(), 1) if f"({tag})" in line]
-    if marked:
-        block["highlight_args"] = {"hl_lines": marked}
-    return nodes.container("", nodes.paragraph("", code.where, classes=["where"]), block, classes=["source"])
+    if code.lines:
+        block["highlight_args"] = {"hl_lines": [number + 1 for number in code.lines]}
+    return block
 
 
 def folded(title: str, *content: nodes.Node) -> nodes.container:

@@ -68,9 +68,9 @@ def main() -> None:
     X, y = make_blobs(46, centers=[[-1.3, -0.9], [1.3, 0.9]], cluster_std=1.0, random_state=4)
     problem = qpsvm.CSVM(X, y, C=1)
     result = qpsvm.solve(problem, tol=1e-12)
-    figure = plt.figure(figsize=(11, 5.4))
-    qpsvm.plotting.boundary(problem, result, ax=figure.add_axes((0.05, 0.34, 0.4, 0.61)))
-    panel(figure.add_axes((0.52, 0.12, 0.465, 0.83)), problem, result)
+    figure = plt.figure(figsize=(11, 5.1))
+    qpsvm.plotting.boundary(problem, result, ax=figure.add_axes((0.05, 0.3, 0.4, 0.65)))
+    panel(figure.add_axes((0.52, 0.1, 0.465, 0.85)), problem, result)
     figure.savefig(HERE / "front.png", dpi=100)
 
 

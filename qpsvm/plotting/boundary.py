@@ -14,8 +14,7 @@ from qpsvm.errors import ParameterError, ParameterTypeError
 from qpsvm.plotting.style import (
     BLACK,
     BLUE,
-    CLASSES,
-    SHADE,
+    SIDES,
     draw_rings,
     draw_samples,
     line_proxy,
@@ -122,7 +121,7 @@ def _plane(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any
     across, up = view.ticks(0, resolution), view.ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.values(result, grid).reshape(len(up), len(across))
-    ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=CLASSES, alpha=SHADE, zorder=0)
+    ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
     levels = [level for level in _levels(result.rho) if f.min() < level < f.max()]
     if levels:
         styles = ["-" if level == 0 else "--" for level in levels]
@@ -150,6 +149,6 @@ def _curve(ax: Axes, result: SVMResult, view: View) -> list[Any]:
 def _sides(ax: Axes) -> None:
     """Shade where f < 0 and where f > 0, on the vertical axis."""
     low, high = ax.get_ylim()
-    for color, (start, stop) in zip(CLASSES, ((low, 0.0), (0.0, high)), strict=True):
-        ax.axhspan(start, stop, color=color, alpha=SHADE, linewidth=0, zorder=0)
+    for side, (start, stop) in zip(SIDES, ((low, 0.0), (0.0, high)), strict=True):
+        ax.axhspan(start, stop, facecolor=side, linewidth=0, zorder=0)
     ax.set_ylim(low, high)

@@ -26,8 +26,9 @@ ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "
 KINDS = (("peripheral", "white"), ("on the margin", BLACK), ("at the bound", ORANGE))
 #: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
 SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
-#: Opacity of the colour on the side of a class.
-SHADE = 0.1
+#: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
+SHADES = (0.08, 0.16)
+SIDES = tuple(zip(CLASSES, SHADES, strict=True))
 #: Curves, one after the other: colour, line style, marker.
 CURVES = (
     (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
@@ -130,8 +131,8 @@ def side_proxies(problem: Problem) -> list[Any]:
     from matplotlib.patches import Patch
 
     return [
-        Patch(facecolor=(color, 2 * SHADE), edgecolor=color, linewidth=0.5, label=f"{sign}: predicts {plain(label)}")
-        for color, sign, label in zip(CLASSES, ("f < 0", "f > 0"), problem.classes, strict=True)
+        Patch(facecolor=side, edgecolor=side[0], linewidth=0.5, label=f"{sign}: predicts {plain(label)}")
+        for side, sign, label in zip(SIDES, ("f < 0", "f > 0"), problem.classes, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, SOLVED, contours, labelled
 
 from qpsvm import CSVM, RBF, NuSVM, plotting, solve, solve_path
-from qpsvm.plotting.style import CLASSES, KINDS
+from qpsvm.plotting.style import CLASSES, KINDS, SIDES
 from qpsvm.plotting.view import DISTORTED, SLIVER
 
 mpl.use("Agg")
@@ -166,6 +166,11 @@ def test_the_legend_names_both_sides(problem):
         f"{sign}: predicts {label}" for sign, label in zip(("f < 0", "f > 0"), problem.classes, strict=True)
     ]
     assert [colors.to_rgb(side.get_facecolor()) for side in sides] == [colors.to_rgb(color) for color in CLASSES]
+
+
+def test_the_sides_differ_in_grey_print():
+    painted = [shade * grey(color) + 1 - shade for color, shade in SIDES]  # on white paper
+    assert painted[0] - painted[1] > 0.05
 
 
 def test_the_sides_of_one_feature_meet_at_zero():
