@@ -148,15 +148,7 @@ class SVMResult:
         with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
         the relative gap, (CERT.3).
         """
-        numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
-        table = np.empty(len(self.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
-        scale = max(abs(self.primal), abs(self.dual))
-        table["alpha"], table["xi"], table["yf"] = self.alpha, self.xi, self.yf
-        table["eta"] = self.upper - self.alpha  # (CSVM.6), (NUSVM.7), (PHINGE.6)
-        table["kind"] = np.array(KINDS)[self.kind]
-        table["gap"] = self.terms
-        table["residual"] = self.terms / scale if scale > 0 and np.isfinite(scale) else self.terms
-        return table
+        return kkt_table(self)
 
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) for each row of X (m, d), shape (m,): see `Model.decision_function`."""
@@ -200,6 +192,19 @@ class SVMResult:
             f"<SVMResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors "
             f"({len(self.on_margin)} on the margin), {self.backend}/{self.form}>"
         )
+
+
+def kkt_table(result: SVMResult) -> NDArray[np.void]:
+    """What `SVMResult.kkt` is: (n,)."""
+    numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
+    table = np.empty(len(result.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
+    scale = max(abs(result.primal), abs(result.dual))
+    table["alpha"], table["xi"], table["yf"] = result.alpha, result.xi, result.yf
+    table["eta"] = result.upper - result.alpha  # (CSVM.6), (NUSVM.7), (PHINGE.6)
+    table["kind"] = np.array(KINDS)[result.kind]
+    table["gap"] = result.terms
+    table["residual"] = result.terms / scale if scale > 0 and np.isfinite(scale) else result.terms
+    return table
 
 
 def _seconds(t: float) -> str:

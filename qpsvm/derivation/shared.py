@@ -17,10 +17,7 @@ from qpsvm.dual.svm_dual import intercept_group
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
 from qpsvm.problems import Problem, reading
-from qpsvm.result import SVMResult
-
-#: What makes `SVMResult.kkt`: the table in which η is, as a function.
-TABLE: Callable[..., Any] = vars(SVMResult)["kkt"].func
+from qpsvm.result import kkt_table
 
 
 def lines(*equations: str) -> str:
@@ -98,7 +95,7 @@ def stationarity_in_xi(tag: str, equation: str) -> Step:
         "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η from α, "
         "so η is not needed any more.",
         r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
-        TABLE, measures.stationarity_in_xi,
+        kkt_table, measures.stationarity_in_xi,
         construction="η is no unknown any more, the library makes it of C and α",
     )  # fmt: skip
 
