@@ -582,8 +582,12 @@ class Playground {
     if (place && place.textContent !== sentence) place.textContent = sentence;
   }
 
-  close() { this.stop.abort(); this.transport.close?.(); clearTimeout(this.#timers.write); this.root.replaceChildren();
-    }
+  close() {
+    this.stop.abort();
+    this.transport.close?.();
+    clearTimeout(this.#timers.write);
+    this.root.replaceChildren();
+  }
 }
 
 /** The certificate in one sentence, for those who listen to the page. */
@@ -614,10 +618,9 @@ function panel(app, name, title, about, body, { part = null, folded = false, ons
 
 function layOut(app) {
   const narrow = app.root.clientWidth > 0 && app.root.clientWidth < 720;
-  const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app),
-    pair = complementarityView(app);
-  const sample = sampleView(app), prices = pricesView(app), runs = runsView(app, narrow), program = qpView(app, narrow),
-    derivation = derivationView(app, narrow);
+  const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app);
+  const pair = complementarityView(app), sample = sampleView(app), prices = pricesView(app);
+  const runs = runsView(app, narrow), program = qpView(app, narrow), derivation = derivationView(app, narrow);
   app.views = [certificate, controls, plane, pair, sample, prices, runs, program, derivation];
   app.root.replaceChildren(
     headerOf(app),
@@ -631,22 +634,29 @@ function layOut(app) {
   link(app);
 }
 
-const indexOf = (target) => {
-  const about = target.closest?.("[data-sample],[data-of],[data-row],[data-column]");
-  return about ? Number(about.dataset.sample ?? about.dataset.of ?? about.dataset.row ?? about.dataset.column) : null;
-};
+/** The sample that an element is about, or null; and the equation. */
+function indexOf(target) {
+  const about = target.closest?.("[data-sample],[data-of],[data-row],[data-column]")?.dataset;
+  return about ? Number(about.sample ?? about.of ?? about.row ?? about.column) : null;
+}
+
+function tagOf(target) {
+  const about = target.closest?.("[data-equation],[data-tag]")?.dataset;
+  return about?.equation ?? about?.tag ?? null;
+}
 
 function link(app) {
-  const on = { signal: app.stop.signal }, tagOf = (target) => target.closest?.("[data-equation]")?.dataset.equation
-    ?? target.closest?.("[data-tag]")?.dataset.tag ?? null;
+  const on = { signal: app.stop.signal };
   app.root.addEventListener("pointerover", ({ target }) => {
     if (app.dragging || target.matches?.("canvas.heat")) return;
     app.hover(indexOf(target));
     if (tagOf(target) !== app.equation) app.point(tagOf(target));
   }, on);
   app.root.addEventListener("pointerleave", () => { app.hover(null); app.point(null); }, on);
-  app.root.addEventListener("focusin", ({ target }) => { const i = indexOf(target); if (i !== null) app.select(i); },
-    on);
+  app.root.addEventListener("focusin", ({ target }) => {
+    const i = indexOf(target);
+    if (i !== null) app.select(i);
+  }, on);
   app.root.addEventListener("click", ({ target }) => {
     const cites = target.closest("a[data-equation]"), i = indexOf(target);
     if (cites) app.go(cites.dataset.equation);
@@ -659,17 +669,18 @@ const cite = (tag) => (tag ? html("a", { class: "cite", role: "button", tabindex
   onkeydown: (event) => { if (event.key === "Enter") event.target.click(); } }, `(${tag})`) : null);
 
 function headerOf(app) {
-  const button = (name, label, action, keys) => html("button",
-    { type: "button", "data-action": name, title: keys ? `${label} (${keys})` : label, onclick: action }, label);
+  const button = (name, label, action, keys) => html("button", { type: "button", "data-action": name,
+    title: keys ? `${label} (${keys})` : label, onclick: action }, label);
   const reset = () => app.replace(copy(app.catalogue.start), sceneOf(app.catalogue, app.catalogue.start));
   return html("header", null,
     html("p", { class: "brand" }, html("b", null, "qpsvm"),
       html("span", null, "Drag a sample. Everything you see is solved and certified anew.")),
     html("nav", { "aria-label": "history and copies" },
-      button("undo", "Undo", () => app.undo(), "Ctrl Z"), button("redo", "Redo", () => app.redo(), "Ctrl Shift Z"),
-        button("reset", "Reset", reset),
+      button("undo", "Undo", () => app.undo(), "Ctrl Z"),
+      button("redo", "Redo", () => app.redo(), "Ctrl Shift Z"),
+      button("reset", "Reset", reset),
       button("python", "Copy as Python", () => copyProgram(app)),
-        app.address && button("address", "Copy address", () => copyAddress(app))));
+      app.address && button("address", "Copy address", () => copyAddress(app))));
 }
 
 async function toClipboard(text) {
@@ -685,8 +696,8 @@ async function copyProgram(app) {
 
 async function copyAddress(app) {
   app.write();
-  if (!toAddress(app.state, app.catalogue.scenes)) return openDialog(app, "The address",
-    "There are too many samples for an address. “Copy as Python” holds them all.", false);
+  const refused = "There are too many samples for an address. “Copy as Python” holds them all.";
+  if (!toAddress(app.state, app.catalogue.scenes)) return openDialog(app, "The address", refused, false);
   const copied = await toClipboard(location.href);
   openDialog(app, "This page, as an address", location.href, copied);
 }
@@ -804,7 +815,7 @@ function controlsView(app) {
 
   function change() {
     const { state } = app;
-    Object.assign(scene, { value: app.scene ?? "" });
+    scene.value = app.scene ?? "";
     machine.value = state.machine;
     kernel.value = state.kernel.name;
     const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [],
@@ -819,10 +830,11 @@ function controlsView(app) {
       axes.replaceChildren(...axesChoice(app));
     }
     for (const row of rows) row.change();
+    axes.querySelectorAll("select").forEach((select, k) => { select.selectedIndex = state.axes[k]; });
     const scenes = catalogue.scenes.find(({ name }) => name === app.scene);
     lines.replaceChildren(...(scenes?.try ?? []).map((line) => html("li", null, line)));
-    app.root.style.setProperty("--rows", rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0));
-      // the plane leaves room for them
+    const tall = rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0);  // in rows, for which the plane leaves room
+    app.root.style.setProperty("--rows", tall);
   }
 
   function draw(answer, { dragging }) {
@@ -841,12 +853,14 @@ function chooseScene(app, name) {
   if (scene) app.replace(copy(scene.state), scene.name);
 }
 
-const defaults = (parameters, held) => Object.fromEntries(parameters.map(({ name, default: value }) => [name,
-  held[name] ?? value]));
+/** A value for every parameter: what is held, else the default. */
+function defaults(parameters, held) {
+  return Object.fromEntries(parameters.map(({ name, default: value }) => [name, held[name] ?? value]));
+}
 
 function chooseMachine(app, state, name) {
-  Object.assign(state, { machine: name, parameters: defaults(app.catalogue.machines.find((each) =>
-    each.name === name).parameters, state.parameters) });
+  const { parameters } = app.catalogue.machines.find((each) => each.name === name);
+  Object.assign(state, { machine: name, parameters: defaults(parameters, state.parameters) });
 }
 
 function chooseKernel(app, state, name) {
@@ -857,16 +871,20 @@ function chooseKernel(app, state, name) {
 function axesChoice(app) {
   const d = app.state.points[0]?.length ?? 2;
   if (d <= 2) return [];
-  const pick = (k) => {
-    const select = html("select", { "data-control": `axis-${k}`,
-      onchange: () => { app.edit((state) => turn(state, k, Number(select.value))); app.fit(); app.changed(); } },
-      ...Array.from({ length: d }, (_, i) => html("option", { value: i, selected: app.state.axes[k] === i },
-        featureName(app, i))));
-    return html("label", { class: "field" }, html("span", null, k ? "Upwards" : "Across"), select);
+  const choose = (k, feature) => {
+    app.edit((state) => turn(state, k, feature));
+    app.fit();
+    app.changed();
   };
-  return [pick(0), pick(1)];
+  return ["Across", "Upwards"].map((words, k) => {
+    const options = Array.from({ length: d }, (_, i) => html("option", { value: i }, featureName(app, i)));
+    const select = html("select", { "data-control": `axis-${k}`, onchange: () => choose(k, select.selectedIndex) },
+      ...options);
+    return html("label", { class: "field" }, html("span", null, words), select);
+  });
 }
 
+/** The plane's axis k shows another feature; if the other axis shows that, they change places. */
 function turn(state, k, feature) {
   if (state.axes[1 - k] === feature) state.axes[1 - k] = state.axes[k];
   state.axes[k] = feature;
@@ -902,11 +920,11 @@ function parameterRow(app, { name, symbol, scale, low, high, step, choices, defa
   const change = () => {
     slider.value = into(held());
     slider.setAttribute("aria-valuetext", String(held()));
-    if (document.activeElement !== number || number.valueAsNumber !== held()) number.value =
-      Number(Number(held()).toPrecision(6));
+    if (number.valueAsNumber !== held()) number.value = Number(Number(held()).toPrecision(6));
   };
-  return { element: html("div", { class: "parameter" }, html("span", { class: "symbol" }, symbol), slider, number,
-    complaint), change };
+  const element = html("div", { class: "parameter" }, html("span", { class: "symbol" }, symbol), slider, number,
+    complaint);
+  return { element, change };
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -928,14 +946,15 @@ export function contour(values, n, level, size) {
 
 /** Where a level crosses the four edges of a cell: the edge's number in the whole grid, and the place. */
 function crossings(values, n, level, i, j) {
-  const at = j * n + i, corners = [values[at] - level, values[at + 1] - level, values[at + n + 1] - level,
-    values[at + n] - level], found = [];
+  const at = j * n + i, found = [];
+  const corners = [at, at + 1, at + n + 1, at + n].map((k) => values[k] - level);
   for (let edge = 0; edge < 4; edge++) {
     const a = corners[edge], b = corners[(edge + 1) % 4];
     if (a < 0 === b < 0) continue;
     const t = a / (a - b);
-    found.push([[2 * at, i + t, j], [2 * (at + 1) + 1, i + 1, j + t], [2 * (at + n), i + 1 - t, j + 1],
-      [2 * at + 1, i, j + 1 - t]][edge]);
+    const ways = [[2 * at, i + t, j], [2 * at + 3, i + 1, j + t], [2 * (at + n), i + 1 - t, j + 1],
+      [2 * at + 1, i, j + 1 - t]];
+    found.push(ways[edge]);
   }
   return found;
 }
@@ -996,21 +1015,25 @@ function planeView(app) {
     change, held };
   let seen = true;
 
-  /** From the plane's coordinates to pixels of the drawing, and back. */
+  /** From the plane's coordinates to pixels of the drawing, and from a pointer back. */
   function place([x, y]) {
     const [x0, x1, y0, y1] = app.box;
     return [((x - x0) / (x1 - x0)) * view.size, ((y1 - y) / (y1 - y0)) * view.size];
   }
-  const back = (px, py) => { const [x0, x1, y0, y1] = app.box;
-    return [x0 + (px / view.size) * (x1 - x0), y1 - (py / view.size) * (y1 - y0)]; };
+
+  function back(event) {
+    const [x0, x1, y0, y1] = app.box, r = drawing.getBoundingClientRect();
+    const across = (event.clientX - r.left) / view.size, down = (event.clientY - r.top) / view.size;
+    return [x0 + across * (x1 - x0), y1 - down * (y1 - y0)];
+  }
 
   function change() {
     while (groups.samples.childElementCount > app.state.points.length) groups.samples.lastChild.remove();
     const n = app.state.points.length;
     for (let i = groups.samples.childElementCount; i < n; i++) groups.samples.append(newSample(i));
     const [p, q] = app.state.axes;
-    app.state.points.forEach((point, i) => placeSample(groups.samples.children[i], place([point[p], point[q]]),
-      app.state.labels[i]));
+    const { children } = groups.samples, { points, labels } = app.state;
+    points.forEach((point, i) => placeSample(children[i], place([point[p], point[q]]), labels[i]));
     if (app.dragging && view.plane) return;  // the boundary follows with the answer
     drawAxes(groups.axes, app, view);
     redraw();
@@ -1049,8 +1072,7 @@ function planeView(app) {
     set(drawing, { viewBox: `0 0 ${size} ${size}` });
     change();
   }, (is) => { seen = is; });
-  pointers(app, drawing, (event) => { const r = drawing.getBoundingClientRect();
-    return back(event.clientX - r.left, event.clientY - r.top); });
+  pointers(app, drawing, back);
   keys(app, drawing);
   return view;
 }
@@ -1073,14 +1095,15 @@ function planeTools(app) {
   const tools = [["move", "Move", `Drag samples; a double-click adds one. ${KEYS}`],
     ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
     ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`],
-      ["flip", "Flip", "a click on a sample changes its class (F)"],
-      ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
-  const buttons = tools.map(([name, words, title]) => html("button",
-    { type: "button", "data-tool": name, title, "aria-pressed": String(name === app.tool), onclick: () => {
+    ["flip", "Flip", "a click on a sample changes its class (F)"],
+    ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
+  const choose = (name) => {
     app.tool = name;
     app.root.dataset.tool = name;
     for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.tool === name);
-  } }, words));
+  };
+  const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title,
+    "aria-pressed": String(name === app.tool), onclick: () => choose(name) }, words));
   const zoom = (name, words, label, action) => html("button",
     { type: "button", "data-action": name, title: label, "aria-label": label, onclick: action }, words);
   return html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" },
@@ -1102,11 +1125,11 @@ function legendOf(app, redraw) {
   const [minus, plus] = [-1, 1].map((label) => app.className(label));
   return html("p", { class: "legend" },
     html("span", null, mark(CIRCLE, "class"), `class ${plus}`),
-      html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
+    html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
     ...app.catalogue.kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
     html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), "f = ±ρ"),
-      html("span", { class: "quiet" }, "size: α/C"), html("span", { class: "spring" }), layer("shading", "shading"),
-      layer("hulls", "hulls"));
+    html("span", { class: "quiet" }, "size: α/C"), html("span", { class: "spring" }),
+    layer("shading", "shading"), layer("hulls", "hulls"));
 }
 
 function newSample(i) {
@@ -1139,24 +1162,23 @@ function describe(app, i, samples) {
 }
 
 function drawAxes(group, app, { size, place }) {
-  const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes, made = [];
-  for (const x of ticks(x0, x1, 5)) made.push(svg("text",
+  const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes;
+  const across = ticks(x0, x1, 5).map((x) => svg("text",
     { x: clamp(place([x, y0])[0], 10, size - 10), y: size - 6, "text-anchor": "middle" }, shown(x, 4)));
-  for (const y of ticks(y0, y1, 5)) { const at = place([x0, y])[1];
-    if (at < size - 22 && at > 10) made.push(svg("text", { x: 6, y: at + 4 }, shown(y, 4))); }
-  group.replaceChildren(...made, svg("text", { class: "axis", x: size - 8, y: size - 20, "text-anchor": "end" },
-    `${featureName(app, p)} →`), svg("text", { class: "axis", x: 6, y: 16 }, `↑ ${featureName(app, q)}`));
+  const upwards = ticks(y0, y1, 5).map((y) => [y, place([x0, y])[1]]).filter(([, at]) => at > 24 && at < size - 22);
+  group.replaceChildren(...across, ...upwards.map(([y, at]) => svg("text", { x: 6, y: at + 4 }, shown(y, 4))),
+    svg("text", { class: "axis", x: size - 8, y: size - 20, "text-anchor": "end" }, `${featureName(app, p)} →`),
+    svg("text", { class: "axis", x: 6, y: 16 }, `↑ ${featureName(app, q)}`));
 }
 
 /** Convex hulls, what is left of them where no weight may exceed the cap, and the two points that are closest. */
 function drawHulls(app, { hulls, closest, proof }, plane, place) {
   const outline = (points) => `M${points.map((point) => place(point).map((v) => v.toFixed(1)).join(" ")).join("L")}Z`;
+  const hull = (name, label, points) => svg("path", { class: `hull ${name}`, "data-label": label, d: outline(points) });
   const shapes = (app.layers.hulls && plane?.hulls) || [];
   hulls.replaceChildren(...shapes.flatMap(({ label, full, reduced }) => [
-    full?.length ? svg("path", { class: `hull full${reduced?.length ? "" : " alone"}`, "data-label": label,
-      d: outline(full) }) : null,
-    reduced?.length ? svg("path", { class: "hull reduced", "data-label": label, d: outline(reduced) })
-      : null].filter(Boolean)));
+    ...(full?.length ? [hull(reduced?.length ? "full" : "full alone", label, full)] : []),
+    ...(reduced?.length ? [hull("reduced", label, reduced)] : [])]));
   const made = [];
   if (app.layers.hulls && plane?.closest) {
     const ends = plane.closest.map(place);
@@ -1173,11 +1195,9 @@ function drawHulls(app, { hulls, closest, proof }, plane, place) {
 /** Mouse, pen and touch: what is pressed is held until it is let go. */
 function pointers(app, drawing, at) {
   let held = null, moved = false;
-  const sampleOf = (target) => { const g = target.closest?.("[data-sample]");
-    return g ? Number(g.dataset.sample) : null; };
   drawing.addEventListener("pointerdown", (event) => {
     const i = nearest(drawing, event);
-    if (event.button !== 0 || i === null || (app.tool !== "move")) return;
+    if (event.button !== 0 || i === null || app.tool !== "move") return;
     held = i;
     moved = false;
     app.select(i);
@@ -1189,7 +1209,7 @@ function pointers(app, drawing, at) {
     const [x, y] = at(event), [x0, x1, y0, y1] = app.box;
     app.move(held, clamp(x, x0, x1), clamp(y, y0, y1));
   });
-  keepStill(drawing, (target) => app.tool === "move" && sampleOf(target) !== null);
+  keepStill(drawing, (target) => app.tool === "move" && indexOf(target) !== null);
   const release = () => {
     if (held !== null && moved) { delete app.root.dataset.dragging; app.drag(false); }
     held = null;
@@ -1200,11 +1220,12 @@ function pointers(app, drawing, at) {
     const i = nearest(drawing, event);
     if (i !== null && app.tool === "flip") app.flip(i);
     else if (i !== null && app.tool === "delete") app.remove(i);
-    else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event),
-      app.tool === "plus" ? 1 : -1);
+    else if (i === null && app.tool === "plus") app.add(...at(event), 1);
+    else if (i === null && app.tool === "minus") app.add(...at(event), -1);
   });
-  drawing.addEventListener("dblclick", (event) =>
-    { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+  drawing.addEventListener("dblclick", (event) => {
+    if (indexOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app));
+  });
 }
 
 /** The sample whose middle is nearest, of those whose areas for a finger lie over each other here. */
@@ -1220,8 +1241,9 @@ function nearest(drawing, { clientX, clientY }) {
 
 /** A finger on what is dragged does not scroll the page: browsers differ in how touch-action reaches into an SVG. */
 function keepStill(drawing, dragged) {
-  drawing.addEventListener("touchstart", (event) =>
-    { if (event.touches.length === 1 && dragged(event.target)) event.preventDefault(); }, { passive: false });
+  drawing.addEventListener("touchstart", (event) => {
+    if (event.touches.length === 1 && dragged(event.target)) event.preventDefault();
+  }, { passive: false });
 }
 
 /** The class of the sample that was touched last. */
@@ -1232,28 +1254,37 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 /** Keys at a sample: arrows move it (with shift further), F flips it, Delete deletes it, + adds one beside it. */
 function keys(app, drawing) {
   let still = 0;
+
+  function nudge(i, [right, up], far) {
+    const [x0, x1, y0, y1] = app.box, [x, y] = placeOf(app, i), step = far ? 0.05 : 0.005;
+    if (!app.dragging) app.drag(true);
+    clearTimeout(still);
+    still = setTimeout(() => app.drag(false), 250);
+    app.move(i, clamp(x + right * step * (x1 - x0), x0, x1), clamp(y + up * step * (y1 - y0), y0, y1));
+  }
+
+  function act(i, { key, shiftKey }) {
+    if (key in ARROWS) nudge(i, ARROWS[key], shiftKey);
+    else if (key.toLowerCase() === "f") app.flip(i);
+    else if (key === "Delete" || key === "Backspace") {
+      app.remove(i);
+      drawing.querySelector(`[data-sample="${app.selected}"]`)?.focus();
+    } else return key === "Enter" || key === " ";
+    return true;
+  }
+
   drawing.addEventListener("keydown", (event) => {
-    const g = event.target.closest("[data-sample]"), i = g ? Number(g.dataset.sample) : null;
-    const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const nudge = ARROWS[event.key], point = i === null ? [(x0 + x1) / 2, (y0 + y1) / 2]
-      : [app.state.points[i][p], app.state.points[i][q]];
-    if (event.key === "+") app.add(point[0] + (i === null ? 0 : (x1 - x0) / 25), point[1],
-      i === null ? lastLabel(app) : app.state.labels[i]);
-    else if (i === null) return;
-    else if (nudge) {
-      if (!app.dragging) app.drag(true);
-      clearTimeout(still);
-      still = setTimeout(() => app.drag(false), 250);
-      const step = event.shiftKey ? 0.05 : 0.005;
-      app.move(i, clamp(point[0] + nudge[0] * step * (x1 - x0), x0, x1),
-        clamp(point[1] + nudge[1] * step * (y1 - y0), y0, y1));
-    } else if (event.key.toLowerCase() === "f") app.flip(i);
-    else if (event.key === "Delete" || event.key === "Backspace") { app.remove(i);
-      drawing.querySelector(`[data-sample="${app.selected}"]`)?.focus(); }
-    else if (event.key !== "Enter" && event.key !== " ") return;
+    const i = indexOf(event.target), [x0, x1] = app.box, [x, y] = placeOf(app, i);
+    if (event.key === "+") app.add(i === null ? x : x + (x1 - x0) / 25, y, app.state.labels[i] ?? lastLabel(app));
+    else if (i === null || !act(i, event)) return;
     event.preventDefault();
   });
+}
+
+/** Where a sample is in the plane; the middle of what is shown for none. */
+function placeOf({ state, box: [x0, x1, y0, y1] }, i) {
+  return i === null ? [(x0 + x1) / 2, (y0 + y1) / 2] : state.axes.map((axis) => state.points[i][axis]);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1280,17 +1311,12 @@ function complementarityView(app) {
     const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
     set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
     set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...ticks(scale.low, scale.high,
-      5).filter((v) => y(v) > 24).map((v) => svg("text", { x: frame.left - 12, y: y(v) + 4, "text-anchor": "end" },
-      shown(v, 3))),
-      ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: frame.height - 18, "text-anchor": "middle" }, String(v))),
-      svg("text", { class: "axis", x: (x(0) + x(1)) / 2, y: frame.height - 3, "text-anchor": "middle" },
-        bounded ? "α / C" : "α / largest α"),
-      svg("text", { class: "axis", x: 3, y: 14 }, "y f"));
+    words.replaceChildren(...pairWords(scale, frame, bounded));
     while (dots.childElementCount > samples.share.length) dots.lastChild.remove();
-    while (dots.childElementCount < samples.share.length) dots.append(svg("g",
-      { class: "dot", "data-of": dots.childElementCount }, svg("circle", { class: "hit", r: 12 }),
-      svg("path", { class: "mark" })));
+    for (let i = dots.childElementCount; i < samples.share.length; i++) {
+      dots.append(svg("g", { class: "dot", "data-of": i }, svg("circle", { class: "hit", r: 12 }),
+        svg("path", { class: "mark" })));
+    }
     samples.share.forEach((share, i) => {
       set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(samples.yf[i]).toFixed(1)})`,
         "data-kind": samples.kind[i] });
@@ -1303,6 +1329,16 @@ function complementarityView(app) {
     return (((event.clientX - r.left) / r.width) * frame.width - frame.left) / (frame.width - frame.left - frame.right);
   });
   return { ...base, draw };
+}
+
+/** Ticks and names of the two axes. */
+function pairWords({ x, y, low, high }, { left, height }, bounded) {
+  const middle = { "text-anchor": "middle" };
+  return [...ticks(low, high, 5).filter((v) => y(v) > 24).map((v) => svg("text",
+    { x: left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
+  ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: height - 18, ...middle }, String(v))),
+  svg("text", { class: "axis", x: x(0.5), y: height - 3, ...middle }, bounded ? "α / C" : "α / largest α"),
+  svg("text", { class: "axis", x: 3, y: 14 }, "y f")];
 }
 
 /** Scales of the picture: all of y f, and the margin. */
@@ -1328,8 +1364,9 @@ function pull(app, drawing, share) {
     event.preventDefault();
   });
   keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
-  drawing.addEventListener("pointermove", (event) =>
-    { if (held !== null) app.price(held, clamp(share(event), 0, 1) * full); });
+  drawing.addEventListener("pointermove", (event) => {
+    if (held !== null) app.price(held, clamp(share(event), 0, 1) * full);
+  });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
@@ -1354,8 +1391,8 @@ function sampleView(app) {
     html("tbody", null, ...letters.map(([key, letter, words]) => html("tr", null, html("th", { scope: "row" }, letter),
     cells[key], html("td", { class: "quiet" }, words)))));
   const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample",
-    "data-slider": "alpha" }), row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"),
-    slider);
+    "data-slider": "alpha" });
+  const row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"), slider);
   const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict]);
   slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
@@ -1366,17 +1403,17 @@ function sampleView(app) {
     const kind = known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : "";
     name.textContent = app.state.points.length ? `Sample ${i + 1}, class ${app.className(app.state.labels[i])}${kind}`
       : "There is no sample yet.";
-    for (const [key] of letters) cells[key].textContent = known
-      ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
+    const unbounded = (key) => samples[key][i] === null && (key === "upper" || key === "eta");
+    for (const [key] of letters) cells[key].textContent = !known ? "–" : unbounded(key) ? "∞" : shown(samples[key][i]);
     if (known) base.element.dataset.kind = samples.kind[i];
     const held = known && app.whose === "yours" ? app.alpha[i] : null;
     const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
     if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
     cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = known ? samples.verdict[i] : "";
-    const violated = known && app.answer.gap > app.answer.tol;
-    for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated",
-      Boolean(violated && Math.abs(samples[key][i]) > app.answer.tol * Math.max(1, Math.abs(app.answer.primal))));
+    for (const key of ["margin_product", "slack_product"]) {
+      cells[key].classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
+    }
     priced();
   }
 
@@ -1390,13 +1427,19 @@ function sampleView(app) {
   return { ...base, draw, select: draw, change: draw, held: priced, priced };
 }
 
+/** Whether a product that is 0 at an optimum has a part in a gap that is open. */
+function violates({ gap, tol, primal }, product) {
+  return gap > tol && Math.abs(product) > tol * Math.max(1, Math.abs(primal));
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The multipliers, a bar for each sample: α upwards within its box, its share of the gap downwards. Here the user can
 // be the solver and set them.
 
 function pricesView(app) {
-  const bars = svg("svg", { class: "bars", role: "group",
-    "aria-label": "α of every sample, and its share of the gap" }), scroll = html("div", { class: "scroll" }, bars);
+  const about = "α of every sample, and its share of the gap";
+  const bars = svg("svg", { class: "bars", role: "group", "aria-label": about });
+  const scroll = html("div", { class: "scroll" }, bars);
   const toggle = html("input", { type: "checkbox", role: "switch", "data-control": "mine",
     onchange: () => begin(toggle.checked) });
   const zero = html("button", { type: "button", "data-action": "zero", hidden: true,
@@ -1439,8 +1482,8 @@ function pricesView(app) {
   function draw({ samples, error, gap, tol }) {
     layout(app.state.points.length);
     said.textContent = "";
-    if (error) return [...bars.children].forEach((bar, i) => fillBar(bar,
-      { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
+    const proof = (i) => ({ share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 });
+    if (error) return [...bars.children].forEach((bar, i) => fillBar(bar, proof(i)));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
     samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], {
@@ -1455,8 +1498,7 @@ function pricesView(app) {
     if (bar) fillBar(bar, { share: app.alpha[i] / fullPrice(app, i), alpha: app.alpha[i] });
   }
 
-  pull(app, bars, (event) => { const r = bars.getBoundingClientRect();
-    return (floor - (event.clientY - r.top)) / (floor - 8); });
+  pull(app, bars, (event) => (floor - event.clientY + bars.getBoundingClientRect().top) / (floor - 8));
   priceKeys(app, bars);
   return { ...base, draw, held, priced };
 }
@@ -1687,27 +1729,26 @@ const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => 
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
 function drawRuns(app, drawing, { came, point, active }, axis) {
-  const width = Math.max(300, drawing.clientWidth || 640), height = 230,
-    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...came.values()];
+  const width = Math.max(300, drawing.clientWidth || 640), height = 230, all = [...came.values()];
+  const frame = { left: 58, right: 12, top: 22, bottom: 30 };
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
   if (!all.length) return drawing.replaceChildren(svg("text",
     { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
     "Run a solver to see its way to the optimum"));
-  const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b)),
-    scale = runScale(all, best, axis, width, height, frame);
+  const best = all.map(({ optimum }) => optimum).reduce((a, b) => ((a.gap ?? 1) <= (b.gap ?? 1) ? a : b));
+  const scale = runScale(all, best, axis, width, height, frame);
   const curves = all.flatMap((run) => ["primal", "dual"].map((which) => {
     const [stroke, dash] = curveOf(app, run.solver);
     const path = run.points.filter((point) => point[which] !== null).map((point, k) => {
-      const x = scale.x(point.iteration).toFixed(1), y = scale.y(point[which], which).toFixed(1);
+      const x = scale.x(point.iteration).toFixed(1), y = scale.y(point[which]).toFixed(1);
       return `${k ? "L" : "M"}${x} ${y}`;
     }).join("");
     return svg("path", { class: `curve ${which}`, d: path, stroke, "stroke-dasharray": dash,
       "data-curve": `${run.solver} ${which}` });
   }));
-  const dots = point
-    ? ["primal", "dual"].filter((which) => point[which] !== null).map((which) => svg("circle",
-    { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which], which), r: 5,
-    stroke: curveOf(app, active)[0] })) : [];
+  const dots = ["primal", "dual"].filter((which) => (point?.[which] ?? null) !== null).map((which) => svg("circle",
+    { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which]), r: 5,
+      stroke: curveOf(app, active)[0] }));
   const line = point ? [svg("path", { class: "cursor",
     d: `M${scale.x(point.iteration)} ${frame.top}V${height - frame.bottom}` })] : [];
   drawing.replaceChildren(...scale.marks, ...line, ...curves, ...dots);
@@ -1715,30 +1756,38 @@ function drawRuns(app, drawing, { came, point, active }, axis) {
 
 /** Iterations logarithmically; upwards the values, or how far each is from the optimum. */
 function runScale(all, best, axis, width, height, { left, right, top, bottom }) {
-  const last = Math.max(2, ...all.flatMap(({ points }) => points.map(({ iteration }) => iteration))),
-    x = (k) => left + (Math.log1p(k) / Math.log1p(last)) * (width - left - right);
-  const optimum = best.primal ?? 0, unit = Math.max(Math.abs(optimum), 1e-300), low = height - bottom;
+  const last = Math.max(2, ...all.flatMap(({ points }) => points.map(({ iteration }) => iteration)));
+  const x = (k) => left + (Math.log1p(k) / Math.log1p(last)) * (width - left - right), end = width - right;
+  const optimum = best.primal ?? 0, up = axis === "distance" ? distances(optimum) : values(all, optimum);
+  const y = (value) => height - bottom - up.share(value) * (height - bottom - top);
   const decades = [0, 1, 2, 3, 4, 5, 6].map((p) => 10 ** p).filter((v) => v <= last);
   const marks = [...decades.map((v) => svg("text",
     { x: Math.min(x(v), width - 16), y: height - 12, "text-anchor": "middle" }, shown(v))),
-    svg("text", { class: "axis", x: width - right, y: height - 1, "text-anchor": "end" }, "iterations")];
-  if (axis === "distance") {
-    const least = -12, most = 2, y = (value) => { const far = Math.abs(value - optimum) / unit;
-      return top + ((most - clamp(Math.log10(far || 1e-99), least, most)) / (most - least)) * (low - top); };
-    marks.push(...[2, 0, -4, -8, -12].flatMap((p) => level(top + ((most - p) / (most - least)) * (low - top),
-      p === 0 ? "1" : p === 2 ? "100" : `1e−${-p}`, left, width - right)),
-      svg("text", { class: "axis", x: left - 50, y: 10 }, "|value − optimum| / optimum"));
-    return { x, y, marks };
-  }
-  const values = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual])).filter((v) =>
-    v !== null), reach = 1.5 * unit;
-  const from = Math.max(Math.min(...values, optimum), optimum - reach),
-    to = Math.min(Math.max(...values, optimum), optimum + reach), room = 0.06 * (to - from) || 1;
-  const y = (value) => low - ((clamp(value, from - room,
-    to + room) - from + room) / (to - from + 2 * room)) * (low - top);
-  marks.push(...ticks(from, to, 4).flatMap((v) => level(y(v), shown(v, 4), left, width - right)),
-    svg("path", { class: "optimum", d: `M${left} ${y(optimum)}H${width - right}` }));
+  svg("text", { class: "axis", x: end, y: height - 1, "text-anchor": "end" }, "iterations"),
+  ...up.ticks.flatMap(([value, words]) => level(y(value), words, left, end)),
+  svg("path", { class: "optimum", d: `M${left} ${y(optimum)}H${end}` }),
+  svg("text", { class: "axis", x: 8, y: 10 }, up.title)];
   return { x, y, marks };
+}
+
+/** The distance to the optimum in its own units, from 100 down to 1e-12, logarithmically. */
+function distances(optimum) {
+  const [least, most] = [-12, 2], unit = Math.abs(optimum) || 1;
+  const power = (value) => clamp(Math.log10(Math.abs(value - optimum) / unit || 1e-99), least, most);
+  const share = (value) => (power(value) - least) / (most - least);
+  const words = { 2: "100", 0: "1", "-4": "1e−4", "-8": "1e−8", "-12": "1e−12" };
+  return { share, title: "|value − optimum| / optimum",
+    ticks: Object.entries(words).map(([p, text]) => [optimum + unit * 10 ** Number(p), text]) };
+}
+
+/** The values, as far as they are near the optimum: those of the first iterations may be anywhere. */
+function values(all, optimum) {
+  const found = all.flatMap(({ points }) => points.flatMap(({ primal, dual }) => [primal, dual]));
+  const known = [...found.filter((v) => v !== null), optimum], reach = 1.5 * (Math.abs(optimum) || 1);
+  const from = Math.max(Math.min(...known), optimum - reach), to = Math.min(Math.max(...known), optimum + reach);
+  const room = 0.06 * (to - from) || 1, low = from - room, high = to + room;
+  return { share: (value) => (clamp(value, low, high) - low) / (high - low), title: "value",
+    ticks: ticks(from, to, 4).map((v) => [v, shown(v, 4)]) };
 }
 
 const level = (y, words, from, to) => [svg("path", { class: "grid", d: `M${from} ${y}H${to}` }),
@@ -1791,8 +1840,8 @@ function matrix(qp, samples) {
     html("th", { scope: "row", "data-row": i }, variable(qp.variables[i])),
     ...row.map((value, j) => tinted(cell(value, j, { "data-row": i }), value / largest))));
   const line = (title, values, tag) => values && html("tr", { class: "line", "data-equation": tag },
-    html("th", { scope: "row" }, title), ...values.map((value,
-    j) => (value === null ? html("td", { "data-column": j }, "∞") : cell(value, j))));
+    html("th", { scope: "row" }, title),
+    ...values.map((value, j) => (value === null ? html("td", { "data-column": j }, "∞") : cell(value, j))));
   const lines = [line("q", qp.q, qp.objective_tag), ...qp.rows.map((row) => line(row.name, row.coefficients, row.tag)),
     line("upper", qp.box.upper, qp.box.tag), line("α", samples?.alpha, null)];
   return html("table", { class: "matrix" }, html("thead", null, head), html("tbody", null, ...body),
@@ -1811,18 +1860,21 @@ function tinted(cell, share) { cell.style.backgroundColor = tint(share); return 
 /** P as a picture: a pixel for each block of it, and the row and column of the sample that is pointed at. */
 function heat(app, { heat: { n: k, values }, n }) {
   const canvas = html("canvas", { class: "heat", width: k, height: k, role: "img",
-    "aria-label": `P, ${n} by ${n}, as a heat map` }), context = canvas.getContext("2d"),
-    largest = Math.max(...values.map(Math.abs)) || 1;
-  values.forEach((value, at) => { context.fillStyle = tint(value / largest);
-    context.fillRect(at % k, Math.floor(at / k), 1, 1); });
+    "aria-label": `P, ${n} by ${n}, as a heat map` });
+  const context = canvas.getContext("2d"), largest = Math.max(...values.map(Math.abs)) || 1;
+  values.forEach((value, at) => {
+    context.fillStyle = tint(value / largest);
+    context.fillRect(at % k, Math.floor(at / k), 1, 1);
+  });
   const blocks = k < n ? `, drawn as ${k} × ${k} means of blocks` : "";
   const said = html("p", { class: "quiet" },
     `P is ${n} × ${n}${blocks}. Point at it to see which samples an entry is about.`);
   const near = k < n ? " and the entries beside it, on average" : "";
   const sampleAt = (share) => Math.min(n - 1, Math.floor(share * n));
   canvas.addEventListener("pointermove", (event) => {
-    const r = canvas.getBoundingClientRect(), i = sampleAt((event.clientY - r.top) / r.height),
-      j = sampleAt((event.clientX - r.left) / r.width), block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
+    const r = canvas.getBoundingClientRect();
+    const i = sampleAt((event.clientY - r.top) / r.height), j = sampleAt((event.clientX - r.left) / r.width);
+    const block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
     app.hover(i);
     said.textContent = `P${numeral(i + 1)},${numeral(j + 1)}${near}: ${shown(values[block], 4)}`;
   });
@@ -1834,9 +1886,8 @@ function heat(app, { heat: { n: k, values }, n }) {
 function strips(place, i, n) {
   for (const strip of place.querySelectorAll(".strip")) {
     strip.hidden = i === null;
-    if (i !== null) Object.assign(strip.style,
-      strip.classList.contains("across") ? { top: `${(100 * i) / n}%`, height: `${100 / n}%` }
-      : { left: `${(100 * i) / n}%`, width: `${100 / n}%` });
+    const from = `${(100 * i) / n}%`, wide = `${100 / n}%`, across = strip.classList.contains("across");
+    if (i !== null) Object.assign(strip.style, across ? { top: from, height: wide } : { left: from, width: wide });
   }
 }
 
@@ -1856,7 +1907,7 @@ function derivationView(app, folded) {
       const element = html("article", { class: "step", "data-tag": step.tag, tabindex: -1,
         "data-state": step.absent ? "absent" : "none" },
         html("h3", null, html("span", { class: "tag" }, `(${step.tag})`), step.title, residual),
-          step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`)
+        step.absent ? html("p", { class: "quiet" }, `Not here: ${step.absent}`)
           : html("div", { class: "equation scroll" }, mathematics(step.mathml)), values,
         step.text && html("p", { class: "meaning" }, ...scripted(step.text)), step.code && codeOf(step));
       cells.set(step.tag, { element, values, residual, absent: step.absent });
@@ -1885,9 +1936,9 @@ function valueOf({ element, values, residual }, step) {
   const side = (value) => html("span", { class: "side" }, shown(value, 6));
   const sides = step.left !== null && step.right !== null
     ? [side(step.left), html("span", { class: "quiet" }, "and"), side(step.right)] : [];
-  values.replaceChildren(...sides, ...(sides.length && step.of
-    ? [html("span", { class: "quiet of" }, ...scripted(step.of))] : []),
-    ...(step.residual === null ? [html("span", { class: "quiet" }, step.reason || "nothing to measure")] : []));
+  values.replaceChildren(...sides);
+  if (sides.length && step.of) values.append(html("span", { class: "quiet of" }, ...scripted(step.of)));
+  if (step.residual === null) values.append(html("span", { class: "quiet" }, step.reason || "nothing to measure"));
 }
 
 function codeOf({ where, code, lines }) {
