@@ -1,4 +1,4 @@
-"""What the tests of the page share: a library that is imported before the clock of the first solve runs, and a browser."""
+"""What the tests of the page share: a library that is imported before a solve is timed, a server, a browser."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

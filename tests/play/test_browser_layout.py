@@ -36,8 +36,9 @@ CONTRASTS = """() => {
     return 'rgb(255, 255, 255)';
   };
   const told = element => [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-  const all = [...document.querySelectorAll('.qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)')];
-  return all.filter(e => e.checkVisibility() && told(e) && !e.closest(':disabled, svg, .stale'))
+  const texts = '.qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)';
+  return [...document.querySelectorAll(texts)]
+    .filter(e => e.checkVisibility() && told(e) && !e.closest(':disabled, svg, .stale'))
     .map(e => { const [a, b] = [light(getComputedStyle(e).color), light(solid(e))].sort((x, y) => y - x);
       return [(a + 0.05) / (b + 0.05), e.className + ': ' + e.textContent.slice(0, 40)]; })
     .sort((x, y) => x[0] - y[0]).slice(0, 5);
@@ -46,8 +47,9 @@ CONTRASTS = """() => {
 
 def unfold(visit: Visit) -> None:
     """Open every panel, and wait for what each of them asks."""
-    for panel in visit.page.locator("details.panel:not([open]) > summary").all():
-        visit.do(panel.click)
+    folded = visit.page.locator("details.panel:not([open]) > summary")
+    while folded.count():
+        visit.do(folded.first.click)
     visit.page.wait_for_selector(".step[data-tag]")
 
 
@@ -70,12 +72,14 @@ def test_the_page_does_not_scroll_sideways(width: int, visit: Open) -> None:
 def test_everything_on_a_phone_is_large_enough_for_a_finger(visit: Open) -> None:
     page = visit("#scene=outlier", width=390, height=844, has_touch=True, is_mobile=True)
     unfold(page)
+    hits = [page.sample(i).locator(".hit").bounding_box() for i in range(page.n)]
+    assert all(box is not None and min(box["width"], box["height"]) >= FINGER for box in hits)
     small = page.page.eval_on_selector_all(
         ".qpsvm-play :is(button, select, input, summary, [role=button])",
         """(all, least) => all.filter(each => each.checkVisibility())
            .map(each => [(each.closest("label") ?? each), each])
            .map(([area, each]) => [area.getBoundingClientRect(), each.outerHTML.slice(0, 90)])
-           .filter(([box]) => Math.min(box.width, box.height) < least).map(([, words]) => words)""",
+           .filter(([box]) => Math.min(box.width, box.height) < least && box.width > 2).map(([, words]) => words)""",
         FINGER,
     )
     assert small == []

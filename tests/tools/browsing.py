@@ -23,6 +23,8 @@ from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 #: Seconds that a server may take to start, and a page to answer, on a machine with other work.
 PATIENCE = 60
+#: Words of the console that should not be there.
+SERIOUS = ("error", "warning")
 #: Every answer to the present state is there: nothing was asked that is not answered.
 SETTLED = """count => {
   const page = document.querySelector('.qpsvm-play');
@@ -85,7 +87,7 @@ def watch(context: BrowserContext, address: str) -> list[str]:
     context.on("requestfailed", lambda request: faults.append(f"a request failed: {request.url}"))
     context.on("response", lambda r: faults.append(f"{r.status} from {r.url}") if r.status >= 400 else None)
     context.on("weberror", lambda error: faults.append(f"an error of the page: {error.error}"))
-    context.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+    context.on("console", lambda m: faults.append(f"{m.text} ({m.location['url']})") if m.type in SERIOUS else None)
     return faults
 
 
@@ -153,6 +155,11 @@ class Visit:
     def sample(self, i: int) -> Locator:
         return self.page.locator(f"svg.plane [data-sample='{i}']")
 
+    def places(self) -> list[str]:
+        """Where the samples are, in their own words: number, class, coordinates."""
+        names = self.page.eval_on_selector_all("svg.plane [data-sample]", "all => all.map(each => each.ariaLabel)")
+        return [name.partition(";")[0] for name in names]
+
     @property
     def n(self) -> int:
         return self.page.locator("svg.plane [data-sample]").count()
@@ -189,13 +196,21 @@ class Visit:
         """A number or word of the certificate."""
         return self.page.locator(f"[data-figure={name}]").first.inner_text()
 
-    def python(self) -> str:
-        """The program that "Copy as Python" puts into the clipboard."""
-        self.page.click("[data-action=python]")
+    def copied(self, what: str) -> str:
+        """What a button of the header puts into the clipboard."""
+        self.page.click(f"[data-action={what}]")
         self.page.wait_for_selector("dialog[open]")
         text: str = self.page.evaluate("navigator.clipboard.readText()")
         self.page.click("dialog[open] [data-action=close]")
         return text
+
+    def python(self) -> str:
+        """The program that "Copy as Python" copies."""
+        return self.copied("python")
+
+    def hash(self) -> str:
+        """The state as the address holds it, from "#"."""
+        return "#" + self.copied("address").partition("#")[2]
 
     def solved(self) -> dict[str, Any]:
         """What the copied program makes: its `problem` and its `result`, and what it `printed`."""
@@ -206,6 +221,4 @@ class Visit:
 
     def sideways(self) -> float:
         """Pixels by which the document is wider than the window."""
-        return float(
-            self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        )
+        return float(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

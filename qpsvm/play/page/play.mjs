@@ -145,7 +145,10 @@ function lane(address, report = null) {
   connect();
   return {
     get closed() { return closed; },
-    ask: (request) => ready.then(() => waiting.add((id) => socket.send(JSON.stringify({ id, ...request })))),
+    ask: (request) => ready.then(() => {
+      if (socket.readyState !== WebSocket.OPEN) throw new Gone("the connection is being closed");
+      return waiting.add((id) => socket.send(JSON.stringify({ id, ...request })));
+    }),
     close() { closed = true; clearTimeout(timer); waiting.drop(); socket.close(); },
   };
 }
@@ -1324,10 +1327,8 @@ function complementarityView(app) {
     });
   }
 
-  pull(app, drawing, (event) => {
-    const r = drawing.getBoundingClientRect();
-    return (((event.clientX - r.left) / r.width) * frame.width - frame.left) / (frame.width - frame.left - frame.right);
-  });
+  pull(app, drawing, (event, { left, width }) =>
+    (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right));
   return { ...base, draw };
 }
 
@@ -1351,10 +1352,11 @@ function scaleOf({ yf }, rho, { width, height, left, right, top, bottom }) {
 
 /** Drag α where the user is the solver: `share` reads the share of C off a pointer. */
 function pull(app, drawing, share) {
-  let held = null, full = 1;
+  let held = null, full = 1, where = null;
   drawing.addEventListener("pointerdown", (event) => {
     const of = event.target.closest("[data-of]");
     if (!of) return;
+    where = drawing.getBoundingClientRect();  // now: sentences above may grow by a line while α is dragged
     app.select(Number(of.dataset.of));
     if (app.whose !== "yours" || event.button !== 0) return;
     held = Number(of.dataset.of);
@@ -1365,7 +1367,7 @@ function pull(app, drawing, share) {
   });
   keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
   drawing.addEventListener("pointermove", (event) => {
-    if (held !== null) app.price(held, clamp(share(event), 0, 1) * full);
+    if (held !== null) app.price(held, clamp(share(event, where), 0, 1) * full);
   });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
@@ -1498,7 +1500,7 @@ function pricesView(app) {
     if (bar) fillBar(bar, { share: app.alpha[i] / fullPrice(app, i), alpha: app.alpha[i] });
   }
 
-  pull(app, bars, (event) => (floor - event.clientY + bars.getBoundingClientRect().top) / (floor - 8));
+  pull(app, bars, (event, { top }) => (floor - (event.clientY - top)) / (floor - 8));
   priceKeys(app, bars);
   return { ...base, draw, held, priced };
 }
