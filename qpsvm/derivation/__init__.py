@@ -7,6 +7,8 @@
 ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
 >>> max(derivation.residuals().values()) < 1e-12
 True
+>>> print(qpsvm.derive(problem, alpha=[0.0, 0.25, 0.25, 0.0]).sides()["CSVM.5"]["of"])
+yᵀα, and 0
 
 `step` says what a step is, `letters` what α, w, b, … are at a point, `sides` how two sides make a residual, and
 `headline` what the residuals are worth. One file a machine (`c_svm`, `nu_svm`, …) lists its steps in order, and

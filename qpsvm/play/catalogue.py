@@ -90,8 +90,8 @@ class Machine:
     title : str
     kind : type of Problem
         Called with X, y, the parameters by their names, kernel and psd.
-    box : str
-        The bounds of the dual, as a person writes them.
+    bound : str
+        The upper bound of α, as a person writes it; "" where there is none.
     tags : mapping of str to str
         The equations behind "box" and behind each group of rows of the dual.
     parameters : tuple of Parameter
@@ -101,10 +101,15 @@ class Machine:
 
     title: str
     kind: type[Problem]
-    box: str
+    bound: str
     tags: Mapping[str, str]
     parameters: tuple[Parameter, ...] = ()
     tighter: str = ""
+
+    @property
+    def box(self) -> str:
+        """The bounds of the dual, as a person writes them."""
+        return f"0 ≤ α_i ≤ {self.bound}" if self.bound else "α_i ≥ 0"
 
     def make(self, X: FloatArray, y: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str) -> Problem:
         """The problem over X (n, d) and y (n,); raises what the library does."""
@@ -131,17 +136,17 @@ class KernelChoice:
 
 
 MACHINES: dict[str, Machine] = {
-    "hard": Machine("hard margin", HardMargin, "α_i ≥ 0", {"balance": "HARD.5", "box": "HARD.6"}),
+    "hard": Machine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": Machine(
-        "C-SVM", CSVM, "0 ≤ α_i ≤ C", {"balance": "CSVM.5", "box": "CSVM.7"},
+        "C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"},
         (Parameter("C", "C", "log", 1.0, 0.01, 1000.0),), "raise C",
     ),
     "nu": Machine(
-        "ν-SVM", NuSVM, "0 ≤ α_i ≤ 1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
+        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
         (Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),), "lower ν",
     ),
     "hinge": Machine(
-        "hinge loss, regularised", PrimalHinge, "0 ≤ α_i ≤ 1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
         (
             Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
             Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),

@@ -39,9 +39,9 @@ def parse(text: str | None) -> Any:
         raise RequestError(f"the message is no JSON: {error}") from None
 
 
-def refusal(error: RequestError) -> str:
-    """The answer to a message that could not be read."""
-    return json.dumps(failure(None, error))
+def refusal(error: RequestError, message: Any = None) -> str:
+    """The answer to a message that is not looked at, or could not be read."""
+    return json.dumps(failure(id_of(message), error))
 
 
 def answer(message: Any, start: Start | None = None) -> str:

@@ -122,7 +122,8 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     if result.error is not None:
         raise result.error
     answer = {"id": request.id, **_summary(problem, result)}
-    shown, machine = table(result), catalogue.MACHINES[state.machine]
+    machine = catalogue.MACHINES[state.machine]
+    shown = table(result, machine.bound)
     answer |= {
         "yours": held is not None,
         "sentence": sentence(result, machine.tighter) if held is None else verdict_on_yours(result),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import threading
 import webbrowser
@@ -101,34 +102,50 @@ async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecu
             frame = await connection.receive()
             if frame["type"] == "websocket.disconnect":
                 break
-            try:
-                message = parse(frame.get("text"))
-                if not waiting.put(message):
-                    raise RequestError("too many requests wait: ask again when some are answered")
-            except RequestError as error:
-                await connection.send_text(refusal(error))
-                continue
+            refused = _put(waiting, frame.get("text"))
             arrived.set()
+            if refused and not await _send(connection, refused):
+                break
     finally:
         answering.cancel()
         with suppress(asyncio.CancelledError):
             await answering
 
 
+def _put(waiting: Waiting, text: str | None) -> str:
+    """Let a message wait for its answer; what to answer at once where it may not, else ""."""
+    try:
+        message = parse(text)
+    except RequestError as error:
+        return refusal(error)
+    if waiting.put(message):
+        return ""
+    return refusal(RequestError("too many requests wait: ask again when some are answered"), message)
+
+
 async def _answer_all(
     connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: Waiting, arrived: asyncio.Event
 ) -> None:
     """Answer what waits, one message after the other, in a thread."""
+    loop = asyncio.get_running_loop()
+    while True:
+        while waiting:
+            text = await loop.run_in_executor(workers, answer, waiting.take(), start)
+            if not await _send(connection, text):
+                return
+        arrived.clear()
+        await arrived.wait()
+
+
+async def _send(connection: WebSocket, text: str) -> bool:
+    """Send a message; False where the page has left meanwhile."""
     from starlette.websockets import WebSocketDisconnect
 
-    loop = asyncio.get_running_loop()
-    with suppress(WebSocketDisconnect, RuntimeError):  # the page left while its answer was made
-        while True:
-            while waiting:
-                text = await loop.run_in_executor(workers, answer, waiting.take(), start)
-                await connection.send_text(text)
-            arrived.clear()
-            await arrived.wait()
+    try:
+        await connection.send_text(text)
+    except (WebSocketDisconnect, RuntimeError):  # the second one where the connection is closed already
+        return False
+    return True
 
 
 def listening(port: int) -> socket.socket:
@@ -143,7 +160,8 @@ def listening(port: int) -> socket.socket:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # so that a port is free as soon as its server has ended; elsewhere it would be shared
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((HOST, port))
         bound.listen()
     except OSError as error:
@@ -185,6 +203,14 @@ def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
+def open_browser(address: str) -> None:
+    """Show the page, or say that nothing here can."""
+    with suppress(webbrowser.Error):
+        if webbrowser.open(address):
+            return
+    print(f"qpsvm play: no browser could be opened; open {address} in one", flush=True)
+
+
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
     """Serve the page until Ctrl-C.
 
@@ -211,7 +237,7 @@ def serve(start: Start | None = None, port: int = PORT, browser: bool = True) ->
         address = f"http://{HOST}:{bound.getsockname()[1]}/"
         print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
         if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=open_browser, args=(address,), daemon=True).start()
         with suppress(KeyboardInterrupt):  # how a server ends
             server.run(sockets=[bound])
     print("qpsvm play: ended", flush=True)

@@ -11,7 +11,8 @@ from qpsvm.result import SVMResult
 def sentence(result: SVMResult, tighter: str) -> str:
     """What a solved result means; `tighter` is what makes the margin narrower, such as "raise C"."""
     if result.status is not Status.OPTIMAL:
-        return f"{result.status.sentence} The gap proven is {_gap(result)}."
+        known = f" The gap proven is {_gap(result)}." if np.isfinite(result.gap) else ""
+        return f"{result.status.sentence}{known}"
     low, high = result.b_interval
     parts = [f"Optimal, and proven: no other α or (w, b) is better by more than {result.gap:.1g} of the objective."]
     if result.rho == 0.0:

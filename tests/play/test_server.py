@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import webbrowser
 from collections.abc import Iterator
 from typing import Any
 
@@ -216,6 +218,32 @@ def test_the_loop_stays_responsive_and_drops_what_is_out_of_date(port, monkeypat
     assert asyncio.run(talk()) == [None, 0, 50]
 
 
+def test_a_page_that_leaves_while_it_is_answered_leaves_no_trace(port, monkeypatch, caplog):
+    began, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> str:
+        began.set()
+        assert go_on.wait(PATIENCE)
+        done.set()
+        return "{}"
+
+    monkeypatch.setattr(server, "answer", slow)
+
+    async def leave() -> None:
+        origin = f"http://127.0.0.1:{port}"
+        async with websockets.connect(f"ws://127.0.0.1:{port}/ws", origin=origin) as connection:
+            await connection.send("{}")
+            await connection.send("nonsense")
+            assert await asyncio.to_thread(began.wait, PATIENCE)
+
+    asyncio.run(leave())
+    go_on.set()
+    assert done.wait(PATIENCE)
+    monkeypatch.undo()
+    assert converse(port, {"id": 1, "ask": "catalogue"})[0]["id"] == 1
+    assert "Traceback" not in caplog.text
+
+
 def test_two_pages_at_once(port):
     answers: dict[int, list[dict[str, Any]]] = {}
 
@@ -259,7 +287,21 @@ def test_a_missing_extra_names_its_command(monkeypatch):
         server.server_of(default_start(), bound)
 
 
+@pytest.mark.parametrize("opens", [True, False, webbrowser.Error])
+def test_a_browser_is_opened_or_the_user_told(monkeypatch, capsys, opens):
+    def browser(address: str) -> bool:
+        assert address == "http://127.0.0.1:5/"
+        if isinstance(opens, bool):
+            return opens
+        raise opens
+
+    monkeypatch.setattr(webbrowser, "open", browser)
+    server.open_browser("http://127.0.0.1:5/")
+    assert ("open http://127.0.0.1:5/ in one" in capsys.readouterr().out) == (opens is not True)
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="another process cannot be sent the interrupt key there")
 def test_ctrl_c_ends_it_with_pages_open():
     command = [sys.executable, "-m", "qpsvm", "play", "--port", "0", "--no-browser", "--variant", "nu", "--nu", "0.3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

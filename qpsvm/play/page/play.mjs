@@ -20,6 +20,7 @@ const RUN_BY_ITSELF = 120;
 const CURVES = [["#0072B2", ""], ["#D55E00", "7 3"], ["#009E73", "2 3"], ["#CC79A7", "9 3 2 3"], ["#1c2128", ""],
   ["#56B4E9", "5 2"], ["#E69F00", ""], ["#57606a", "3 3"]];
 /** Marks of the two classes around the origin, with areas alike: a circle, a triangle, as in the library's pictures. */
+const STAR = "M0 -11L2.8 -3.9L10.5 -3.4L4.6 1.5L6.5 8.9L0 4.8L-6.5 8.9L-4.6 1.5L-10.5 -3.4L-2.8 -3.9Z";
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
 
 /** What the keyboard does in the plane. */
@@ -66,7 +67,6 @@ function scripted(text) {
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const copy = (value) => JSON.parse(JSON.stringify(value));
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const numeral = (i) => [...String(i)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
@@ -210,8 +210,10 @@ function fromAddress(address, catalogue) {
   const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label)),
     axes: (given.get("axes") ?? "0,1").split(",").map(Number), machine: given.get("machine") ?? catalogue.start.machine,
     parameters: {}, kernel: { name: given.get("kernel") ?? "linear" } };
-  if (![...state.points.flat(), ...state.labels,
-    ...state.axes].every(Number.isFinite)) throw new Error("a coordinate is no number");
+  const d = state.points[0]?.length ?? 2, isAxis = (axis) => Number.isInteger(axis) && axis >= 0 && axis < d;
+  if (![...state.points.flat(), ...state.labels].every(Number.isFinite)) throw new Error("a coordinate is no number");
+  if (state.points.some((point) => point.length !== d)) throw new Error("its points differ in length");
+  if (!(state.axes.length === 2 && state.axes.every(isAxis))) throw new Error(`its axes are not two of ${d} features`);
   for (const [key, text] of given) {
     if (["points", "axes", "machine", "kernel"].includes(key)) continue;
     if (key.startsWith("kernel.")) state.kernel[key.slice(7)] = value(text); else state.parameters[key] = value(text);
@@ -264,6 +266,7 @@ class Playground {
   #listen() {
     const { signal } = this.stop;
     this.root.addEventListener("keydown", (event) => {
+      event.stopPropagation();  // a notebook around the playground has keys of its own
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z"
         || event.target.matches("input[type=number]")) return;
       event.preventDefault();
@@ -278,7 +281,10 @@ class Playground {
       try {
         const { state, scene } = fromAddress(location.hash, this.catalogue);
         if (!same(state, this.state)) this.replace(state, scene, { history: "keep" });
-      } catch (error) { this.say(`The address cannot be read (${error.message}).`); }
+      } catch (error) {
+        this.notice = `The address cannot be read (${error.message}), so everything stays as it was.`;
+        this.changed();
+      }
     }, { signal });
   }
 
@@ -504,6 +510,7 @@ class Playground {
     this.#wanted = true;
     if (this.#flying) return;
     this.#flying = true;
+    this.root.dataset.asking = "true";
     try {
       while (this.#wanted && !this.stop.signal.aborted) {
         this.#wanted = false;
@@ -515,6 +522,7 @@ class Playground {
       this.#flying = false;
       clearTimeout(this.#timers.slow);
       delete this.root.dataset.busy;
+      delete this.root.dataset.asking;
     }
     this.#askSteps();
   }
@@ -710,20 +718,21 @@ function certificateView(app) {
   const element = html("section", { class: "certificate", "aria-label": "certificate" },
     html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
-  function failed({ error, hint }) {
+  function failed({ error, hint }, { dragging }) {
     badge.textContent = error.kind === "RequestError" ? "not possible"
       : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
-    const elsewhere = app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    sentence.replaceChildren(elsewhere ? "See beside the control." : error.sentence,
+    const elsewhere = !dragging && app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
+    const where = fieldOf(error) === DATA ? "It says why below the plane." : "It says why beside the control.";
+    sentence.replaceChildren(elsewhere ? where : error.sentence,
       ...(elsewhere ? [] : hints(app, hint)));
   }
 
   function draw(answer, asked) {
     badge.dataset.status = answer.error ? "error" : answer.status;
-    if (answer.error) return failed(answer);
+    if (answer.error) return failed(answer, asked);
     badge.textContent = answer.status.replaceAll("_", " ");
     title.textContent = asked.whose === "yours" ? "α as you hold it" : asked.whose ? asked.whose : answer.title;
     const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2),
@@ -743,6 +752,9 @@ function certificateView(app) {
 
   return { element, draw, change: () => { note.textContent = app.notice; } };
 }
+
+/** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
+const DATA = "machine";
 
 const fieldOf = (error) => (error.field ?? "").split(".").pop();
 
@@ -783,12 +795,11 @@ function controlsView(app) {
   const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }),
     lines = html("ul", { class: "try", "aria-label": "what to try" });
   const axes = html("div", { class: "axes" }),
-    complaints = ["machine", "kernel"].map((name) => html("p",
-    { class: "complaint", role: "alert", "data-field": name }));
+    complaint = html("p", { class: "complaint", role: "alert", "data-field": "kernel" });
   const field = (words, control) => html("label", { class: "field" }, html("span", null, words), control);
   const element = html("section", { class: "controls card", "aria-label": "machine and data" },
     html("div", { class: "choices" }, field("Scene", scene), field("Machine", machine), field("Kernel", kernel)),
-      ...complaints, axes, parameters, formula);
+      complaint, axes, parameters, formula);
   let made = "", rows = [];
 
   function change() {
@@ -814,7 +825,8 @@ function controlsView(app) {
       // the plane leaves room for them
   }
 
-  function draw(answer) {
+  function draw(answer, { dragging }) {
+    if (dragging) return;  // nothing moves under the pointer: meanwhile the plane says it
     for (const place of element.querySelectorAll(".complaint")) {
       const mine = answer.error && place.dataset.field === fieldOf(answer.error);
       place.replaceChildren(...(mine ? [answer.error.sentence, ...hints(app, answer.hint)] : []));
@@ -966,16 +978,20 @@ function shade(canvas, values, n, rho) {
 
 function planeView(app) {
   const canvas = html("canvas", { class: "shade", "aria-hidden": "true" });
-  const groups = Object.fromEntries(["axes", "hulls", "lines", "closest",
-    "samples"].map((name) => [name, svg("g", { class: name })]));
+  const names = ["axes", "hulls", "lines", "closest", "samples", "proof"];
+  const groups = Object.fromEntries(names.map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
     "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
+  const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
-  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), frame,
-    legendOf(app, () => view.change()), why);
+  const past = () => app.root.querySelector(".panel > summary").focus();
+  const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
+    "Skip the samples");
+  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), skip, frame,
+    trouble, legendOf(app, () => view.change()), why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
     change, held };
   let seen = true;
@@ -995,12 +1011,16 @@ function planeView(app) {
     const [p, q] = app.state.axes;
     app.state.points.forEach((point, i) => placeSample(groups.samples.children[i], place([point[p], point[q]]),
       app.state.labels[i]));
+    if (app.dragging && view.plane) return;  // the boundary follows with the answer
     drawAxes(groups.axes, app, view);
     redraw();
   }
 
   function draw(answer, asked) {
     if (answer.plane || answer.error) view.plane = answer.plane ?? null;
+    const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
+    const buttons = mine && !asked.dragging ? hints(app, answer.hint) : [];
+    trouble.replaceChildren(mine ? answer.error.sentence : "", ...buttons);
     sizeSamples(app, groups.samples.children, answer, asked);
     redraw();
   }
@@ -1024,22 +1044,28 @@ function planeView(app) {
         "back to the solution"));
   }
 
-  const resize = () => {
-    const size = Math.round(frame.clientWidth);
-    if (!size || size === view.size) return;
+  sized(app, frame, (size) => {
     view.size = size;
     set(drawing, { viewBox: `0 0 ${size} ${size}` });
-    if (app.state) change();
-  };
-  const watch = new ResizeObserver(resize), sight =
-    new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; });
-  watch.observe(frame);
-  sight.observe(frame);
-  app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
+    change();
+  }, (is) => { seen = is; });
   pointers(app, drawing, (event) => { const r = drawing.getBoundingClientRect();
     return back(event.clientX - r.left, event.clientY - r.top); });
   keys(app, drawing);
   return view;
+}
+
+/** Tell the width of a frame whenever it changes, and whether the frame is in sight. */
+function sized(app, frame, resized, sighted) {
+  let width = 0;
+  const watch = new ResizeObserver(() => {
+    const now = Math.round(frame.clientWidth);
+    if (now && now !== width) resized(width = now);
+  });
+  const sight = new IntersectionObserver(([entry]) => sighted(entry.isIntersecting));
+  watch.observe(frame);
+  sight.observe(frame);
+  app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
 }
 
 function planeTools(app) {
@@ -1123,7 +1149,7 @@ function drawAxes(group, app, { size, place }) {
 }
 
 /** Convex hulls, what is left of them where no weight may exceed the cap, and the two points that are closest. */
-function drawHulls(app, { hulls, closest }, plane, place) {
+function drawHulls(app, { hulls, closest, proof }, plane, place) {
   const outline = (points) => `M${points.map((point) => place(point).map((v) => v.toFixed(1)).join(" ")).join("L")}Z`;
   const shapes = (app.layers.hulls && plane?.hulls) || [];
   hulls.replaceChildren(...shapes.flatMap(({ label, full, reduced }) => [
@@ -1137,11 +1163,10 @@ function drawHulls(app, { hulls, closest }, plane, place) {
     made.push(svg("path", { class: "segment", d: `M${ends[0].join(" ")}L${ends[1].join(" ")}` }),
       ...ends.map(([x, y]) => svg("path", { class: "end", d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })));
   }
-  if (plane?.meeting) {
-    const [x, y] = place(plane.meeting);
-    made.push(svg("circle", { class: "meeting", "data-meeting": true, cx: x, cy: y, r: 9 }),
-      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls"));
-  }
+  const [x, y] = plane?.meeting ? place(plane.meeting) : [];
+  proof.replaceChildren(...(plane?.meeting
+    ? [svg("path", { class: "meeting", "data-meeting": true, d: STAR, transform: `translate(${x} ${y})` }),
+      svg("text", { class: "meetingtext", x: x + 14, y: y - 10 }, "in both hulls")] : []));
   closest.replaceChildren(...made);
 }
 
@@ -1151,7 +1176,7 @@ function pointers(app, drawing, at) {
   const sampleOf = (target) => { const g = target.closest?.("[data-sample]");
     return g ? Number(g.dataset.sample) : null; };
   drawing.addEventListener("pointerdown", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (event.button !== 0 || i === null || (app.tool !== "move")) return;
     held = i;
     moved = false;
@@ -1172,7 +1197,7 @@ function pointers(app, drawing, at) {
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
   drawing.addEventListener("click", (event) => {
-    const i = sampleOf(event.target);
+    const i = nearest(drawing, event);
     if (i !== null && app.tool === "flip") app.flip(i);
     else if (i !== null && app.tool === "delete") app.remove(i);
     else if (i === null && (app.tool === "plus" || app.tool === "minus")) app.add(...at(event),
@@ -1180,6 +1205,17 @@ function pointers(app, drawing, at) {
   });
   drawing.addEventListener("dblclick", (event) =>
     { if (sampleOf(event.target) === null && app.tool === "move") app.add(...at(event), lastLabel(app)); });
+}
+
+/** The sample whose middle is nearest, of those whose areas for a finger lie over each other here. */
+function nearest(drawing, { clientX, clientY }) {
+  const far = (g) => {
+    const { left, top, width, height } = g.firstChild.getBoundingClientRect();
+    return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+  };
+  const under = drawing.getRootNode().elementsFromPoint(clientX, clientY).map((each) => each.closest("[data-sample]"));
+  const here = under.filter((g) => g && drawing.contains(g));
+  return here.length ? Number(here.reduce((a, b) => (far(b) < far(a) ? b : a)).dataset.sample) : null;
 }
 
 /** A finger on what is dragged does not scroll the page: browsers differ in how touch-action reaches into an SVG. */
@@ -1333,6 +1369,10 @@ function sampleView(app) {
     for (const [key] of letters) cells[key].textContent = known
       ? (samples[key][i] === null && (key === "upper" || key === "eta") ? "∞" : shown(samples[key][i])) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
+    const held = known && app.whose === "yours" ? app.alpha[i] : null;
+    const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
+    if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
+    cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = known ? samples.verdict[i] : "";
     const violated = known && app.answer.gap > app.answer.tol;
     for (const key of ["margin_product", "slack_product"]) cells[key].classList.toggle("violated",
@@ -1401,24 +1441,13 @@ function pricesView(app) {
     said.textContent = "";
     if (error) return [...bars.children].forEach((bar, i) => fillBar(bar,
       { share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 }));
-    const total = gap > tol ? samples.gap.reduce((sum, g) => sum + Math.abs(g ?? 0), 0) : 0,
-      largest = total ? Math.max(...samples.gap.map(Math.abs)) : 1;
-    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i],
-      { share: app.whose === "yours" && app.alpha.length === samples.alpha.length ? app.alpha[i] / fullPrice(app, i)
-      : samples.share[i],
-      alpha, kind: samples.kind[i], gap: total ? Math.abs(samples.gap[i] ?? 0) / largest : 0,
-        upper: samples.upper[i] }));
-    said.textContent = words(app.answer);
-  }
-
-  function words(answer) {
-    if (!app.alpha) return "";
-    const repaired = answer.repaired
-      ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} C.`
-      : "It is feasible as it is.";
-    const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
-      : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
-    return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
+    const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
+    const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
+    samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], {
+      alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
+      share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
+      gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
+    said.textContent = app.alpha ? heldInWords(app.answer) : "";
   }
 
   function priced(i) {
@@ -1428,18 +1457,33 @@ function pricesView(app) {
 
   pull(app, bars, (event) => { const r = bars.getBoundingClientRect();
     return (floor - (event.clientY - r.top)) / (floor - 8); });
+  priceKeys(app, bars);
+  return { ...base, draw, held, priced };
+}
+
+/** What became of the α that is held: whether it is feasible, and how much is missing. */
+function heldInWords(answer) {
+  const unit = answer.samples.upper.every((upper) => upper !== null) ? "C" : "the largest α";
+  const repaired = answer.repaired > 1e-6
+    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
+    : "It is feasible as it is.";
+  const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
+    : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
+  return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
+}
+
+/** Keys at a bar: arrows change its α (with Shift further), Home and End take it to the ends of its box. */
+function priceKeys(app, bars) {
   bars.addEventListener("keydown", (event) => {
-    const of = event.target.closest("[data-of]"),
-      way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    const of = event.target.closest("[data-of]");
     if (!of || app.whose !== "yours") return;
-    const i = Number(of.dataset.of), full = fullPrice(app, i),
-      to = event.key === "Home" ? 0 : event.key === "End" ? full : way
-      ? app.alpha[i] + way * full * (event.shiftKey ? 0.1 : 0.01) : null;
-    if (to === null) return;
+    const i = Number(of.dataset.of), full = fullPrice(app, i), step = full * (event.shiftKey ? 0.1 : 0.01);
+    const to = { ArrowUp: app.alpha[i] + step, ArrowRight: app.alpha[i] + step, ArrowDown: app.alpha[i] - step,
+      ArrowLeft: app.alpha[i] - step, Home: 0, End: full }[event.key];
+    if (to === undefined) return;
     event.preventDefault();
     app.price(i, to);
   });
-  return { ...base, draw, held, priced };
 }
 
 function newBar(i, wide, floor, height, mine) {
@@ -1465,153 +1509,186 @@ function fillBar(bar, { share, alpha, kind, gap }) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Runs: primal value from above, dual value from below, as a solver goes on; each iterate can be seen in the plane.
 
-function runsView(app, folded) {
-  const state = { runs: new Map(), chosen: ["dual_ascent", "interior_point"], active: null, at: 0, playing: 0,
-    axis: "values", asking: null, again: 0, failed: new Map() };
-  const drawing = svg("svg", { class: "runs", role: "img",
-    "aria-label": "primal and dual values over the iterations" }), solvers = html("div", { class: "solvers" });
-  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration",
-    "aria-label": "iteration" });
-  const button = (name, words, action) => html("button", { type: "button", "data-action": name, onclick: action },
-    words);
-  const play = button("play", "Play", () => (state.playing ? halt() : start())),
-    read = html("p", { class: "sentence", "data-figure": "iterate" });
-  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn",
-    onchange: () => { state.axis = axis.value; picture(); } },
-    html("option", { value: "values" }, "the values themselves"),
-    html("option", { value: "distance" }, "distance to the optimum, log"));
-  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through",
-    onchange: () => { Object.assign(state, { active: which.value, at: 0 });
-    to(state.runs.get(which.value).points.length - 1); } });
-  const about = html("p", { class: "quiet" });
-  const base = panel(app, "runs", "Primal and dual, iteration by iteration", null, [
-    html("div", { class: "mode" }, solvers, html("label", { class: "field inline" }, html("span", null, "Show"), axis)),
-      drawing,
-    html("div", { class: "stepper" }, button("run", "Run", () => run()), play,
-      button("step", "Step", () => to(state.at + 1)), which, slider), read, about], { folded, onsight: () => later() });
+/** The runs of the present data: which are asked for, which came, and the iterate that is looked at. */
+class Runs {
+  came = new Map(); failed = new Map(); chosen = ["dual_ascent", "interior_point"]; asking = null;
+  active = null; at = 0; playing = 0; #again = 0; #machine = null;
 
-  const active = () => state.runs.get(state.active);
+  constructor(app, picture, insight) { Object.assign(this, { app, picture, insight }); }
 
-  /** Run anew as soon as the samples rest, where that keeps nothing else waiting. */
-  function later() {
-    clearTimeout(state.again);
-    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
-    state.again = setTimeout(() => { if (!app.dragging && !app.alpha && app.answer?.samples?.alpha
-      && base.visible()) run(); }, RUN_AFTER);
+  get run() { return this.came.get(this.active); }
+
+  get point() { return this.run?.points[this.at]; }
+
+  get available() {
+    return this.app.catalogue.solvers.filter(({ machines }) => machines.includes(this.app.state.machine));
   }
 
   /** Ask for the runs that are chosen and missing, one after the other; samples that move meanwhile put it off. */
-  async function run() {
-    if (state.asking) return;
-    if (!state.chosen.length) choose(available()[0].name, true);
-    for (let name; (name = state.chosen.find((each) => !state.runs.has(each) && !state.failed.has(each)));) {
-      const wanted = copy(app.state);
-      state.asking = name;
-      picture();
-      const reply = await app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
-      state.asking = null;
-      if (!reply || !same(wanted, app.state)) { picture(); return later(); }
-      if (reply.error) state.failed.set(name, reply.error.sentence);
-      else { state.runs.set(name, reply); state.active = name; state.at = reply.points.length - 1; }
+  async ask() {
+    if (this.asking) return;
+    const missing = () => this.chosen.find((name) => !this.came.has(name) && !this.failed.has(name));
+    if (!this.chosen.length) this.choose(this.available[0].name, true);
+    for (let name = missing(); name; name = missing()) {
+      const wanted = copy(this.app.state);
+      this.asking = name;
+      this.picture();
+      const reply = await this.app.transport.ask({ ask: "run", state: wanted, solver: name }).catch(() => null);
+      this.asking = null;
+      if (!reply || !same(wanted, this.app.state)) { this.picture(); return this.later(); }
+      if (reply.error) this.failed.set(name, reply.error.sentence);
+      else { this.came.set(name, reply); this.active = name; this.at = reply.points.length - 1; }
     }
-    picture();
+    this.picture();
   }
 
-  const available = () => app.catalogue.solvers.filter(({ machines }) => machines.includes(app.state.machine));
-
-  function choose(name, on) {
-    state.chosen = on ? [...state.chosen, name] : state.chosen.filter((each) => each !== name);
-    if (!on && state.active === name) state.active = state.chosen.find((each) => state.runs.has(each)) ?? null;
-    else if (on && state.runs.has(name)) state.active = name;
-    state.failed.delete(name);
-    list();
+  /** Ask by itself as soon as the samples rest, where that keeps nothing else waiting. */
+  later() {
+    const { app } = this;
+    clearTimeout(this.#again);
+    if (!app.transport.parallel || app.state.points.length > RUN_BY_ITSELF) return;
+    const rests = () => !app.dragging && !app.alpha && app.answer?.samples?.alpha && this.insight();
+    this.#again = setTimeout(() => { if (rests()) this.ask(); }, RUN_AFTER);
   }
 
-  function list() {
-    const there = available();
-    state.chosen = state.chosen.filter((name) => there.some((each) => each.name === name));
-    solvers.replaceChildren(...there.map(({ name, title }) => {
-      const box = html("input", { type: "checkbox", "data-solver": name, checked: state.chosen.includes(name),
-        onchange: () => { choose(name, box.checked); if (box.checked) run(); else picture(); } });
-      const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" },
-        svg("path", { class: "curve", d: "M0 8H16", stroke: curveOf(app, name)[0],
-        "stroke-dasharray": curveOf(app, name)[1] }));
-      return html("label", { class: "layer" }, box, key, title);
-    }));
+  choose(name, on) {
+    this.chosen = on ? [...this.chosen, name] : this.chosen.filter((each) => each !== name);
+    if (!on && this.active === name) this.active = this.chosen.find((each) => this.came.has(each)) ?? null;
+    else if (on && this.came.has(name)) this.active = name;
+    this.failed.delete(name);
+    this.at = Math.max(0, (this.run?.points.length ?? 1) - 1);
   }
 
   /** Look at an iterate: its α is certified in the plane and everywhere else. */
-  function to(k) {
-    const points = active()?.points;
-    if (!points) { run(); return; }
-    state.at = clamp(k, 0, points.length - 1);
-    const point = points[state.at];
-    app.hold(point.alpha, `iteration ${point.iteration} of ${active().title}`);
-    picture();
+  to(k) {
+    if (!this.run) return this.ask();
+    this.at = clamp(k, 0, this.run.points.length - 1);
+    this.app.hold(this.point.alpha, `iteration ${this.point.iteration} of ${this.run.title}`);
+    this.picture();
   }
 
-  function start() {
-    if (!active()) { run(); return; }
-    if (state.at >= active().points.length - 1) state.at = -1;
-    play.textContent = "Pause";
-    const advance = () => { to(state.at + 1); if (state.at >= active().points.length - 1) halt(); };
+  play() {
+    if (!this.run) return this.ask();
+    const last = this.run.points.length - 1;
+    if (this.at >= last) this.at = -1;
+    const advance = () => { this.to(this.at + 1); if (this.at >= last) this.halt(); };
+    this.playing = setInterval(advance, calm() ? 900 : 320);
     advance();
-    state.playing = setInterval(advance, calm() ? 900 : 320);
   }
 
-  function halt() { clearInterval(state.playing); state.playing = 0; play.textContent = "Play"; }
+  halt() { clearInterval(this.playing); this.playing = 0; this.picture(); }
 
-  function sentence(run, point) {
-    if (state.asking) return `Running ${state.asking.replaceAll("_", " ")}…`;
-    const [failure] = state.failed.values();
-    if (failure) return failure;
-    if (point) {
-      const { iteration, primal, dual, gap } = point;
-      const values = `primal ${shown(primal, 6)}, dual ${shown(dual, 6)}, gap ${shown(gap, 2)}`;
-      return `${run.title}, iteration ${iteration}: ${values}`;
-    }
-    return state.chosen.length ? "Not run on this data yet." : "Choose a solver, or several, to see how they differ.";
+  /** Other data: what came is of those before. */
+  forget() {
+    this.later();
+    const { machine } = this.app.state;
+    if (!this.came.size && !this.failed.size && machine === this.#machine) return;
+    Object.assign(this, { active: null, at: 0 });
+    this.#machine = machine;
+    this.came.clear();
+    this.failed.clear();
+    this.chosen = this.chosen.filter((name) => this.available.some((each) => each.name === name));
+    this.halt();
   }
+
+  close() { clearInterval(this.playing); clearTimeout(this.#again); }
+}
+
+function runsView(app, folded) {
+  const runs = new Runs(app, () => picture(), () => base.visible());
+  const name = "primal and dual values over the iterations";
+  const drawing = svg("svg", { class: "runs", role: "img", "aria-label": name }), bar = stepper(runs);
+  const solvers = html("div", { class: "solvers" }), about = html("p", { class: "quiet" });
+  const read = html("p", { class: "sentence", "data-figure": "iterate" });
+  const axis = html("select", { "data-control": "axis", "aria-label": "what is drawn", onchange: () => picture() },
+    html("option", { value: "values" }, "the values themselves"),
+    html("option", { value: "distance" }, "distance to the optimum, log"));
+  const show = html("label", { class: "field inline" }, html("span", null, "Show"), axis);
+  const base = panel(app, "runs", "Primal and dual, iteration by iteration", null,
+    [html("div", { class: "mode" }, solvers, show), drawing, bar.element, read, about],
+    { folded, onsight: () => runs.later() });
+  let listed = null;
 
   function picture() {
-    const run = active(), point = run?.points[state.at];
-    set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1) });
-    slider.value = state.at;
-    slider.disabled = !run;
-    slider.setAttribute("aria-valuetext", point ? `iteration ${point.iteration}` : "not run");
-    which.replaceChildren(...[...state.runs.values()].map(({ solver, title }) => html("option",
-      { value: solver, selected: solver === state.active }, title)));
-    which.hidden = state.runs.size < 2;
-    drawRuns(app, drawing, state);
-    read.textContent = sentence(run, point);
-    about.textContent = [run && "Thick: primal value. Thin: dual value.", run?.about && `${run.title}: ${run.about}.`,
-      run?.note].filter(Boolean).join(" ");
-    base.element.dataset.runs = [...state.runs.keys()].join(" ");
+    if (listed !== app.state.machine) solvers.replaceChildren(...solverBoxes(app, runs));
+    listed = app.state.machine;
+    bar.draw();
+    drawRuns(app, drawing, runs, axis.value);
+    const { run } = runs;
+    read.textContent = iterateInWords(runs);
+    about.textContent = run ? ["Thick: primal value. Thin: dual value.", run.about && `${run.title}: ${run.about}.`,
+      run.note].filter(Boolean).join(" ") : "";
+    base.element.dataset.runs = [...runs.came.keys()].join(" ");
   }
 
-  function change() {
-    halt();
-    later();
-    Object.assign(state, { active: null, at: 0 });
-    state.runs.clear();
-    state.failed.clear();
-    if (state.machine !== app.state.machine) { state.machine = app.state.machine; list(); }
-    picture();
-  }
-
-  slider.addEventListener("input", () => { halt(); to(Number(slider.value)); });
   const watch = new ResizeObserver(() => picture());
   watch.observe(solvers);
-  app.stop.signal.addEventListener("abort", () => { halt(); clearTimeout(state.again); watch.disconnect(); });
-  return { ...base, change, held: () => { if (!app.alpha) halt(); } };
+  app.stop.signal.addEventListener("abort", () => { runs.close(); watch.disconnect(); });
+  return { ...base, change: () => runs.forget(), held: () => { if (!app.alpha && runs.playing) runs.halt(); } };
+}
+
+/** A box to tick for every solver that takes this machine, with its line as the key to the picture. */
+function solverBoxes(app, runs) {
+  return runs.available.map(({ name, title }) => {
+    const choose = () => {
+      runs.choose(name, box.checked);
+      if (box.checked) runs.ask();
+      runs.picture();
+    };
+    const box = html("input", { type: "checkbox", "data-solver": name, checked: runs.chosen.includes(name),
+      onchange: choose });
+    const [stroke, dash] = curveOf(app, name);
+    const key = svg("svg", { class: "key", viewBox: "0 0 16 16", "aria-hidden": "true" },
+      svg("path", { class: "curve", d: "M0 8H16", stroke, "stroke-dasharray": dash }));
+    return html("label", { class: "layer" }, box, key, title);
+  });
+}
+
+/** Run, play, step, and the slider over the iterates of one run. */
+function stepper(runs) {
+  const button = (name, words, action) => html("button",
+    { type: "button", "data-action": name, onclick: action }, words);
+  const play = button("play", "Play", () => (runs.playing ? runs.halt() : runs.play()));
+  const slider = html("input", { type: "range", min: 0, max: 0, step: 1, value: 0, "data-slider": "iteration",
+    "aria-label": "iteration", oninput: () => { const k = Number(slider.value); runs.halt(); runs.to(k); } });
+  const which = html("select", { "data-control": "run", "aria-label": "the solver to step through", onchange: () => {
+    runs.active = which.value;
+    runs.to(runs.run.points.length - 1);
+  } });
+  const element = html("div", { class: "stepper" }, button("run", "Run", () => runs.ask()), play,
+    button("step", "Step", () => runs.to(runs.at + 1)), which, slider);
+
+  function draw() {
+    const { run, point } = runs;
+    play.textContent = runs.playing ? "Pause" : "Play";
+    set(slider, { max: Math.max(0, (run?.points.length ?? 1) - 1),
+      "aria-valuetext": point ? `iteration ${point.iteration}` : "not run" });
+    slider.value = runs.at;
+    slider.disabled = !run;
+    which.replaceChildren(...[...runs.came.values()].map(({ solver, title }) => html("option",
+      { value: solver, selected: solver === runs.active }, title)));
+    which.hidden = runs.came.size < 2;
+  }
+
+  return { element, draw };
+}
+
+function iterateInWords({ asking, failed, run, point, chosen }) {
+  if (asking) return `Running ${asking.replaceAll("_", " ")}…`;
+  const [failure] = failed.values();
+  if (failure) return failure;
+  if (!point && chosen.length) return "Not run on this data yet.";
+  if (!point) return "Choose a solver, or several, to see how they differ.";
+  const values = `primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}`;
+  return `${run.title}, iteration ${point.iteration}: ${values}`;
 }
 
 const curveOf = (app, name) => CURVES[app.catalogue.solvers.findIndex((each) => each.name === name) % CURVES.length];
 
 /** Both values of every run on one picture; the iterate that is looked at as two dots. */
-function drawRuns(app, drawing, { runs, active, at, axis }) {
+function drawRuns(app, drawing, { came, point, active }, axis) {
   const width = Math.max(300, drawing.clientWidth || 640), height = 230,
-    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...runs.values()];
+    frame = { left: 58, right: 12, top: 22, bottom: 30 }, all = [...came.values()];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-empty": all.length === 0 });
   if (!all.length) return drawing.replaceChildren(svg("text",
     { class: "empty", x: width / 2, y: height / 2, "text-anchor": "middle" },
@@ -1627,7 +1704,7 @@ function drawRuns(app, drawing, { runs, active, at, axis }) {
     return svg("path", { class: `curve ${which}`, d: path, stroke, "stroke-dasharray": dash,
       "data-curve": `${run.solver} ${which}` });
   }));
-  const point = runs.get(active)?.points[at], dots = point
+  const dots = point
     ? ["primal", "dual"].filter((which) => point[which] !== null).map((which) => svg("circle",
     { class: `now ${which}`, cx: scale.x(point.iteration), cy: scale.y(point[which], which), r: 5,
     stroke: curveOf(app, active)[0] })) : [];
@@ -1827,7 +1904,8 @@ function codeOf({ where, code, lines }) {
 /** Put the playground into an element. The function that comes back takes it out again. */
 export function mount(element, transport, options = {}) {
   const root = html("div", { class: "qpsvm-play", "data-connection": "waiting", "data-count": 0, "data-answers": 0,
-    "data-tool": "move" }, html("p", { class: "loading" }, "Asking the library…"));
+    "data-tool": "move", "data-lm-suppress-shortcuts": "true" },
+    html("p", { class: "loading" }, "Asking the library…"));
   element.replaceChildren(root);
   const app = new Playground(root, transport, options);
   transport.listen((is) => app.connection(is));

@@ -1,0 +1,219 @@
+"""The panels of the page in a real browser: what is linked, what the user may set, and what is said where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from browsing import Visit
+
+Open = Callable[..., Visit]
+OPTIMAL = 1e-6
+
+
+def gap(visit: Visit) -> float:
+    return float(visit.data("gap") or "nan")
+
+
+def hot(visit: Visit, view: str) -> list[str]:
+    """Samples that are highlighted in a view."""
+    keys = ["sample", "of", "row", "column"]
+    found = visit.page.eval_on_selector_all(
+        f"{view} .hot", "(all, keys) => all.map(each => keys.map(key => each.dataset[key]).find(Boolean))", keys
+    )
+    return sorted(set(found))
+
+
+# Be the solver ----------------------------------------------------------------------------------------------------
+
+
+def test_the_user_is_the_solver(visit: Open) -> None:
+    page = visit("#scene=outlier")
+    optimum = page.alpha()
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    assert page.data("alpha") == "yours"
+    assert gap(page) <= OPTIMAL
+    idle = int(np.argmin(optimum))
+    page.page.locator(f".bars [data-of='{idle}']").focus()
+    page.do(lambda: page.page.keyboard.press("End"))
+    assert page.alpha()[idle] == 1.0, "α of the bar is not at C"
+    assert gap(page) > 0.01
+    page.do(lambda: page.page.keyboard.press("Shift+ArrowDown"))
+    assert abs(page.alpha()[idle] - 0.9) < 1e-6
+    assert "yᵀα" in page.figure("repair")
+    page.click("[data-action=zero]")
+    assert not page.alpha().any()
+    page.click("[data-action=finish]")
+    assert page.data("alpha") is None
+    assert gap(page) <= OPTIMAL
+    assert np.abs(page.alpha() - optimum).max() <= 1e-9
+
+
+def test_a_price_is_dragged_with_the_mouse(visit: Open) -> None:
+    page = visit("#scene=outlier")
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    bar = page.page.locator(".bars [data-of='2']")
+    bar.scroll_into_view_if_needed()
+    box = bar.locator(".slot").bounding_box()
+    assert box is not None
+    x = box["x"] + box["width"] / 2
+    page.page.mouse.move(x, box["y"] + box["height"] - 2)
+    page.page.mouse.down()
+    page.page.mouse.move(x, box["y"] + box["height"] / 2, steps=2)
+    page.do(page.page.mouse.up)
+    assert 0.4 < page.alpha()[2] < 0.6
+    assert gap(page) > OPTIMAL
+
+
+def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
+    page = visit("#scene=apart")
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.page.locator(".bars [data-of='0']").focus()
+    page.do(lambda: page.page.keyboard.press("End"))
+    assert page.alpha()[0] > 0
+    assert gap(page) > OPTIMAL
+    page.click(".chip [data-action=back]")
+    assert gap(page) <= OPTIMAL
+
+
+# Runs of solvers --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_walked_through(visit: Open) -> None:
+    page = visit("#scene=outlier")
+    panel = page.page.locator("[data-panel=runs]")
+    panel.scroll_into_view_if_needed()
+    panel.locator("[data-action=run]").click()
+    page.page.wait_for_selector("[data-panel=runs][data-runs*=dual_ascent][data-runs*=interior_point]")
+    panel.locator("[data-solver=osqp]").check()
+    page.page.wait_for_selector("[data-panel=runs][data-runs*=osqp]")
+    assert panel.locator("path[data-curve]").count() == 6
+    optimum = page.alpha()
+    slider = panel.locator("[data-slider=iteration]")
+    slider.focus()
+    page.do(lambda: page.page.keyboard.press("Home"))
+    assert page.data("alpha") == "iterate"
+    assert np.abs(page.alpha() - optimum).max() > 1e-6, "the first iterate is the solution already"
+    assert gap(page) > OPTIMAL
+    words = page.figure("iterate")
+    page.do(lambda: panel.locator("[data-action=step]").click())
+    assert page.figure("iterate") != words
+    page.do(lambda: page.page.keyboard.press("End") if slider.focus() is None else None)
+    assert gap(page) <= OPTIMAL
+    page.click(".chip [data-action=back]")
+    assert np.abs(page.alpha() - optimum).max() <= 1e-9
+
+
+# Links ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_that_is_pointed_at_is_shown_everywhere(visit: Open) -> None:
+    page = visit("#scene=duplicate")
+    for at in ("svg.plane [data-sample='4']", "svg.pair [data-of='4']", ".bars [data-of='4']",
+               "table.matrix th[data-column='4']"):  # fmt: skip
+        page.page.mouse.move(2, 2)
+        page.page.locator(at).scroll_into_view_if_needed()
+        page.page.locator(at).hover(force=True)
+        for view in ("svg.plane", "svg.pair", ".bars", "table.matrix thead"):
+            assert hot(page, view) == ["4"], (at, view)
+    page.page.locator("svg.pair [data-of='5']").click(force=True)
+    assert page.page.get_attribute("[data-panel=sample]", "data-selected") == "5"
+
+
+def test_an_equation_is_found_from_the_program(visit: Open) -> None:
+    page = visit("#scene=duplicate")
+    link = page.page.locator("[data-panel=qp] .rows a.cite").first
+    tag = link.get_attribute("data-equation")
+    link.hover()
+    step = page.page.locator(f".step[data-tag='{tag}']")
+    assert "cited" in (step.get_attribute("class") or "")
+    link.click()
+    assert page.page.evaluate("document.activeElement.dataset.tag") == tag
+    box = step.bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] <= 900
+
+
+def test_the_program_as_numbers_and_as_a_picture(visit: Open) -> None:
+    page = visit("#scene=duplicate")
+    assert page.n <= 14
+    assert page.page.locator("table.matrix td[data-row]").count() == page.n**2
+    assert page.page.locator("canvas.heat").count() == 0
+    problem = page.solved()["problem"]
+    P = problem.qp("dual").P
+    first = page.page.locator("table.matrix td[data-row='0'][data-column='0']").inner_text()
+    assert abs(float(first.replace("−", "-")) - float(P[0, 0])) <= 1e-2 * abs(float(P[0, 0]))
+    page.choose("scene", "clouds")
+    assert page.n > 14
+    assert page.page.locator("table.matrix").count() == 0
+    page.page.locator("canvas.heat").hover(position={"x": 100, "y": 40})
+    assert len(hot(page, "svg.plane")) == 1
+
+
+def test_the_derivation_shows_both_sides(visit: Open) -> None:
+    page = visit("#scene=outlier")
+    steps = page.page.locator(".step[data-state=holds]")
+    assert steps.count() >= 8
+    sides = page.page.locator(".step[data-state=holds] .values:has(.side)")
+    assert sides.count() >= 4
+    for pair in sides.all():
+        left, right = (text.replace("−", "-") for text in pair.locator(".side").all_inner_texts())
+        assert abs(float(left) - float(right)) <= 1e-4 * max(1.0, abs(float(left))), (left, right)
+    assert page.page.locator(".step[data-state=fails]").count() == 0
+    heights = page.page.eval_on_selector_all(".step math", "all => all.map(m => m.getBoundingClientRect().height)")
+    assert len(heights) >= 8
+    assert min(heights) > 8, "an equation is not drawn"
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.click("[data-action=zero]")
+    assert page.page.locator(".step[data-state=fails]").count() > 0, "strong duality cannot hold at α = 0"
+
+
+# Where there is no solution -----------------------------------------------------------------------------------------
+
+
+def test_an_inseparable_hard_margin_shows_the_proof(visit: Open) -> None:
+    page = visit("#scene=inseparable")
+    assert page.page.locator("[data-meeting]").count() == 1
+    assert page.page.locator(".hull.full").count() == 2
+    assert page.page.locator("path[data-level=zero]").get_attribute("d") == ""
+    assert "separate" in page.page.locator(".certificate, .complaint").all_inner_texts()[0] or page.page.locator(
+        ".complaint", has_text="separa"
+    ).count()
+    page.choose("machine", "c")
+    assert page.data("status") == "optimal"
+    assert page.page.locator("[data-meeting]").count() == 0
+
+
+def test_too_large_a_nu_says_which_works(visit: Open) -> None:
+    page = visit("#scene=nu_max")
+    assert page.data("error") == "InfeasibleNuError"
+    page.click("[data-hint=nu]")
+    assert page.data("status") == "optimal"
+    assert page.page.input_value("input[type=number][data-parameter=nu]") == "0.5"
+
+
+def test_a_parameter_out_of_range_is_refused_beside_its_control(visit: Open) -> None:
+    page = visit("#scene=outlier")
+    page.put("C", -1)
+    assert page.data("status") == "error"
+    assert page.page.locator(".complaint[data-field=C]").inner_text()
+    page.put("C", 2)
+    assert page.data("status") == "optimal"
+    assert page.page.locator(".complaint[data-field=C]").inner_text() == ""
+
+
+def test_all_samples_may_be_deleted_and_others_added(visit: Open) -> None:
+    page = visit("#machine=c&C=1&kernel=linear&points=-1,0@-1;1,0@1;0.5,1@1")
+    for left in (2, 1, 0):
+        page.sample(0).focus()
+        page.do(lambda: page.page.keyboard.press("Delete"))
+        assert page.n == left
+    assert page.data("status") == "error"
+    assert "undefined" not in page.root.inner_text()
+    box = page.page.locator("svg.plane").bounding_box()
+    assert box is not None
+    for tool, x in (("plus", 90), ("minus", 160)):
+        page.page.click(f"button[data-tool={tool}]")
+        page.do(lambda x=x: page.page.mouse.click(box["x"] + x, box["y"] + 80))
+    assert page.n == 2
+    assert page.data("status") == "optimal"

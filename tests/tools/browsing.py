@@ -1,0 +1,211 @@
+"""A user of the page: the server as its command starts it, and a page in a real browser that waits for answers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
+
+#: Names of the browser on PATH, Debian's first.
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+#: Seconds that a server may take to start, and a page to answer, on a machine with other work.
+PATIENCE = 60
+#: Every answer to the present state is there: nothing was asked that is not answered.
+SETTLED = """count => {
+  const page = document.querySelector('.qpsvm-play');
+  return page && Number(page.dataset.count) > count && page.dataset.asking === undefined;
+}"""
+
+
+def find_chromium() -> str | None:
+    """The browser: what CHROMIUM names, else the first on PATH."""
+    named = os.environ.get("CHROMIUM")
+    return named or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Server:
+    """`python -m qpsvm play`, read from its own words."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start it, on the port that it had before."""
+        command = [sys.executable, "-m", "qpsvm", "play", "--no-browser", "--port", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        assert self.process.stdout is not None
+        clock = threading.Timer(PATIENCE, self.process.kill)
+        clock.start()
+        line = self.process.stdout.readline()
+        clock.cancel()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+        assert found is not None, f"the server does not say its address: {line!r}"
+        self.port = int(found[1])
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def stop(self) -> None:
+        """End it, and wait until it has ended."""
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def watch(context: BrowserContext, address: str) -> list[str]:
+    """The list to which everything is added that should not happen in a browser: errors, and requests elsewhere."""
+    faults: list[str] = []
+    host = urlsplit(address).netloc
+
+    def requested(url: str) -> None:
+        if urlsplit(url).scheme not in ("data", "blob", "file") and urlsplit(url).netloc != host:
+            faults.append(f"a request leaves the machine: {url}")
+
+    def opened(page: Page) -> None:
+        page.on("websocket", lambda socket: requested(socket.url))
+
+    context.on("page", opened)
+    context.on("request", lambda request: requested(request.url))
+    context.on("requestfailed", lambda request: faults.append(f"a request failed: {request.url}"))
+    context.on("response", lambda r: faults.append(f"{r.status} from {r.url}") if r.status >= 400 else None)
+    context.on("weberror", lambda error: faults.append(f"an error of the page: {error.error}"))
+    context.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+    return faults
+
+
+@dataclass(eq=False)
+class Visit:
+    """One page of the playground, and what a user does there.
+
+    Attributes
+    ----------
+    page : Page
+    address : str
+        Of the server.
+    faults : list of str
+        What should not have happened; a test that expects some takes them out.
+    """
+
+    page: Page
+    address: str
+    faults: list[str] = field(repr=False)
+
+    @property
+    def root(self) -> Locator:
+        return self.page.locator(".qpsvm-play")
+
+    @property
+    def count(self) -> int:
+        """Answers that the page has shown."""
+        return int(self.data("count") or 0)
+
+    def data(self, name: str) -> str | None:
+        """What the outermost element says of itself."""
+        return self.root.get_attribute(f"data-{name}")
+
+    def open(self, fragment: str = "") -> Visit:
+        """Go to an address of the page and wait for its first answer."""
+        self.page.goto("about:blank")
+        self.page.goto(self.address + fragment)
+        self.settle(0)
+        return self
+
+    def settle(self, before: int) -> None:
+        """Wait until more than so many answers are there, and nothing is asked."""
+        self.page.wait_for_function(SETTLED, arg=before)
+
+    def do(self, action: Callable[[], object]) -> None:
+        """Do something that changes the state, and wait for its answer."""
+        before = self.count
+        action()
+        self.settle(before)
+
+    def choose(self, control: str, value: str) -> None:
+        """Choose in a list: scene, machine, kernel."""
+        self.do(lambda: self.page.select_option(f"[data-control={control}]", value))
+
+    def put(self, parameter: str, value: float) -> None:
+        """Type the value of a parameter."""
+        box = self.page.locator(f"input[type=number][data-parameter={parameter}]")
+        box.fill(str(value))
+        self.do(lambda: box.press("Enter"))
+
+    def click(self, selector: str) -> None:
+        """Click on what changes the state, and wait for the answer."""
+        self.do(lambda: self.page.click(selector))
+
+    def sample(self, i: int) -> Locator:
+        return self.page.locator(f"svg.plane [data-sample='{i}']")
+
+    @property
+    def n(self) -> int:
+        return self.page.locator("svg.plane [data-sample]").count()
+
+    def centre(self, i: int) -> tuple[float, float]:
+        """Where a sample is, in pixels of the window."""
+        self.sample(i).scroll_into_view_if_needed()
+        box = self.sample(i).locator(".hit").bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def drag(self, i: int, dx: float, dy: float, steps: int = 3) -> None:
+        """Drag a sample by so many pixels with the mouse."""
+        x, y = self.centre(i)
+        mouse = self.page.mouse
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x + dx, y + dy, steps=steps)
+        self.do(mouse.up)
+
+    def touch(self, finger: CDPSession, *places: tuple[float, float]) -> None:
+        """Put a finger down, draw it over these places of the window, and lift it."""
+        kinds = ["touchStart", *["touchMove"] * (len(places) - 1)]
+        for kind, (x, y) in zip(kinds, places, strict=True):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    def alpha(self) -> NDArray[np.float64]:
+        """α (n,) as the samples of the page carry it, every digit."""
+        texts = self.page.eval_on_selector_all("svg.plane [data-sample]", "all => all.map(each => each.dataset.alpha)")
+        return np.array([float(text) for text in texts])
+
+    def figure(self, name: str) -> str:
+        """A number or word of the certificate."""
+        return self.page.locator(f"[data-figure={name}]").first.inner_text()
+
+    def python(self) -> str:
+        """The program that "Copy as Python" puts into the clipboard."""
+        self.page.click("[data-action=python]")
+        self.page.wait_for_selector("dialog[open]")
+        text: str = self.page.evaluate("navigator.clipboard.readText()")
+        self.page.click("dialog[open] [data-action=close]")
+        return text
+
+    def solved(self) -> dict[str, Any]:
+        """What the copied program makes: its `problem` and its `result`, and what it `printed`."""
+        made: dict[str, Any] = {}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(self.python(), made)
+        return {**made, "printed": printed.getvalue()}
+
+    def sideways(self) -> float:
+        """Pixels by which the document is wider than the window."""
+        return float(
+            self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        )
