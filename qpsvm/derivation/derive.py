@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_finite_vector
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.derivation.given import as_it_stands
+from qpsvm.derivation.given import point_of
 from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.registry import steps_of
@@ -89,7 +89,7 @@ class Derivation:
         """The letters at the point that is measured: the α given as it stands, else the result."""
         if self.result is None:
             return None
-        point = self.result if self.alpha is None else as_it_stands(self.problem, self.alpha)
+        point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
         return Letters(self.problem, point)
 
     @cached_property

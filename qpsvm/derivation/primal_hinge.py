@@ -153,7 +153,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
 
 def _products(problem: PrimalHinge) -> str:
     """LaTeX of what (P − D)/λ is made of."""
-    ridge = r"\\ &\quad+\tfrac12\bigl(b-y^{\top}\alpha\bigr)^2" if problem.intercept == "penalised" else ""
+    ridge = r"\\ &\quad+\tfrac12(b-y^{\top}\alpha)^2" if problem.intercept == "penalised" else ""
     return shared.slack_products(UPPER) + ridge
 
 

@@ -234,6 +234,15 @@ def test_at_another_alpha_the_headline_says_what_it_is(machine, kernel):
     assert np.array_equal(random.alpha, found["random"])
 
 
+def test_where_the_hulls_meet_the_optimal_alpha_holds_too():
+    """ρ = 0 and w = 0 but for rounding, relative to which nothing holds."""
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    problem = qpsvm.NuSVM(X, y, 0.1)
+    derivation = qpsvm.derive(problem, alpha=qpsvm.solve(problem, tol=1e-15, check=False).alpha)
+    assert derivation.headline.startswith("optimal")
+    assert max(r for r in derivation.residuals().values() if not np.isnan(r)) <= 1e-6
+
+
 def test_what_is_not_feasible_is_named():
     problem, alpha = problem_of("c", "linear"), solved("c", "linear").alpha.copy()
     alpha[7] = 5.0
