@@ -91,7 +91,7 @@ class ShownStep:
 
     @property
     def sides_text(self) -> str:
-        """Both sides for people, such as "2.5 = 2.5", or "1e-16 ≈ 0" to rounding; empty where they were not measured."""
+        """Both sides for people, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty where they were not measured."""
         if self.left is None or self.right is None:
             return ""
         holds = self.residual is not None and self.residual <= HOLDS
