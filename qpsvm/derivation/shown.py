@@ -91,14 +91,15 @@ class ShownStep:
 
     @property
     def sides_text(self) -> str:
-        """Both sides for people, such as "2.5 = 2.5"; empty where they were not measured."""
+        """Both sides for people, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty where they were not measured."""
         if self.left is None or self.right is None:
             return ""
         holds = self.residual is not None and self.residual <= HOLDS
         relation = self.relation if holds else FAILS[self.relation]
         fails = relation != self.relation
         digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
-        return f"{self.left:.{digits}g} {relation} {self.right:.{digits}g}"
+        left, right = f"{self.left:.{digits}g}", f"{self.right:.{digits}g}"
+        return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
 
     @property
     def residual_text(self) -> str:

@@ -37,7 +37,7 @@ def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, An
     box = {"text": machine.box, "tag": machine.tags.get("box", ""), "lower": numbers(lower) if small else None,
            "upper": numbers(upper) if small and np.isfinite(upper).any() else None}  # fmt: skip
     return {
-        "form": "dual", "text": str(qp), "variables": [f"α{i}" for i in range(1, n + 1)], "objective": qp.formula,
+        "form": "dual", "text": str(qp), "variables": [f"α{i}" for i in range(n)], "objective": qp.formula,
         "n": n, "P": numbers(P) if small else None, "heat": None if small else _heat(P),
         "q": numbers(qp.q) if small else None, "rows": rows, "box": box, "objective_tag": problem.dual_tag,
     }  # fmt: skip

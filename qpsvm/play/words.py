@@ -34,7 +34,7 @@ def verdict_on_yours(result: SVMResult) -> str:
         return "This α proves nothing yet: f separates no classes, so no primal point comes with it."
     worst = int(np.argmax(result.terms))
     return (
-        f"The gap is {_gap(result)}: so far may this α be from the optimum. Sample {worst + 1} has the largest share "
+        f"The gap is {_gap(result)}: so far may this α be from the optimum. Sample {worst} has the largest share "
         "of it; its sentence says which way to move its α."
     )
 

@@ -77,7 +77,7 @@ def test_the_worst_sample_is_named_and_told_which_way_to_go():
     answer = ask("solve", held, alpha=[0.0] * 16)
     assert answer["status"] != "optimal"
     worst = int(np.argmax(answer["samples"]["gap"]))
-    assert f"Sample {worst + 1} " in answer["sentence"]
+    assert f"Sample {worst} " in answer["sentence"]
     assert answer["samples"]["verdict"][worst].startswith("Violated: (C − α) ξ")
     assert "raise α" in answer["samples"]["verdict"][worst]
     assert answer["plane"]["closest"] is None

@@ -407,12 +407,12 @@ class Playground {
     this.selected = this.state.points.length;
     this.alpha?.push(0);
     this.edit((state) => { state.points.push(point); state.labels.push(label); });
-    this.say(`sample ${this.selected + 1} added`);
+    this.say(`sample ${this.selected} added`);
   }
 
   flip(i) {
     this.edit((state) => { state.labels[i] = -state.labels[i]; });
-    this.say(`sample ${i + 1} is now of class ${this.className(this.state.labels[i])}`);
+    this.say(`sample ${i} is now of class ${this.className(this.state.labels[i])}`);
   }
 
   remove(i) {
@@ -421,7 +421,7 @@ class Playground {
     this.selected = clamp(this.selected > i ? this.selected - 1 : this.selected, 0,
       Math.max(0, this.state.points.length - 2));
     this.edit((state) => { state.points.splice(i, 1); state.labels.splice(i, 1); });
-    this.say(`sample ${i + 1} deleted`);
+    this.say(`sample ${i} deleted`);
   }
 
   /** The name of a class; a label that is a number is written as one, with its sign where it is ±1. */
@@ -1158,7 +1158,7 @@ function sizeSamples(app, elements, { samples }, { dragging }) {
 function describe(app, i, samples) {
   const [p, q] = app.state.axes, point = app.state.points[i];
   const name = app.className(app.state.labels[i]), at = `${shown(point[p], 4)}, ${shown(point[q], 4)}`;
-  const where = `sample ${i + 1}, class ${name}, at ${at}`;
+  const where = `sample ${i}, class ${name}, at ${at}`;
   if (!samples?.alpha) return where;
   const kind = app.catalogue.kinds[samples.kind[i]];
   return `${where}; ${kind}, α = ${shown(samples.alpha[i], 4)}, y f = ${shown(samples.yf[i], 4)}`;
@@ -1403,7 +1403,7 @@ function sampleView(app) {
     const i = app.selected, samples = app.answer?.samples, known = samples?.alpha && i < samples.alpha.length;
     base.element.dataset.selected = i;
     const kind = known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : "";
-    name.textContent = app.state.points.length ? `Sample ${i + 1}, class ${app.className(app.state.labels[i])}${kind}`
+    name.textContent = app.state.points.length ? `Sample ${i}, class ${app.className(app.state.labels[i])}${kind}`
       : "There is no sample yet.";
     const unbounded = (key) => samples[key][i] === null && (key === "upper" || key === "eta");
     for (const [key] of letters) cells[key].textContent = !known ? "–" : unbounded(key) ? "∞" : shown(samples[key][i]);
@@ -1533,7 +1533,7 @@ function priceKeys(app, bars) {
 function newBar(i, wide, floor, height, mine) {
   const inner = Math.max(2, Math.min(wide - 2, 16)), x = (i + 0.5) * wide - inner / 2, box = { x, width: inner };
   return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : null,
-    "aria-label": `α of sample ${i + 1}`, "aria-valuemin": mine ? 0 : null, "aria-valuemax": mine ? 1 : null },
+    "aria-label": `α of sample ${i}`, "aria-valuemin": mine ? 0 : null, "aria-valuemax": mine ? 1 : null },
     svg("rect", { class: "hit", x: i * wide, y: 0, width: wide, height }),
     svg("rect", { class: "slot", ...box, y: 8, height: floor - 8, rx: 2 }),
       svg("rect", { class: "level", ...box, rx: 2, "data-floor": floor }),
@@ -1878,7 +1878,7 @@ function heat(app, { heat: { n: k, values }, n }) {
     const i = sampleAt((event.clientY - r.top) / r.height), j = sampleAt((event.clientX - r.left) / r.width);
     const block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
     app.hover(i);
-    said.textContent = `P${numeral(i + 1)},${numeral(j + 1)}${near}: ${shown(values[block], 4)}`;
+    said.textContent = `P${numeral(i)},${numeral(j)}${near}: ${shown(values[block], 4)}`;
   });
   return html("div", { class: "heatbox" }, html("div", { class: "heatframe" }, canvas,
     html("span", { class: "strip across", hidden: true }), html("span", { class: "strip down", hidden: true })), said);
