@@ -92,7 +92,7 @@ def test_a_notebook_around_it_leaves_it_as_it_is(visit: Open) -> None:
     before = page.page.eval_on_selector_all(".qpsvm-play :is(dt, dd, pre, code)", boxes)
     # Before the playground's own styles, as in a notebook: those come with the output.
     page.page.evaluate(
-        "text => { const style = document.createElement('style'); style.textContent = text; document.head.prepend(style) }",
+        "text => document.head.prepend(Object.assign(document.createElement('style'), { textContent: text }))",
         NOTEBOOK,
     )
     assert page.page.eval_on_selector_all(".qpsvm-play :is(dt, dd, pre, code)", boxes) == before
