@@ -83,7 +83,7 @@ def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
 
 @pytest.mark.slow
 def test_a_run_is_walked_through(visit: Open) -> None:
-    page = visit("#scene=outlier")
+    page = visit("#scene=outlier", width=1280)
     panel = page.page.locator("[data-panel=runs]")
     panel.scroll_into_view_if_needed()
     panel.locator("[data-action=run]").click()
@@ -114,7 +114,7 @@ def test_a_run_is_walked_through(visit: Open) -> None:
 
 
 def test_a_sample_that_is_pointed_at_is_shown_everywhere(visit: Open) -> None:
-    page = visit("#scene=duplicate")
+    page = visit("#scene=duplicate", width=1280)
     for at in ("svg.plane [data-sample='4']", "svg.pair [data-of='4']", ".bars [data-of='4']",
                "table.matrix th[data-column='4']"):  # fmt: skip
         page.page.mouse.move(2, 2)
@@ -130,7 +130,7 @@ def test_a_sample_that_is_pointed_at_is_shown_everywhere(visit: Open) -> None:
 
 
 def test_an_equation_is_found_from_the_program(visit: Open) -> None:
-    page = visit("#scene=duplicate")
+    page = visit("#scene=duplicate", width=1280)
     link = page.page.locator("[data-panel=qp] .rows a.cite").first
     tag = link.get_attribute("data-equation")
     link.hover()
@@ -144,7 +144,7 @@ def test_an_equation_is_found_from_the_program(visit: Open) -> None:
 
 
 def test_the_program_as_numbers_and_as_a_picture(visit: Open) -> None:
-    page = visit("#scene=duplicate")
+    page = visit("#scene=duplicate", width=1280)
     assert page.n <= 14
     assert page.page.locator("table.matrix td[data-row]").count() == page.n**2
     assert page.page.locator("canvas.heat").count() == 0
@@ -160,9 +160,9 @@ def test_the_program_as_numbers_and_as_a_picture(visit: Open) -> None:
 
 
 def test_the_derivation_shows_both_sides(visit: Open) -> None:
-    page = visit("#scene=outlier")
-    steps = page.page.locator(".step[data-state=holds]")
-    assert steps.count() >= 8
+    page = visit("#scene=outlier", width=1280)
+    page.page.wait_for_selector(".step[data-state=holds]")
+    assert page.page.locator(".step[data-state=holds]").count() >= 8
     sides = page.page.locator(".step[data-state=holds] .values:has(.side)")
     assert sides.count() >= 4
     for pair in sides.all():

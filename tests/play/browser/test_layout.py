@@ -85,7 +85,7 @@ def test_the_page_does_not_scroll_sideways(width: int, visit: Open) -> None:
 
 
 def test_a_notebook_around_it_leaves_it_as_it_is(visit: Open) -> None:
-    page = visit("#scene=outlier", bypass_csp=True)
+    page = visit("#scene=outlier", width=1280, bypass_csp=True)
     unfold(page)
     page.page.evaluate("document.body.classList.add('out')")
     boxes = """all => all.map(e => JSON.stringify([e.className, e.textContent, e.getBoundingClientRect()]))"""
@@ -115,7 +115,7 @@ def test_everything_on_a_phone_is_large_enough_for_a_finger(visit: Open) -> None
 
 
 def test_every_control_has_a_name(visit: Open) -> None:
-    page = visit("#scene=outlier")
+    page = visit("#scene=outlier", width=1280)
     page.do(lambda: page.page.locator("[data-control=mine]").check())
     devtools = page.page.context.new_cdp_session(page.page)
     nodes = devtools.send("Accessibility.getFullAXTree")["nodes"]
@@ -129,7 +129,7 @@ def test_every_control_has_a_name(visit: Open) -> None:
 
 
 def test_the_keyboard_sees_where_it_is(visit: Open) -> None:
-    page = visit("#scene=outlier")
+    page = visit("#scene=outlier", width=1280)
     unseen, stops = [], 0
     for _ in range(60):
         page.page.keyboard.press("Tab")
@@ -151,7 +151,7 @@ def test_the_keyboard_sees_where_it_is(visit: Open) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_can_be_read_in_light_and_dark(scheme: str, visit: Open) -> None:
-    page = visit("#scene=outlier", color_scheme=scheme)
+    page = visit("#scene=outlier", width=1280, color_scheme=scheme)
     worst = page.page.evaluate(CONTRASTS)
     assert worst[0][0] >= CONTRAST, worst
 

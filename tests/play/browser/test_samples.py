@@ -38,7 +38,8 @@ def agrees(visit: Visit) -> None:
 
 
 def labels(visit: Visit) -> list[int]:
-    return [int(visit.sample(i).get_attribute("data-label") or 0) for i in range(visit.n)]
+    texts = visit.page.eval_on_selector_all("svg.plane [data-sample]", "all => all.map(each => each.dataset.label)")
+    return [int(text) for text in texts]
 
 
 def test_a_sample_is_dragged_with_the_mouse(visit: Open) -> None:
@@ -144,6 +145,7 @@ def test_every_machine_with_every_kernel(machine: str, visit: Open) -> None:
     page = visit("#scene=apart")
     if machine != "hard":
         page.choose("machine", machine)
+    page.click("[data-panel=derivation] > summary")
     for kernel in KERNELS:
         if kernel != "linear":
             page.choose("kernel", kernel)
@@ -151,7 +153,7 @@ def test_every_machine_with_every_kernel(machine: str, visit: Open) -> None:
             page.click("button.hint")
         assert page.data("status") == "optimal", kernel
         assert page.data("error") == "", kernel
-        assert page.page.locator("[data-tag]").count() > 5, kernel
+        page.page.locator(".step[data-tag]").nth(5).wait_for()
         agrees(page)
 
 
@@ -167,7 +169,7 @@ def test_the_copied_program_is_a_program(visit: Open) -> None:
 def test_a_round_trip_at_a_hundred_samples(visit: Open) -> None:
     held = samples(100)
     points = ";".join(f"{x:.3f},{y:.3f}@{label}" for (x, y), label in zip(held["points"], held["labels"], strict=True))
-    page = visit(f"#machine=c&C=1&kernel=rbf&kernel.gamma=0.5&points={points}")
+    page = visit(f"#machine=c&C=1&kernel=rbf&kernel.gamma=0.5&points={points}", width=1280)
     trips = []
     for step in range(6):
         page.drag(step, 30, 20, steps=5)
