@@ -81,7 +81,7 @@ def test_an_address_that_is_typed_into_an_open_page(visit: Open) -> None:
 
 def test_two_pages_at_once(visit: Open) -> None:
     left, right = visit("#scene=outlier"), visit("#scene=xor")
-    for step in range(3):
+    for step in range(2):
         left.drag(0, 12, -8)
         right.drag(1, -10, 10 + step)
     assert (left.n, right.n) == (11, 8)
