@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_finite_vector
@@ -121,9 +122,10 @@ class Derivation:
         """The headline, and whether the point is an optimum of this problem."""
         if self.result is None or self._letters is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
-        if self.alpha is not None:
-            return of_alpha(self._letters, self.result)
-        return of_result(self._letters, self.measurements)
+        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+            if self.alpha is not None:
+                return of_alpha(self._letters, self.result, self.measurements)
+            return of_result(self._letters, self.measurements)
 
     def residuals(self) -> dict[str, float]:
         """The violation of each equation at the result, relative, by tag; empty without a result.

@@ -30,10 +30,11 @@ def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
     Rows of weight 0 keep the α that they were given.
     """
     space = problem.space.uncentred()  # centring is for α with yᵀα = 0
-    point = evaluate(space, problem.svm, problem.taking_part(alpha))
-    result = svm_result(
-        problem.samples, space, point, title=problem.title, status=Status.CANDIDATE, backend="none",
-        form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
-        solver=Solver("no solver", "", "the point was given"),
-    )  # fmt: skip
+    with np.errstate(all="ignore"):  # what overflows is shown as infinite
+        point = evaluate(space, problem.svm, problem.taking_part(alpha))
+        result = svm_result(
+            problem.samples, space, point, title=problem.title, status=Status.CANDIDATE, backend="none",
+            form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
+            solver=Solver("no solver", "", "the point was given"),
+        )  # fmt: skip
     return replace(result, alpha=alpha)

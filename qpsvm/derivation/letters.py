@@ -170,7 +170,7 @@ class Letters(Generic[P]):
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
             values = model.decision_function(samples) - model.b if len(model.coef) else np.zeros(0)
             norm2 = float(model.coef @ values) + self.problem.space.shift * float(self.alpha @ self.alpha)
-        return 0.5 * (norm2 + self.penalised_b**2)
+        return 0.5 * (norm2 + self.penalised_b * self.penalised_b)
 
     @property
     def penalised_b(self) -> float:
@@ -183,7 +183,7 @@ class Letters(Generic[P]):
         if self.intercept_in_kernel:
             return 0.5 * float((self.alpha * self.y) @ (self.u + self.b))
         own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else (self.alpha * self.y) @ self.u
-        return 0.5 * (float(own) + self.penalised_b**2)
+        return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
 
     @cached_property
     def dual(self) -> QP:
@@ -232,12 +232,25 @@ class Letters(Generic[P]):
     @cached_property
     def terms(self) -> float:
         """The size of the terms that f sums up, Σ α_i · max K_ii. f is rounded relative to them."""
-        return float(self.total * self.problem.space.centred.diagonal().max())
+        return self.total * self._largest_square
+
+    @cached_property
+    def terms_of_u(self) -> float:
+        """The same of f − b as it is computed: where the kernel is not linear nothing is centred, and b comes off f."""
+        if self.is_linear:
+            return self.terms
+        diagonal = np.abs(self.problem.space.gram.diagonal()).max()
+        return max(self.total * float(diagonal), self.terms) + abs(self.b)
 
     @cached_property
     def terms_of_w(self) -> float:
         """The size of the terms that w sums up, Σ α_i · max ‖φ(x_i)‖."""
-        return float(self.total * np.sqrt(self.problem.space.centred.diagonal().max()))
+        return self.total * float(np.sqrt(self._largest_square))
+
+    @property
+    def _largest_square(self) -> float:
+        """max ‖φ(x_i)‖², which rounding makes negative where all samples are at one place."""
+        return max(float(self.problem.space.centred.diagonal().max()), 0.0)
 
     @cached_property
     def level_is_variable(self) -> bool:
@@ -255,7 +268,7 @@ class Letters(Generic[P]):
         """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
         meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
-        floor = 0.5 * self.terms_of_w**2 if meets else 0.0
+        floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 
 

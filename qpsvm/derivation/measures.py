@@ -44,7 +44,7 @@ def stationarity_in_w(at: Letters[Any]) -> Sides:
         scale = size_of(at.w, at.terms_of_w)
         return worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_i y_i x_i", scale)
     of = "⟨w, φ(x)⟩ at sample {i}, and Σ α_i y_i K(x_i, x) there"
-    return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms), at.numbers)
+    return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.numbers)
 
 
 def stationarity_in_b(at: Letters[Any]) -> Sides:
@@ -116,12 +116,12 @@ def decision_function_recovered(at: Letters[Any]) -> Sides:
     """f(x) = Σ α_i y_i K(x_i, x) + b, at samples between those trained on."""
     if at.new_samples is None:
         of = "f − b at sample {i}, and Σ α_i y_i K(x_i, x) there"
-        return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms), at.numbers)
+        return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.numbers)
     K = at.problem.kernel(at.new_samples, at.X)
     found = at.result.decision_function(at.new_samples)
     stated = K @ (at.alpha * at.y) + at.b
     of = "f half way between samples {i} and {i} + 1, and Σ α_i y_i K(x_i, x) + b there"
-    return worst(found, "=", stated, of, size_of(stated - at.b, at.terms))
+    return worst(found, "=", stated, of, size_of(stated - at.b, at.terms_of_u))
 
 
 def linear_weights(at: Letters[Any]) -> tuple[Sides, ...]:

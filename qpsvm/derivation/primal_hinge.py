@@ -228,7 +228,8 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
         worst(rows["xi"], "=", eta, "Px + q + Gᵀz in the row of ξ of sample {i}, and η", max(at.problem.shares)),
     ]
     if b:
-        sides.append(Sides(rows["b"][0], "=", 0.0, "Px + q + Gᵀz in the row of b, and 0", at.unit * at.total))
+        reach = max(at.total, 1 + abs(at.b)) if at.penalised_b else at.total  # as (PHINGE.5) measures b itself
+        sides.append(Sides(rows["b"][0], "=", 0.0, "Px + q + Gᵀz in the row of b, and 0", at.unit * reach))
     return tuple(sides)
 
 

@@ -68,7 +68,8 @@ class Measurement(NamedTuple):
         """As data for JSON: None stands for what is no finite number."""
         numbers = {"left": self.left, "right": self.right, "residual": self.residual}
         finite = {name: value if value is not None and np.isfinite(value) else None for name, value in numbers.items()}
-        return {**finite, "relation": self.relation, "of": self.of, "reason": self.reason}
+        reason = "one side is infinite" if np.isinf(self.residual) else self.reason
+        return {**finite, "relation": self.relation, "of": self.of, "reason": reason}
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,8 @@ def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, Flo
     exponents *= float(kernel.gamma)
     K = np.exp(-exponents)
     slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
-    off: FloatArray = (K * (np.expm1(slope * exponents) + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
+    grown = np.expm1(np.minimum(slope * exponents, 1.0))  # beyond that K is 0, and 0 times ∞ would be no number
+    off: FloatArray = (K * (grown + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
     return K, off
 
 

@@ -63,7 +63,7 @@ def certify(
         if best is not None and best.gap <= enough:
             break
     assert best is not None  # w(α) is always a candidate
-    penalties = sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
+    penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
     return _certificate(space, svm, a, beta, best, own + curvature + penalties)
 
 
@@ -95,7 +95,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     elif not svm.all_hard:
         found = _lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
-    cost += sum(0.5 * group.ridge * slopes[group.multiplier] ** 2 for group in svm.penalised)
+    cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
     at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
     return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
@@ -170,7 +170,7 @@ def _measured(
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
-        difference += 0.5 * group.ridge * (mu - slopes[group.multiplier]) ** 2
+        difference += 0.5 * group.ridge * np.square(mu - slopes[group.multiplier])
     gap = relative_gap(difference, primal, -dual_cost if svm.homogeneous else primal - difference)
     return Measured(point, growth, multipliers, interval, primal, difference, gap)
 
@@ -214,7 +214,7 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
         """The part of the gap that depends on μ."""
         cost = found[1]
         for group in svm.penalised:
-            cost += 0.5 * group.ridge * (found[0][group.multiplier] - slopes[group.multiplier]) ** 2
+            cost += 0.5 * group.ridge * np.square(found[0][group.multiplier] - slopes[group.multiplier])
         return cost
 
     best: tuple[dict[str, float], float, float] | None = None

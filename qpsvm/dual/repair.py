@@ -21,11 +21,15 @@ from qpsvm.dual.svm_dual import Part, SVMDual
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
 ROUNDINGS = 8
+#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
+LARGEST = 1e290
 
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α: (m,), a new array."""
     equalities = [part for part in dual.parts if not part.ridge]
+    if not np.abs(alpha).max(initial=0.0) <= LARGEST:
+        alpha = np.clip(alpha, -LARGEST, LARGEST)
     if not equalities:
         return boxed(alpha, dual.upper)
     if equalities[0].rows is None:
@@ -118,4 +122,15 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     inside = (x > 0) & (x < caps)
     if inside.any():
         x[inside] = np.clip(x[inside] + (mass - x.sum()) / inside.sum(), 0.0, caps[inside])
-    return x
+    return _filled(x, caps, mass)
+
+
+def _filled(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
+    sum_of_x = float(x.sum())
+    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:
+        return x
+    if sum_of_x > mass:
+        return np.asarray(x * (mass / sum_of_x))
+    room = np.minimum(caps, mass) - x
+    return np.asarray(np.minimum(x + room * ((mass - sum_of_x) / float(room.sum())), caps))

@@ -35,8 +35,10 @@ def parse(text: str | None) -> Any:
         return json.loads(text)
     except RecursionError:
         raise RequestError("the message is nested too deep") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise RequestError(f"the message is no JSON: {error}") from None
+    except ValueError:  # what is left of JSON's grammar is a number that Python does not read
+        raise RequestError("the message has a number of too many digits") from None
 
 
 def refusal(error: RequestError, message: Any = None) -> str:

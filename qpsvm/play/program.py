@@ -9,8 +9,11 @@ from qpsvm.play.catalogue import KERNELS, MACHINES
 from qpsvm.play.request import State
 
 
-def program(state: State) -> str:
-    """The program: it runs as it is, and says so where the problem has no solution."""
+def program(state: State, tol: float, seconds: float) -> str:
+    """The program: it runs as it is, and says so where the problem has no solution.
+
+    It solves as the page does, whose time limit rules out some solvers: another one may end at another optimum.
+    """
     machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
     values = {name: None if value == "none" else value for name, value in state.parameters.items()}
     made = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
@@ -29,7 +32,7 @@ X = np.array([
 y = np.array({labels!r})
 
 problem = qpsvm.{machine.kind.__name__}(X, y, {", ".join(arguments)})
-result = qpsvm.solve(problem, check=False)
+result = qpsvm.solve(problem, check=False, tol={tol!r}, time_limit={seconds!r})
 print(problem.qp("dual"))
 print(result.summary())
 """

@@ -89,7 +89,7 @@ def _answer(message: Any, start: Start | None) -> dict[str, Any]:
     if request.ask == "steps":
         return {"id": request.id, **equations(request.state)}
     if request.ask == "program":
-        return {"id": request.id, "python": program(request.state)}
+        return {"id": request.id, "python": program(request.state, TOL, SECONDS)}
     problem: Problem | None = None
     try:
         problem = request.state.problem()

@@ -93,7 +93,7 @@ SCENES: dict[str, Scene] = {
         (
             "The two samples at one place share what one would have: their sum counts, and many splits are optimal.",
             "Be the solver: move α from the one to the other. The gap stays as it is.",
-            "Lower C below half of their sum: both are at their bound, and the margin widens.",
+            "Lower C to 0.1, below half of their sum: both are at their bound, and the margin widens.",
         ),
         state_of([(1.0, 0.6), (1.0, 0.6), (2.2, 1.6), (1.7, 2.4)], [(-1.0, -0.4), (-2.1, -1.3), (-1.6, 0.7)], C=10.0),
     ),

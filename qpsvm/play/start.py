@@ -11,6 +11,7 @@ from qpsvm.arrays.types import as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.checks import RequestError
 from qpsvm.play.request import MOST_POINTS, State, read_state
 from qpsvm.play.scenes import SCENES
 from qpsvm.problems import Problem
@@ -134,11 +135,15 @@ def start_of(problem: Problem) -> Start:
     held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
         held["psd"] = problem.psd
-    state = read_state({
+    shown_state = {
         "points": as_dense(problem.X).tolist(), "labels": problem.y.tolist(), "machine": machine,
         "parameters": {each.name: _value(problem, each.name) for each in MACHINES[machine].parameters},
         "kernel": {"name": kernel, **held},
-    })  # fmt: skip
+    }  # fmt: skip
+    try:
+        state = read_state(shown_state)
+    except RequestError as error:
+        raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
     names = problem.feature_names
     low, high = (str(label) for label in problem.classes)
     return Start(state, None if names is None else tuple(names), (low, high))

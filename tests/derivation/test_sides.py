@@ -414,3 +414,89 @@ def test_a_kernel_is_short_in_a_title_and_whole_in_its_repr():
     assert str(qpsvm.Linear()) == "Linear()"
     title = qpsvm.CSVM(X, X[:, 0] > 0, kernel="rbf").title
     assert title.endswith(str(kernel))
+
+
+# --- where rounding is all there is -----------------------------------------------------------------------------------
+
+SAME_PLACE, ALTERNATING = [[0.0, 0.0]] * 5, [-1, 1, -1, 1, -1]
+SIGMOID = qpsvm.Sigmoid(gamma=72.9, coef0=-1.012)
+ROUNDED = {
+    "a ν-SVM with w = 0": lambda: qpsvm.NuSVM(SAME_PLACE, ALTERNATING, 0.69, SIGMOID, psd="clip"),
+    "more of it": lambda: qpsvm.NuSVM(
+        [[0.0, 0.0]] * 40, [-1, 1] * 20, 0.37608806434790193,
+        qpsvm.Sigmoid(gamma=0.2577719153959198, coef0=-1.7481044913538981), psd="clip",
+    ),
+    "a C-SVM with w = 0": lambda: qpsvm.CSVM(
+        SAME_PLACE[:3], ALTERNATING[:3], 0.479, qpsvm.Sigmoid(gamma=5.553, coef0=-1.773), psd="clip"
+    ),
+    "w far below b": lambda: qpsvm.PrimalHinge(
+        [[0.0191394, 0.01008286], [0.00629627, -0.01163847], [0.00731343, 0.00453532]], ALTERNATING[:3], 0.7386678674,
+        qpsvm.Polynomial(6, 0.32422, 0.02277),
+    ),
+    "α far below b": lambda: qpsvm.PrimalHinge(
+        [[-2950.2, -5001.9], [2227.4, 2424.6], [-3126.6, -2946.7]], ALTERNATING[:3], 0.003591916379508539,
+        qpsvm.Polynomial(2, 9.106368230254194, 0.7646818218466955), intercept="penalised",
+    ),
+    "α far below b, with fewer digits": lambda: qpsvm.PrimalHinge(
+        [[-59.03727680644424, 10.639787900137682], [-38.86118978015776, -2.34469033262577]], [-1, 1],
+        0.009247756349306505, qpsvm.Polynomial(4, 1.3897316919894616, 1.2904643950892667), intercept="penalised",
+    ),
+    "a w that no α has": lambda: qpsvm.CSVM(
+        [[-28669316.1, -120002.02], [-1443537.7, 166858.16], [-8196317.25, -131781.51], [18416062.7, 203182.98],
+         [-603750.39, -49509.35]], [-1, 1, 1, 1, -1], 3555.958654982056,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_an_optimum_is_not_accused_of_what_rounding_does(name):
+    problem = ROUNDED[name]()
+    result = qpsvm.solve(problem)
+    derivation = qpsvm.derive(problem, result)
+    assert result.status == "optimal"
+    assert derivation.headline.startswith("optimal")
+    assert derivation.shown().trusted
+    json.dumps(derivation.sides(), allow_nan=False)
+
+
+def test_an_alpha_that_is_optimal_only_when_repaired_is_not_called_optimal():
+    problem = qpsvm.HardMargin([[1000.0], [1000.001]], [0, 1])  # b is 2·10⁶, and L has b yᵀα
+    derivation = qpsvm.derive(problem, alpha=qpsvm.solve(problem).alpha * [1, 1 + 1e-8])
+    assert derivation.result is not None
+    assert derivation.result.status == "optimal"
+    assert max(derivation.residuals().values()) > 1.0
+    assert derivation.headline.startswith("OPTIMAL ONLY WHEN REPAIRED: ")
+    assert not derivation.shown().trusted
+
+
+# --- any α, however large ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("machine", "kernel"), CASES)
+@pytest.mark.parametrize("size", [1e17, 1e150, 1e308])
+def test_an_alpha_that_is_far_too_large_is_made_feasible_and_measured(machine, kernel, size):
+    problem = problem_of(machine, kernel)
+    alpha = size * np.where(np.arange(problem.n) % 3, 1.0, -1.0)
+    alpha[::4] = 0.3
+    certified, derivation = problem.at(alpha), qpsvm.derive(problem, alpha=alpha)
+    assert (certified.alpha >= 0).all()
+    assert (certified.alpha <= problem.upper).all()
+    largest = certified.alpha.max()  # their sum may be infinite
+    for group in problem.svm.groups:
+        if not group.ridge:
+            assert abs(group.column @ (certified.alpha / largest) - group.total / largest) <= 1e-9
+    assert derivation.headline.startswith("NOT FEASIBLE: ")
+    for tag, sides in derivation.sides().items():
+        assert sides["residual"] is not None or sides["reason"], tag
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_solver_proves_is_proven_of_its_alpha_too():
+    """The kernel's values are exact only by differences, which squares of 10⁹ need."""
+    X = 1e9 * np.random.default_rng(0).uniform(-1, 1, (10, 2))
+    problem = qpsvm.CSVM(X, [0, 1] * 5, 1e12, qpsvm.RBF(1e12))
+    result = qpsvm.solve(problem)
+    again = problem.at(result.alpha)
+    assert again.status == "optimal"
+    assert np.abs(again.alpha - result.alpha).max() <= 1e-12

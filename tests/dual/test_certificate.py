@@ -49,6 +49,15 @@ def test_capped_simplex_takes_a_mass_that_exceeds_the_caps_by_rounding():
     np.testing.assert_array_equal(capped_simplex(np.zeros(3), caps, caps.sum() * (1 + 1e-15)), caps)
 
 
+@pytest.mark.parametrize("largest", [1e9, 1e17, 1e200, 1e290])
+def test_capped_simplex_keeps_its_mass_beside_an_entry_that_is_far_larger(largest):
+    for caps in (np.full(4, 1.0), np.array([0.5, np.inf, 1.0, 0.1])):
+        x = capped_simplex(np.array([largest, 3.0, 1.0, -largest]), caps, 1.3)
+        assert (x >= 0).all()
+        assert (x <= caps).all()
+        assert x.sum() == pytest.approx(1.3, rel=1e-14)
+
+
 def test_capped_simplex_of_a_feasible_point_is_that_point():
     rng = np.random.default_rng(4)
     caps = rng.uniform(0.5, 1, 30)

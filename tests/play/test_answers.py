@@ -284,6 +284,18 @@ def test_the_program_makes_the_same_result(machine, kernel):
     assert np.array_equal(names["X"], np.array(held["points"]))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
+    """Where α is not unique: many samples at few places, solved by the same solver, under the same limits."""
+    held = samples(14, apart=0.7, seed=seed)
+    held["points"] = np.round(held["points"]).tolist()
+    for machine, parameters in (("c", {"C": 235.0}), ("nu", {"nu": 0.5}), ("hinge", {"lam": 1e-4})):
+        now = state(machine, **held, parameters=parameters)
+        result = run_program(ask("program", now)["python"])["result"]
+        answer = ask("solve", now, show=[])
+        assert (result.backend, result.alpha.tolist()) == (answer["backend"], answer["samples"]["alpha"])
+
+
 def test_the_program_says_so_where_there_is_no_solution():
     held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
     assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)

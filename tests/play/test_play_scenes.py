@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,9 @@ def test_of_a_duplicate_only_the_sum_counts():
     for share in (0.0, 0.3, 1.0):
         split = [share * total, (1 - share) * total, *alpha[2:]]
         assert ask("solve", held, alpha=split)["status"] == "optimal"
-    wide, tight = ask("solve", held), ask("solve", {**held, "parameters": {"C": total / 3}})
+    (low,) = re.findall(r"Lower C to ([\d.]+), below half of their sum", SCENES["duplicate"].tries[2])
+    assert float(low) < total / 2
+    wide, tight = ask("solve", held), ask("solve", {**held, "parameters": {"C": float(low)}})
     assert tight["samples"]["kind"][:2] == [2, 2]
     assert tight["width"] > wide["width"]
 

@@ -267,6 +267,8 @@ def test_an_answer_that_json_cannot_hold_is_a_fault(monkeypatch):
 
 def test_a_text_is_read_as_json():
     assert parse('{"id": 1.0}') == {"id": 1.0}
+    with pytest.raises(ParameterError, match=r"^the message has a number of too many digits$"):
+        parse(f'{{"id": {"9" * 5000}}}')
 
 
 # --- its beginning and its end ----------------------------------------------------------------------------------------

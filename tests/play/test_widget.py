@@ -101,7 +101,11 @@ def test_a_state_without_a_problem_says_why():
         (problem(kernel=lambda X, Z: X @ Z.T), UnsupportedError, "the page does not have the kernel"),
         (qpsvm.CSVM([[0.0], [1.0]], [0, 1]), UnsupportedError, "one feature"),
         (qpsvm.CSVM(np.zeros((1001, 2)), np.arange(1001) % 2), UnsupportedError, "1000 rows at the most"),
-        (qpsvm.CSVM([[0.0, 1e12], [1.0, 0.0]], [0, 1]), RequestError, r"state\.points\[0\]\[1\]"),
+        (
+            qpsvm.CSVM([[0.0, 1e12], [1.0, 0.0]], [0, 1]),
+            RequestError,
+            r"the page cannot show this problem: state\.points\[0\]\[1\]",
+        ),
     ],
     ids=["text", "penalties", "weights", "kernel", "feature", "rows", "size"],
 )
