@@ -56,7 +56,7 @@ SCENES: dict[str, Scene] = {
         (
             "Drag a sample across the boundary: its α grows from 0 to C, and there it stays.",
             "Move C: a small one buys a wide margin with much slack, a large one a narrow margin with little.",
-            "Drag a sample far behind its own margin: α is 0, and nothing else moves.",
+            "Drag a sample far behind its own margin, where its α is 0: drag it on, and nothing else moves.",
         ),
         state_of(cloud(20, (0.9, 0.6), 0.9, 7), cloud(20, (-0.9, -0.6), 0.9, 8), C=1.0),
     ),
@@ -82,7 +82,7 @@ SCENES: dict[str, Scene] = {
         "ν beyond its largest value",
         (
             "Each class has to hold ν/2, and no sample more than 1/n: three samples of twelve hold 1/4 at the most.",
-            "Lower ν to 0.5, the largest value that works here.",
+            "Lower ν to 0.5: that is the largest value that works here.",
             "Flip samples to the smaller class: the largest ν is twice the share of the smaller class.",
         ),
         state_of([(1.2, 0.8), (1.8, 1.6), (0.7, 1.9)], [*OPPOSITE, (-0.4, -1.4), (-0.8, -0.2), (-0.1, -2.0),
@@ -93,7 +93,7 @@ SCENES: dict[str, Scene] = {
         (
             "The two samples at one place share what one would have: their sum counts, and many splits are optimal.",
             "Be the solver: move α from the one to the other. The gap stays as it is.",
-            "Lower C below half of their sum: both are at their bound, and the margin widens.",
+            "Lower C to 0.15: both are at their bound, and the margin widens.",
         ),
         state_of([(1.0, 0.6), (1.0, 0.6), (2.2, 1.6), (1.7, 2.4)], [(-1.0, -0.4), (-2.1, -1.3), (-1.6, 0.7)], C=10.0),
     ),
@@ -109,7 +109,7 @@ SCENES: dict[str, Scene] = {
     "outlier": Scene(
         "An outlier at C = 1",
         (
-            "The sample far out pays its slack, and the margin of the others stays wide.",
+            "One sample lies far out of its class. It pays slack, and the margin of the others stays wide.",
             "Raise C to 1000: the same outlier now rules the margin.",
             "Drag the outlier further across: its α stays C, while its slack grows.",
         ),

@@ -59,7 +59,7 @@ def test_of_a_duplicate_only_the_sum_counts():
     for share in (0.0, 0.3, 1.0):
         split = [share * total, (1 - share) * total, *alpha[2:]]
         assert ask("solve", held, alpha=split)["status"] == "optimal"
-    wide, tight = ask("solve", held), ask("solve", {**held, "parameters": {"C": total / 3}})
+    wide, tight = ask("solve", held), ask("solve", {**held, "parameters": {"C": 0.15}})
     assert tight["samples"]["kind"][:2] == [2, 2]
     assert tight["width"] > wide["width"]
 
@@ -88,6 +88,9 @@ def test_xor_needs_a_kernel():
     assert bent["accuracy"] == 1.0
     flat = ask("solve", scene("xor", kernel={"name": "linear"}))
     assert np.hypot(*flat["w"]) == pytest.approx(0.0, abs=1e-9)
+    assert flat["norm"] == 0.0
+    assert flat["width"] is None  # no margin of 4e15
+    assert "f is constant" in flat["sentence"]
     square = ask("solve", scene("xor", kernel={"name": "polynomial", "degree": 2}))
     assert square["accuracy"] == 1.0
     islands = ask("solve", scene("xor", kernel={"name": "rbf", "gamma": 100.0}))
