@@ -16,6 +16,11 @@ from qpsvm.play.scenes import SCENES
 Open = Callable[..., Visit]
 #: Widths of a computer's window and of a phone, in pixels.
 WIDTHS = (1280, 390)
+#: What JupyterLab's styles say of the elements in an output, where they would reach into the playground.
+NOTEBOOK = """
+  .out dt { font-weight: bold; float: left; width: 20%; } .out dd { float: left; width: 80%; }
+  .out pre { word-break: break-all; white-space: pre-wrap; } .out code { font-size: 30px; }
+"""
 #: Pixels that a finger needs (WCAG 2.2, target size).
 FINGER = 24
 #: What a text's contrast has to be (WCAG 2.2, contrast minimum).
@@ -53,7 +58,16 @@ def unfold(visit: Visit) -> None:
     visit.page.wait_for_selector(".step[data-tag]")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+def spilling(visit: Visit) -> list[str]:
+    """Panels and cards whose content is wider than they are."""
+    found: list[str] = visit.page.eval_on_selector_all(
+        ".qpsvm-play :is(.panel > .body, .card, .certificate)",
+        "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.slice(0, 60))",
+    )
+    return found
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, 980])
 def test_the_page_does_not_scroll_sideways(width: int, visit: Open) -> None:
     page = visit("#scene=clouds", width=width)
     unfold(page)
@@ -61,12 +75,27 @@ def test_the_page_does_not_scroll_sideways(width: int, visit: Open) -> None:
         if name != "clouds":
             page.choose("scene", name)
         assert page.sideways() <= 0, name
+        assert spilling(page) == [], name
     page.choose("scene", "outlier")
     page.do(lambda: page.page.locator("[data-control=mine]").check())
     assert page.sideways() <= 0
     page.page.click("[data-action=python]")
     page.page.wait_for_selector("dialog[open]")
     assert page.sideways() <= 0
+
+
+def test_a_notebook_around_it_leaves_it_as_it_is(visit: Open) -> None:
+    page = visit("#scene=outlier", bypass_csp=True)
+    unfold(page)
+    page.page.evaluate("document.body.classList.add('out')")
+    boxes = """all => all.map(e => JSON.stringify([e.className, e.textContent, e.getBoundingClientRect()]))"""
+    before = page.page.eval_on_selector_all(".qpsvm-play :is(dt, dd, pre, code)", boxes)
+    # Before the playground's own styles, as in a notebook: those come with the output.
+    page.page.evaluate(
+        "text => { const style = document.createElement('style'); style.textContent = text; document.head.prepend(style) }",
+        NOTEBOOK,
+    )
+    assert page.page.eval_on_selector_all(".qpsvm-play :is(dt, dd, pre, code)", boxes) == before
 
 
 def test_everything_on_a_phone_is_large_enough_for_a_finger(visit: Open) -> None:
