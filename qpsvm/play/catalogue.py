@@ -99,6 +99,8 @@ class Machine:
         What makes its margin narrower, or "" where nothing does.
     level : str
         What y f is on the margin: 1, or ρ where the machine finds it.
+    eta : str
+        What the bound less α is, as a multiplier.
     """
 
     title: str
@@ -109,6 +111,7 @@ class Machine:
     parameters: tuple[Parameter, ...] = ()
     tighter: str = ""
     level: str = "1"
+    eta: str = "η"
 
     @property
     def box(self) -> str:
@@ -155,7 +158,7 @@ MACHINES: dict[str, Machine] = {
             Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
             Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
         ),
-        "lower λ",
+        "lower λ", eta="η/λ",
     ),
 }  # fmt: skip
 
@@ -194,8 +197,8 @@ class SolverChoice:
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
 ABOUT = {
     "dual_ascent": "projected gradient on the dual: a step along the gradient, then back into the box and onto yᵀα = 0",
-    "osqp": "operator splitting (ADMM): cheap steps between a linear system and the constraints, moderate accuracy",
-    "interior_point": "Newton's method on the softened KKT conditions: a dozen dear steps, each through the inside",
+    "osqp": "operator splitting (ADMM): cheap steps, by turns onto a linear system and the constraints; moderate accuracy",
+    "interior_point": "Newton's method on relaxed KKT conditions: about a dozen expensive steps, all inside the box",
     "subgradient": "subgradient descent on the hinge form of the primal: it never sees α, and is slow near the end",
     "augmented_lagrangian": "Newton steps on an augmented Lagrangian of the dual: few, each on the rows that matter",
     "cvxopt": "a general interior-point method for cone programs",
@@ -240,7 +243,7 @@ def to_json() -> dict[str, Any]:
     return {
         "machines": [
             {"name": name, "title": each.title, "bound": each.bound, "share": each.share, "level": each.level,
-             "parameters": [p.to_json() for p in each.parameters]}
+             "eta": each.eta, "parameters": [p.to_json() for p in each.parameters]}
             for name, each in MACHINES.items()
         ],
         "kernels": [

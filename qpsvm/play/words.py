@@ -44,4 +44,4 @@ def verdict_on_yours(result: SVMResult) -> str:
 
 
 def _gap(result: SVMResult) -> str:
-    return f"{100 * result.gap:.2g} %" if result.gap >= 1e-4 else f"{result.gap:.1g}"
+    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else f"{result.gap:.1g}"

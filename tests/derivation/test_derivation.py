@@ -639,6 +639,18 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
     assert 'class="residual holds"' in page
 
 
+def test_eta_is_the_multiplier_of_the_equation_beside_it():
+    """(PHINGE.6) is η = p − λα, whatever λ is; the library keeps η/λ, the room below the bound of α."""
+    X, y = samples("moons")
+    for lam in (0.1, 1.0):
+        problem = qpsvm.PrimalHinge(X, y, lam=lam)
+        result = polished(problem)
+        side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
+        assert side["of"].endswith("and p − λα")
+        assert np.isclose(1 / len(y) - lam * result.alpha, side["right"]).any()
+        assert side["right"] <= 1 / len(y) * (1 + 1e-12)
+
+
 # --- on paper ---------------------------------------------------------------------------------------------------------
 
 

@@ -1452,10 +1452,10 @@ function sampleView(app) {
 }
 
 /** How a machine writes what the table shows; "" for what a machine without slack does not have. */
-function lettersOf({ bound, level }) {
+function lettersOf({ bound, level, eta }) {
   const known = { alpha: "α", yf: "y f", gap: "g" };
   if (!bound) return { ...known, upper: "", eta: "", xi: "", margin_product: `α (y f − ${level})`, slack_product: "" };
-  return { ...known, upper: bound, eta: `η = ${bound} − α`, xi: "ξ", margin_product: `α (y f − ${level} + ξ)`,
+  return { ...known, upper: bound, eta: `${eta} = ${bound} − α`, xi: "ξ", margin_product: `α (y f − ${level} + ξ)`,
     slack_product: `(${bound} − α) ξ` };
 }
 
