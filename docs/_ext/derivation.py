@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
+from qpsvm.derivation.page import INDEX
 from qpsvm.derivation.shown import HOLDS, Code, ShownStep
 
 
@@ -49,21 +50,32 @@ class DerivationDirective(SphinxDirective):
         section["classes"].append("equation-step")
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
         section += verdict(step)
-        section += nodes.paragraph("", " ".join(filter(None, [step.text, step.by_construction])))
+        section += worded(" ".join(filter(None, [step.text, step.by_construction])))
         section += stated_by(step.code)
         if step.measured_by is not None:
             section += folded("how the residual is measured", listed(step.measured_by))
         return section
 
 
+def worded(text: str) -> nodes.paragraph:
+    """A paragraph of plain text."""
+    return nodes.paragraph("", "", *indices(text))
+
+
+def indices(text: str) -> list[nodes.Node]:
+    """Plain text with its indices set as such, as on the page of a derivation."""
+    parts = INDEX.split(text)  # text and index take turns
+    return [nodes.subscript("", part) if k % 2 else nodes.Text(part) for k, part in enumerate(parts)]
+
+
 def verdict(step: ShownStep) -> nodes.container:
     """Both sides of the equation and the residual, or why there is none."""
     if step.residual is None:
-        return nodes.container("", nodes.paragraph("", step.reason), classes=["residual"])
+        return nodes.container("", worded(step.reason), classes=["residual"])
     state = "holds" if step.residual <= HOLDS else "fails"
     found = nodes.container("", classes=["residual"])
     if step.sides_text:
-        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), nodes.Text(f"   {step.of}"))
+        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *indices(f"   {step.of}"))
     found += nodes.paragraph("", step.residual_text, classes=[state])
     return found
 

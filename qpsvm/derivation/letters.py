@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.derivation.shown import HOLDS
 from qpsvm.kernels.functions import Precomputed
-from qpsvm.problems import Problem
+from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
@@ -116,7 +116,12 @@ class Letters(Generic[P]):
     @property
     def C_letter(self) -> str:
         """What a person writes for the upper bound of α."""
-        return "a" if self.level_is_variable else "C" if self.unit == 1.0 else "p/λ"
+        return "a" if self.level_is_variable else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
+
+    @property
+    def eta_letters(self) -> str:
+        """What η is, as a person writes it."""
+        return "p − λα" if isinstance(self.problem, PrimalHinge) else f"{self.C_letter} − α"
 
     @cached_property
     def X(self) -> Matrix:

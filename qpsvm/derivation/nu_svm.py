@@ -26,8 +26,8 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         shared.margin("NUSVM.1", LEVEL),
         Step(
             "NUSVM.2", "Primal",
-            "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it. ν "
-            "balances the two in shares of samples instead of in prices.",
+            "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
+            "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices.",
             r"\begin{align*}\min_{w,b,\rho,\xi}\ &\tfrac12\|w\|^2-\nu\rho+\sum_i a_i\xi_i\\ \text{subject to}\ &y_i "
             r"f(x_i)\ge \rho-\xi_i,\ \xi_i\ge 0\end{align*}",
             NuSVM._primal, primal,

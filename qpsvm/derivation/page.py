@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import re
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,8 @@ from qpsvm.errors import MissingExtraError, install
 
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
 SCOPE = "qpsvm-derivation"
+#: An index in plain text, such as that of α_i, K_ij and ν_max.
+INDEX = re.compile(r"(?<=\w)_(max|[a-zA-Z0-9]{1,2})(?!\w)")
 
 
 def fragment(derivation: ShownDerivation) -> str:
@@ -55,13 +58,18 @@ def _cells(step: ShownStep) -> dict[str, Any]:
     """What the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
-        "tag": step.tag, "title": step.title, "statement": step.statement,
-        "text": " ".join(filter(None, [step.text, step.by_construction])),
+        "tag": step.tag, "title": step.title, "statement": indexed(step.statement),
+        "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
         "absent": step.absent, "equation": mathml(step.latex), "code": _code(step.code),
         "measured_by": None if step.measured_by is None else _code(step.measured_by),
-        "residual": step.residual_text, "reason": step.reason, "state": state,
-        "sides": step.sides_text, "of": step.of,
+        "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
+        "sides": step.sides_text, "of": indexed(step.of),
     }  # fmt: skip
+
+
+def indexed(text: str) -> str:
+    """Plain text as HTML, with its indices set as such: α_i is α with a small i below."""
+    return INDEX.sub(r"<sub>\1</sub>", html.escape(text))
 
 
 def _code(code: Code) -> dict[str, str]:

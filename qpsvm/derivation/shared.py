@@ -96,7 +96,7 @@ def stationarity_in_xi(tag: str, equation: str) -> Step:
         "so η is not needed any more.",
         r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
         kkt_table, measures.stationarity_in_xi,
-        construction="η is no unknown any more, the library makes it of C and α",
+        construction="η is no unknown any more, the library makes it of α and its bound",
     )  # fmt: skip
 
 

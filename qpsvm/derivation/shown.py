@@ -10,6 +10,8 @@ HOLDS = 1e-8
 FAILS = {"=": "≠", "≤": ">", "≥": "<"}
 #: Digits of both sides: more of them where they differ in no fewer.
 DIGITS = (6, 9, 12, 17)
+#: What is below this is rounding in nearly every problem, of which two digits are enough; all are in `left`, `right`.
+TINY, FEW = 1e-10, 2
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class ShownStep:
         relation = self.relation if holds else FAILS[self.relation]
         fails = relation != self.relation
         digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
-        left, right = f"{self.left:.{digits}g}", f"{self.right:.{digits}g}"
+        left, right = (f"{v:.{FEW if not fails and abs(v) < TINY else digits}g}" for v in (self.left, self.right))
         return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
 
     @property
@@ -106,7 +108,9 @@ class ShownStep:
         """The residual for people; empty where nothing was solved."""
         if not self.solved:
             return ""
-        return "residual -" if self.residual is None else f"residual {self.residual:.1e}"
+        if not self.residual:
+            return "residual -" if self.residual is None else "residual 0"
+        return f"residual {self.residual:.1e}"
 
 
 @dataclass(frozen=True)

@@ -62,20 +62,20 @@ BODY = """<div class="{{ scope }}">
 {% endif %}
 </div>
 {% if step.absent %}
-<p class="reason">{{ step.reason }}</p>
+<p class="reason">{{ step.reason|safe }}</p>
 {% else %}
 <div class="columns">
 <div class="equation">
 {{ step.equation|safe }}
-<p class="statement">{{ step.statement }}</p>
+<p class="statement">{{ step.statement|safe }}</p>
 </div>
 <div class="words">
-<p>{{ step.text }}</p>
+<p>{{ step.text|safe }}</p>
 {% if step.sides %}
-<p class="sides {{ step.state }}"><b>{{ step.sides }}</b> <small>{{ step.of }}</small></p>
+<p class="sides {{ step.state }}"><b>{{ step.sides }}</b> <small>{{ step.of|safe }}</small></p>
 {% endif %}
 {% if step.reason %}
-<p class="reason">{{ step.reason }}</p>
+<p class="reason">{{ step.reason|safe }}</p>
 {% endif %}
 </div>
 </div>

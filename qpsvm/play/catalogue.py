@@ -90,21 +90,28 @@ class Machine:
     title : str
     kind : type of Problem
         Called with X, y, the parameters by their names, kernel and psd.
-    bound : str
-        The upper bound of α, as a person writes it; "" where there is none.
+    bound, share : str
+        The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
     tags : mapping of str to str
         The equations behind "box" and behind each group of rows of the dual.
     parameters : tuple of Parameter
     tighter : str
         What makes its margin narrower, or "" where nothing does.
+    level : str
+        What y f is on the margin: 1, or ρ where the machine finds it.
+    eta : str
+        What the bound less α is, as a multiplier.
     """
 
     title: str
     kind: type[Problem]
     bound: str
+    share: str
     tags: Mapping[str, str]
     parameters: tuple[Parameter, ...] = ()
     tighter: str = ""
+    level: str = "1"
+    eta: str = "η"
 
     @property
     def box(self) -> str:
@@ -136,22 +143,22 @@ class KernelChoice:
 
 
 MACHINES: dict[str, Machine] = {
-    "hard": Machine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
+    "hard": Machine("hard margin", HardMargin, "", "α / largest α", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": Machine(
-        "C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"},
+        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"},
         (Parameter("C", "C", "log", 1.0, 0.01, 1000.0),), "raise C",
     ),
     "nu": Machine(
-        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
-        (Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),), "lower ν",
+        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
+        (Parameter("nu", "ν", "linear", 0.5, 0.01, 1.0, accepts=(1e-12, 1.0)),), "lower ν", "ρ",
     ),
     "hinge": Machine(
-        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", "λnα", {"balance": "PHINGE.5", "box": "PHINGE.7"},
         (
             Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0),
             Parameter("intercept", "b", "choice", "free", choices=("free", "penalised", "none")),
         ),
-        "lower λ",
+        "lower λ", eta="η/λ",
     ),
 }  # fmt: skip
 
@@ -190,13 +197,15 @@ class SolverChoice:
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
 ABOUT = {
     "dual_ascent": "projected gradient on the dual: a step along the gradient, then back into the box and onto yᵀα = 0",
-    "osqp": "operator splitting (ADMM): cheap steps between a linear system and the constraints, moderate accuracy",
-    "interior_point": "Newton's method on the softened KKT conditions: a dozen dear steps, each through the inside",
+    "osqp": "operator splitting (ADMM): cheap steps, by turns onto a linear system and the constraints; moderate accuracy",
+    "interior_point": "Newton's method on relaxed KKT conditions: about a dozen expensive steps, all inside the box",
     "subgradient": "subgradient descent on the hinge form of the primal: it never sees α, and is slow near the end",
     "augmented_lagrangian": "Newton steps on an augmented Lagrangian of the dual: few, each on the rows that matter",
     "cvxopt": "a general interior-point method for cone programs",
     "slsqp": "sequential least squares, a general method for smooth problems: small problems only",
 }
+#: How those are written whose names are not words.
+WRITTEN = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
 #: Four samples on which every machine can be made, to ask a solver whether it takes it.
 TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
 
@@ -214,7 +223,7 @@ def solvers() -> dict[str, SolverChoice]:
         backend = backends.get(solver)
         if backend.abilities.grants("max_iter") and backend.version() is not None:
             takes = tuple(name for name in MACHINES if _takes(backend, name))
-            found[solver] = SolverChoice(solver.replace("_", " "), about, takes)
+            found[solver] = SolverChoice(WRITTEN.get(solver, solver.replace("_", " ")), about, takes)
     return found
 
 
@@ -233,7 +242,8 @@ def to_json() -> dict[str, Any]:
     """Machines, kernels and solvers for the page."""
     return {
         "machines": [
-            {"name": name, "title": each.title, "parameters": [p.to_json() for p in each.parameters]}
+            {"name": name, "title": each.title, "bound": each.bound, "share": each.share, "level": each.level,
+             "eta": each.eta, "parameters": [p.to_json() for p in each.parameters]}
             for name, each in MACHINES.items()
         ],
         "kernels": [

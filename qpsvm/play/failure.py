@@ -10,7 +10,7 @@ from qpsvm.errors import IndefiniteKernelError, InfeasibleNuError, NotSeparableE
 from qpsvm.play.checks import RequestError
 from qpsvm.play.finite import numbers
 from qpsvm.play.plane import proof_plane
-from qpsvm.play.request import Request, State
+from qpsvm.play.request import Request
 from qpsvm.problems import Problem
 
 #: Digits of a ν that is offered in place of one that is too large.
@@ -36,7 +36,7 @@ def failure(
         state = None if request is None else request.state
         if request is not None and state is not None and problem is not None:
             answer["plane"] = proof_plane(request, state, problem, error)
-            answer["samples"] = _proof_samples(state, error)
+            answer["samples"] = _proof_samples(error)
     return answer
 
 
@@ -82,7 +82,7 @@ def _field(error: QPSVMError) -> str | None:
     return "machine" if isinstance(error, NotSeparableError) else None
 
 
-def _proof_samples(state: State, error: NotSeparableError) -> Mapping[str, Any]:
+def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
     """The weights of the common point, and a sentence for each sample."""
     share = error.u + error.v
     verdict = [
@@ -90,4 +90,4 @@ def _proof_samples(state: State, error: NotSeparableError) -> Mapping[str, Any]:
         else "This sample has no part in the point where the hulls meet."
         for weight in share
     ]  # fmt: skip
-    return {"share": numbers(share), "label": [int(label) for label in state.labels], "verdict": verdict}
+    return {"share": numbers(share), "verdict": verdict}

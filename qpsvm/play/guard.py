@@ -24,8 +24,8 @@ POLICY_VIOLATION = 1008
 def headers(port: int) -> dict[str, str]:
     """The headers of every page: nothing from elsewhere, nothing kept, nobody else's frame.
 
-    The page evaluates no text. Test drivers do (Playwright's `wait_for_function`), in the page's own name, so that
-    'unsafe-eval' is allowed; scripts come from this server all the same.
+    The page evaluates no text. Test drivers do (Playwright, where it waits for a predicate), in the page's own name,
+    so that 'unsafe-eval' is allowed; scripts come from this server all the same.
     """
     sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
     policy = {

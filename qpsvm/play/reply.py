@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays.quantile import EPS
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.play import catalogue
@@ -121,12 +122,13 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
     if result.error is not None:
         raise result.error
-    answer = {"id": request.id, **_summary(problem, result)}
+    norm = norm_of(problem, result)
+    answer = {"id": request.id, **_summary(problem, result, norm)}
     machine = catalogue.MACHINES[state.machine]
-    shown = table(result, machine.bound)
+    shown = table(result, machine.bound, machine.level)
     answer |= {
         "yours": held is not None,
-        "sentence": sentence(result, machine.tighter) if held is None else verdict_on_yours(result),
+        "sentence": sentence(result, machine.tighter, norm) if held is None else verdict_on_yours(result),
         "repaired": 0.0 if held is None else number(repair_of(problem, held)),
         "sum": number(float(state.labels @ (result.alpha if held is None else held))),
         "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
@@ -143,10 +145,9 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     return answer
 
 
-def _summary(problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """What is said of the result as a whole."""
+def _summary(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]:
+    """What is said of the result as a whole, with ‖w‖."""
     w = result.w if problem.space.is_linear else None
-    norm = _norm(problem, result) if w is None else float(np.linalg.norm(w))
     return {
         "title": problem.title, "status": str(result.status), "message": result.message,
         "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
@@ -167,7 +168,12 @@ def repair_of(problem: Problem, alpha: FloatArray) -> float:
     return change / size if size > 0.0 else change
 
 
-def _norm(problem: Problem, result: SVMResult) -> float:
-    """‖w‖ in the feature space of a kernel: w = Σ α_i y_i φ(x_i)."""
-    coefficients = result.alpha * problem.y
-    return float(np.sqrt(max(float(coefficients @ (problem.space.centred @ coefficients)), 0.0)))
+def norm_of(problem: Problem, result: SVMResult) -> float:
+    """‖w‖ of w = Σ α_i y_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
+    K, coefficients = problem.space.centred, result.alpha * problem.y
+    terms, rounding = float(result.alpha @ np.sqrt(np.maximum(K.diagonal(), 0.0))), len(coefficients) * EPS
+    if problem.space.is_linear:
+        norm = float(np.linalg.norm(result.w))
+        return norm if norm > rounding * terms else 0.0
+    square = float(coefficients @ (K @ coefficients))
+    return float(np.sqrt(square)) if square > rounding * terms**2 else 0.0

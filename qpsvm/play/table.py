@@ -18,8 +18,11 @@ from qpsvm.result import SVMResult
 NOTICED = 1e-6
 
 
-def table(result: SVMResult, bound: str) -> dict[str, Any]:
-    """Everything about each sample, as columns of n entries; `bound` is how the upper bound of α is written."""
+def table(result: SVMResult, bound: str, level: str) -> dict[str, Any]:
+    """Everything about each sample, as columns of n entries.
+
+    How the upper bound of α is written, and what y f is on the margin, is for the machine to say.
+    """
     alpha, upper, xi, margin = result.alpha, result.upper, result.xi, result.margin
     eta = upper - alpha
     with np.errstate(invalid="ignore"):  # ∞ · 0 is 0 here: nothing is paid where nothing falls short
@@ -29,7 +32,7 @@ def table(result: SVMResult, bound: str) -> dict[str, Any]:
         "alpha": numbers(alpha), "upper": numbers(upper), "share": numbers(_shares(result)), "xi": numbers(xi),
         "eta": numbers(eta), "yf": numbers(result.yf), "kind": [int(kind) for kind in result.kind],
         "gap": numbers(result.kkt["residual"]), "margin_product": numbers(beyond), "slack_product": numbers(slack),
-        "verdict": _verdicts(result, bound, beyond, slack),
+        "verdict": _verdicts(result, bound, level, beyond, slack),
     }  # fmt: skip
 
 
@@ -41,14 +44,14 @@ def _shares(result: SVMResult) -> FloatArray:
     return shares
 
 
-def _verdicts(result: SVMResult, bound: str, beyond: FloatArray, slack: FloatArray) -> list[str]:
+def _verdicts(result: SVMResult, bound: str, level: str, beyond: FloatArray, slack: FloatArray) -> list[str]:
     """A sentence for each sample: which product is violated, or which constraint is active."""
-    level = "ρ" if result.rho != 1.0 else "1"
     bounded = np.isfinite(result.upper)
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
     noticed = NOTICED * size / result.unit
     said = []
     for i, kind in enumerate(result.kind):
+        products, fall = ("both products are 0", " + ξ") if bounded[i] else ("α (y f − 1) is 0", "")
         if slack[i] > noticed and not bounded[i]:
             said.append(f"y f < {level}, and a hard margin allows no slack.")
         elif slack[i] > noticed:
@@ -56,13 +59,13 @@ def _verdicts(result: SVMResult, bound: str, beyond: FloatArray, slack: FloatArr
                 f"Violated: ({bound} − α) ξ = {slack[i]:.3g}. It falls short by ξ, so α should be {bound}: raise α."
             )
         elif beyond[i] > noticed:
-            said.append(f"Violated: α (y f − {level} + ξ) = {beyond[i]:.3g}. It lies beyond its margin, so α should be "
-                        "0: lower α.")  # fmt: skip
+            said.append(f"Violated: α (y f − {level}{fall}) = {beyond[i]:.3g}. It lies beyond its margin, so α should "
+                        "be 0: lower α.")  # fmt: skip
         elif kind == 0:
-            said.append(f"α = 0 and y f ≥ {level}: both products are 0. Without this sample, nothing would change.")
+            said.append(f"α = 0 and y f ≥ {level}: {products}. Without this sample, nothing would change.")
         elif kind == 1:
             bounds = f"0 < α < {bound}" if bounded[i] else "α > 0"
-            said.append(f"{bounds} and y f = {level}: both products are 0. It lies on its margin and holds it.")
+            said.append(f"{bounds} and y f = {level}: {products}. It lies on its margin and holds it.")
         else:
             said.append(f"α = {bound} and y f ≤ {level}: both products are 0. It pays for each unit of ξ.")
     return said

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,7 +21,9 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 import qpsvm
 from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.page import indexed
 from qpsvm.derivation.registry import STEPS
+from qpsvm.derivation.shown import Code, ShownStep
 from qpsvm.derivation.source import code
 from qpsvm.derivation.statements import statements
 from qpsvm.problems import c_svm, hard_margin, nu_svm, primal_hinge
@@ -637,7 +639,35 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
     assert 'class="residual holds"' in page
 
 
+def test_eta_is_the_multiplier_of_the_equation_beside_it():
+    """(PHINGE.6) is η = p − λα, whatever λ is; the library keeps η/λ, the room below the bound of α."""
+    X, y = samples("moons")
+    for lam in (0.1, 1.0):
+        problem = qpsvm.PrimalHinge(X, y, lam=lam)
+        result = polished(problem)
+        side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
+        assert side["of"].endswith("and p − λα")
+        assert np.isclose(1 / len(y) - lam * result.alpha, side["right"]).any()
+        assert side["right"] <= 1 / len(y) * (1 + 1e-12)
+
+
 # --- on paper ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_sets_indices_as_such():
+    """Of letters only: a name with an underscore stays as it is, and what is no letter of mathematics is escaped."""
+    assert indexed("α_i of K_ij < ν_max, some_name") == (
+        "α<sub>i</sub> of K<sub>ij</sub> &lt; ν<sub>max</sub>, some_name"
+    )
+
+
+def test_what_is_rounding_is_written_with_two_digits():
+    """Every digit is still there in numbers; sides that ought to agree and do not keep the digits that tell."""
+    step = partial(ShownStep, "TOY.1", "Balance", "", "", "", Code("here", "pass"), solved=True, relation="=")
+    assert step(residual=0.0, left=0.0, right=0.0).residual_text == "residual 0"
+    assert step(residual=1e-16, left=2.42861e-17, right=0.0).sides_text == "2.4e-17 ≈ 0"
+    assert step(residual=1.0, left=1.234567e-12, right=1.234568e-12).sides_text == "1.234567e-12 ≠ 1.234568e-12"
+    assert step(residual=0.0, left=2.42861, right=2.42861).sides_text == "2.42861 = 2.42861"
 
 
 def test_print_is_readable():
@@ -647,7 +677,7 @@ def test_print_is_readable():
     assert not [line for line in text.splitlines() if line != line.rstrip()]
     for part in ("(CSVM.4)  Stationarity in w", "w = Σ α_i y_i φ(x_i)", "CSVM._primal, qpsvm/problems/c_svm.py:"):
         assert part in text
-    assert len(re.findall(r"residual \d\.\de[-+]\d\d$", text, re.MULTILINE)) == 16
+    assert len(re.findall(r"residual (?:0|[1-9]\.\de[-+]\d\d)$", text, re.MULTILINE)) == 16
     assert "def _dual" in str(qpsvm.derive(problem)["CSVM.10"])
     assert repr(qpsvm.derive(problem)) == f"<Derivation of {problem.title}: 16 steps, not solved>"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -299,3 +300,23 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
 def test_the_program_says_so_where_there_is_no_solution():
     held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
     assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)
+
+
+@pytest.mark.parametrize("machine", list(catalogue.MACHINES))
+def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
+    """The bound of α is C for one machine only, and what y f is on the margin is ρ for one only."""
+    known = catalogue.MACHINES[machine]
+    for kernel in ("linear", "rbf"):
+        held = state(machine, kernel)
+        for alpha in (None, [0.0] * 16, [1.0] * 16):
+            answer = ask("solve", held, **({} if alpha is None else {"alpha": alpha}))
+            for said in answer["samples"]["verdict"]:
+                assert "y f" not in said or ("ρ" in said) == (known.level == "ρ"), said
+                assert known.bound == "C" or not re.search(r"\bC\b", said), said
+                assert known.bound or ("ξ" not in said and "both" not in said), said
+
+
+def test_no_gap_is_told_below_one_rounding():
+    told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
+    for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
+        assert float(found) >= 1e-16

@@ -723,23 +723,24 @@ function certificateView(app) {
     sentence = html("p", { class: "sentence" }), note = html("p", { class: "note" });
   const fill = html("span", { class: "fill" }),
     bar = html("span", { class: "gapbar", role: "img", "aria-label": "relative gap, from 1e-16 to 1" }, fill);
-  const names = [["primal", "primal value"], ["dual", "dual value"], ["gap", "relative gap"], ["width", "width 2ρ/‖w‖"],
-    ["counts", "kinds of samples"], ["accuracy", "rows right"]];
+  const names = [["primal", "primal value"], ["dual", "dual value"], ["gap", "relative gap"], ["width", "width"],
+    ["counts", "kinds of samples"], ["accuracy", "correct"]];
   const figures = Object.fromEntries(names.map(([name]) => [name, html("dd", { "data-figure": name }, "–")]));
   const list = html("dl", { class: "figures" },
-    ...names.map(([name, words]) => html("div", null, html("dt", null, words), figures[name], name === "gap" && bar)));
+    ...names.map(([name, words]) => html("div", null, html("dt", { "data-name": name }, words), figures[name],
+      name === "gap" && bar)));
   const title = html("p", { class: "title" }), time = html("p", { class: "quiet time", "data-figure": "ms" });
   const element = html("section", { class: "certificate", "aria-label": "certificate" },
     html("div", { class: "verdict" }, badge, title, time), list, sentence, note);
 
   function failed({ error, hint }, { dragging }) {
-    badge.textContent = error.kind === "RequestError" ? "not possible"
-      : error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+    badge.textContent = { RequestError: "not possible", InfeasibleNuError: "ν too large" }[error.kind]
+      ?? error.kind.replace(/Error$/, "").replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     title.textContent = time.textContent = "";
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
     const elsewhere = !dragging && app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    const where = fieldOf(error) === DATA ? "It says why below the plane." : "It says why beside the control.";
+    const where = fieldOf(error) === DATA ? "The reason stands below the plane." : "The reason stands at the control.";
     sentence.replaceChildren(elsewhere ? where : error.sentence,
       ...(elsewhere ? [] : hints(app, hint)));
   }
@@ -764,8 +765,16 @@ function certificateView(app) {
     sentence.textContent = [answer.sentence, answer.message].filter(Boolean).join(" ");
   }
 
-  return { element, draw, change: () => { note.textContent = app.notice; } };
+  function change() {
+    note.textContent = app.notice;
+    list.querySelector("[data-name=width]").textContent = `width ${machineOf(app).level === "1" ? 2 : "2ρ"}/‖w‖`;
+  }
+
+  return { element, draw, change };
 }
+
+/** The machine that is chosen, as the catalogue has it: how its bound, its level and its shares are written. */
+const machineOf = ({ catalogue, state }) => catalogue.machines.find(({ name }) => name === state.machine);
 
 /** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
 const DATA = "machine";
@@ -821,7 +830,7 @@ function controlsView(app) {
     scene.value = app.scene ?? "";
     machine.value = state.machine;
     kernel.value = state.kernel.name;
-    const ofMachine = catalogue.machines.find(({ name }) => name === state.machine)?.parameters ?? [],
+    const ofMachine = machineOf(app)?.parameters ?? [],
       chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
     formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
     const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d}`;
@@ -989,7 +998,7 @@ function shade(canvas, values, n, rho) {
     for (let i = 0; i < n; i++) {
       const f = values[j * n + i], at = 4 * ((n - 1 - j) * n + i);
       const [r, g, b] = f > 0 ? [0, 114, 178] : [213, 94, 0];
-      image.data.set([r, g, b, 10 + 34 * Math.min(1, Math.abs(f) / level)], at);
+      image.data.set([r, g, b, f && 10 + 34 * Math.min(1, Math.abs(f) / level)], at);
     }
   }
   context.putImageData(image, 0, 0);
@@ -1009,11 +1018,12 @@ function planeView(app) {
   const chip = html("div", { class: "chip", hidden: true });
   const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
+  const legend = legendOf(app, () => view.change());
   const past = () => app.root.querySelector(".panel > summary").focus();
   const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
     "Skip the samples");
   const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), skip, frame,
-    trouble, legendOf(app, () => view.change()), why);
+    trouble, legend, why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
     change, held };
   let seen = true;
@@ -1034,6 +1044,8 @@ function planeView(app) {
     while (groups.samples.childElementCount > app.state.points.length) groups.samples.lastChild.remove();
     const n = app.state.points.length;
     for (let i = groups.samples.childElementCount; i < n; i++) groups.samples.append(newSample(i));
+    legend.querySelector("[data-word=level]").textContent = `f = ±${machineOf(app).level}`;
+    legend.querySelector("[data-word=share]").textContent = `size: ${machineOf(app).share}`;
     const [p, q] = app.state.axes;
     const { children } = groups.samples, { points, labels } = app.state;
     points.forEach((point, i) => placeSample(children[i], place([point[p], point[q]]), labels[i]));
@@ -1130,8 +1142,8 @@ function legendOf(app, redraw) {
     html("span", null, mark(CIRCLE, "class"), `class ${plus}`),
     html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
     ...app.catalogue.kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
-    html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), "f = ±ρ"),
-    html("span", { class: "quiet" }, "size: α/C"), html("span", { class: "spring" }),
+    html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), html("span", { "data-word": "level" })),
+    html("span", { class: "quiet", "data-word": "share" }), html("span", { class: "spring" }),
     layer("shading", "shading"), layer("hulls", "hulls"));
 }
 
@@ -1168,7 +1180,7 @@ function drawAxes(group, app, { size, place }) {
   const [x0, x1, y0, y1] = app.box, [p, q] = app.state.axes;
   const across = ticks(x0, x1, 5).map((x) => svg("text",
     { x: clamp(place([x, y0])[0], 10, size - 10), y: size - 6, "text-anchor": "middle" }, shown(x, 4)));
-  const upwards = ticks(y0, y1, 5).map((y) => [y, place([x0, y])[1]]).filter(([, at]) => at > 24 && at < size - 22);
+  const upwards = ticks(y0, y1, 5).map((y) => [y, place([x0, y])[1]]).filter(([, at]) => at > 34 && at < size - 22);
   group.replaceChildren(...across, ...upwards.map(([y, at]) => svg("text", { x: 6, y: at + 4 }, shown(y, 4))),
     svg("text", { class: "axis", x: size - 8, y: size - 20, "text-anchor": "end" }, `${featureName(app, p)} →`),
     svg("text", { class: "axis", x: 6, y: 16 }, `↑ ${featureName(app, q)}`));
@@ -1293,16 +1305,17 @@ function placeOf({ state, box: [x0, x1, y0, y1] }, i) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Complementarity: at the optimum every sample stands on one path of three straight pieces.
 
-const OPTIMAL_PATH = "At an optimum every sample is on the blue path: α is 0, or y f = ρ, or α is C.";
+const pathInWords = ({ level, bound }) =>
+  `At an optimum every sample is on the blue path: α is 0, or y f = ${level}${bound && `, or α is ${bound}`}.`;
 
 function complementarityView(app) {
   const stairs = svg("path", { class: "stairs" }), zero = svg("path", { class: "zero" }),
     words = svg("g", { class: "words" }), dots = svg("g", { class: "dots" });
   const drawing = svg("svg", { class: "pair", role: "img",
-    "aria-label": "share α/C of every sample against y f, with the path on which the optimum lies" }, zero, stairs,
+    "aria-label": "y f of every sample against α as a share of its bound, with the path on which the optimum lies" }, zero, stairs,
     words, dots);
-  const base = panel(app, "complementarity", "Complementarity", null,
-    [drawing, html("p", { class: "quiet" }, OPTIMAL_PATH)]);
+  const path = html("p", { class: "quiet" });
+  const base = panel(app, "complementarity", "Complementarity", null, [drawing, path]);
   const frame = { width: 320, height: 270, left: 40, right: 14, top: 12, bottom: 34 };
   let scale = null;
   set(drawing, { viewBox: `0 0 ${frame.width} ${frame.height}` });
@@ -1314,7 +1327,7 @@ function complementarityView(app) {
     const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
     set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
     set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...pairWords(scale, frame, bounded));
+    words.replaceChildren(...pairWords(scale, frame, machineOf(app).share));
     while (dots.childElementCount > samples.share.length) dots.lastChild.remove();
     for (let i = dots.childElementCount; i < samples.share.length; i++) {
       dots.append(svg("g", { class: "dot", "data-of": i }, svg("circle", { class: "hit", r: 12 }),
@@ -1329,16 +1342,16 @@ function complementarityView(app) {
 
   pull(app, drawing, (event, { left, width }) =>
     (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right));
-  return { ...base, draw };
+  return { ...base, draw, change: () => { path.textContent = pathInWords(machineOf(app)); } };
 }
 
 /** Ticks and names of the two axes. */
-function pairWords({ x, y, low, high }, { left, height }, bounded) {
+function pairWords({ x, y, low, high }, { left, height }, share) {
   const middle = { "text-anchor": "middle" };
   return [...ticks(low, high, 5).filter((v) => y(v) > 24).map((v) => svg("text",
     { x: left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
   ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: height - 18, ...middle }, String(v))),
-  svg("text", { class: "axis", x: x(0.5), y: height - 3, ...middle }, bounded ? "α / C" : "α / largest α"),
+  svg("text", { class: "axis", x: x(0.5), y: height - 3, ...middle }, share),
   svg("text", { class: "axis", x: 3, y: 14 }, "y f")];
 }
 
@@ -1385,13 +1398,13 @@ function fullPrice(app, i) {
 
 function sampleView(app) {
   const name = html("p", { class: "who" }), verdict = html("p", { class: "sentence", "data-figure": "verdict" });
-  const letters = [["alpha", "α", "multiplier"], ["upper", "C", "its bound"], ["eta", "η = C − α", "price of ξ ≥ 0"],
-    ["xi", "ξ", "slack"], ["yf", "y f", "signed margin"], ["gap", "g", "share of the gap"],
-    ["margin_product", "α (y f − ρ + ξ)", "0 at an optimum"], ["slack_product", "(C − α) ξ", "0 at an optimum"]];
+  const letters = [["alpha", "multiplier"], ["upper", "its bound"], ["eta", "price of ξ ≥ 0"], ["xi", "slack"],
+    ["yf", "signed margin"], ["gap", "share of the gap"], ["margin_product", "0 at an optimum"],
+    ["slack_product", "0 at an optimum"]];
   const cells = Object.fromEntries(letters.map(([key]) => [key, html("td", { "data-letter": key }, "–")]));
   const table = html("table", { class: "letters" },
-    html("tbody", null, ...letters.map(([key, letter, words]) => html("tr", null, html("th", { scope: "row" }, letter),
-    cells[key], html("td", { class: "quiet" }, words)))));
+    html("tbody", null, ...letters.map(([key, words]) => html("tr", null, html("th", { scope: "row" }), cells[key],
+      html("td", { class: "quiet" }, words)))));
   const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample",
     "data-slider": "alpha" });
   const row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"), slider);
@@ -1399,20 +1412,29 @@ function sampleView(app) {
   slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
 
+  function change() {
+    const written = lettersOf(machineOf(app));
+    for (const [key] of letters) {
+      const { parentNode: line } = cells[key];
+      line.hidden = !written[key];
+      line.firstChild.textContent = written[key];
+    }
+    draw();
+  }
+
   function draw() {
     const i = app.selected, samples = app.answer?.samples, known = samples?.alpha && i < samples.alpha.length;
     base.element.dataset.selected = i;
     const kind = known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : "";
     name.textContent = app.state.points.length ? `Sample ${i}, class ${app.className(app.state.labels[i])}${kind}`
       : "There is no sample yet.";
-    const unbounded = (key) => samples[key][i] === null && (key === "upper" || key === "eta");
-    for (const [key] of letters) cells[key].textContent = !known ? "–" : unbounded(key) ? "∞" : shown(samples[key][i]);
+    for (const [key] of letters) cells[key].textContent = known ? shown(samples[key][i]) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
     const held = known && app.whose === "yours" ? app.alpha[i] : null;
     const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
     if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
     cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
-    verdict.textContent = known ? samples.verdict[i] : "";
+    verdict.textContent = samples?.verdict?.[i] ?? "";
     for (const key of ["margin_product", "slack_product"]) {
       cells[key].classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
     }
@@ -1426,7 +1448,15 @@ function sampleView(app) {
     slider.value = app.alpha[app.selected] ?? 0;
   }
 
-  return { ...base, draw, select: draw, change: draw, held: priced, priced };
+  return { ...base, draw, select: draw, change, held: priced, priced };
+}
+
+/** How a machine writes what the table shows; "" for what a machine without slack does not have. */
+function lettersOf({ bound, level, eta }) {
+  const known = { alpha: "α", yf: "y f", gap: "g" };
+  if (!bound) return { ...known, upper: "", eta: "", xi: "", margin_product: `α (y f − ${level})`, slack_product: "" };
+  return { ...known, upper: bound, eta: `${eta} = ${bound} − α`, xi: "ξ", margin_product: `α (y f − ${level} + ξ)`,
+    slack_product: `(${bound} − α) ξ` };
 }
 
 /** Whether a product that is 0 at an optimum has a part in a gap that is open. */
@@ -1492,7 +1522,7 @@ function pricesView(app) {
       alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
       share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
-    said.textContent = app.alpha ? heldInWords(app.answer) : "";
+    said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app).bound || "the largest α") : "";
   }
 
   function priced(i) {
@@ -1506,8 +1536,7 @@ function pricesView(app) {
 }
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
-function heldInWords(answer) {
-  const unit = answer.samples.upper.every((upper) => upper !== null) ? "C" : "the largest α";
+function heldInWords(answer, unit) {
   const repaired = answer.repaired > 1e-6
     ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
@@ -1717,8 +1746,8 @@ function stepper(runs) {
   return { element, draw };
 }
 
-function iterateInWords({ asking, failed, run, point, chosen }) {
-  if (asking) return `Running ${asking.replaceAll("_", " ")}…`;
+function iterateInWords({ app, asking, failed, run, point, chosen }) {
+  if (asking) return `Running ${app.catalogue.solvers.find(({ name }) => name === asking).title}…`;
   const [failure] = failed.values();
   if (failure) return failure;
   if (!point && chosen.length) return "Not run on this data yet.";
