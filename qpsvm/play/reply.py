@@ -170,4 +170,5 @@ def repair_of(problem: Problem, alpha: FloatArray) -> float:
 def _norm(problem: Problem, result: SVMResult) -> float:
     """‖w‖ in the feature space of a kernel: w = Σ α_i y_i φ(x_i)."""
     coefficients = result.alpha * problem.y
-    return float(np.sqrt(max(float(coefficients @ (problem.space.centred @ coefficients)), 0.0)))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
+        return float(np.sqrt(max(float(coefficients @ (problem.space.centred @ coefficients)), 0.0)))
