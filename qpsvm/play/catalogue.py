@@ -197,7 +197,7 @@ class SolverChoice:
 #: The solvers whose way is worth a look, and what each does, for people. (One that arrives in one step has no way.)
 ABOUT = {
     "dual_ascent": "projected gradient on the dual: a step along the gradient, then back into the box and onto yᵀα = 0",
-    "osqp": "operator splitting (ADMM): cheap steps, by turns to a linear system and the box; moderate accuracy",
+    "osqp": "operator splitting (ADMM): cheap steps, by turns onto a linear system and the constraints",
     "interior_point": "Newton's method on relaxed KKT conditions: about a dozen expensive steps, all inside the box",
     "subgradient": "subgradient descent on the hinge form of the primal: it never sees α, and is slow near the end",
     "augmented_lagrangian": "Newton steps on an augmented Lagrangian of the dual: few, each on the rows that matter",
