@@ -66,7 +66,7 @@ def read(options: argparse.Namespace) -> Sample:
     Raises
     ------
     DataError
-        It has no labels; and what `read_table` raises.
+        It has no labels, or more than two that nobody sets against each other; and what `read_table` raises.
     UnknownOptionError
         `--positive` names no label.
     """
@@ -90,6 +90,11 @@ def read(options: argparse.Namespace) -> Sample:
         print(f"  note        {note}")
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s")
+    if len(pairs) > 2:
+        raise DataError(
+            f"a machine takes two classes, and {source(options.file)} has {len(pairs)}: set one against all others by "
+            f"--positive LABEL, such as --positive {classes[0]}"
+        )
     return sample
 
 

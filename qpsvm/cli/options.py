@@ -94,7 +94,7 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
 def add_parameters(group: argparse._ArgumentGroup) -> None:
     """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them."""
     group.add_argument("--C", type=float, help="price of slack (variant c; default 1)")
-    group.add_argument("--nu", type=float, help="share of errors (variant nu; default 0.5)")
+    group.add_argument("--nu", type=float, help="bound on the share of errors (variant nu; default 0.5)")
     group.add_argument("--lam", type=float, help="weight of the norm (variant hinge; default 0.01)")
     group.add_argument("--intercept", choices=("free", "penalised", "none"), help="variant hinge; default free")
     group.add_argument("--kernel", choices=KERNELS, default="linear", help="default: linear")

@@ -53,8 +53,8 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
     return (
         Step(
             "PHINGE.1", "Primal",
-            "The mean hinge loss is the empirical risk, to which a sample beyond its margin adds nothing. The norm "
-            "keeps w short.",
+            "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
+            "beyond its margin adds nothing to it. The norm keeps w short.",
             r"\min_{w,b}\ \tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\max\bigl(0,\,1-y_i f(x_i)\bigr)",
             regularised_loss, regularised_loss,
         ),

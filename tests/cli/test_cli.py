@@ -628,3 +628,12 @@ def test_help_has_examples(arguments):
     arguments = [*arguments, "--help"]
     done = subprocess.run([sys.executable, "-m", "qpsvm", *arguments], capture_output=True, text=True, check=True)
     assert "examples:" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["solve", "compare", "play"])
+def test_more_than_two_classes_are_answered_with_the_option_that_makes_them_two(command, tmp_path, capsys):
+    path = tmp_path / "three.txt"
+    path.write_text("1 1:0.5\n2 1:1.5\n3 1:2.5\n1 1:0.25\n", encoding="utf-8")
+    options = ["--data", str(path), "--no-browser"] if command == "play" else [str(path)]
+    assert main([command, *options]) == 2
+    assert "--positive 1" in capsys.readouterr().err
