@@ -175,5 +175,6 @@ def norm_of(problem: Problem, result: SVMResult) -> float:
     if problem.space.is_linear:
         norm = float(np.linalg.norm(result.w))
         return norm if norm > rounding * terms else 0.0
-    square = float(coefficients @ (K @ coefficients))
-    return float(np.sqrt(square)) if square > rounding * terms**2 else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
+        square = float(coefficients @ (K @ coefficients))
+        return float(np.sqrt(square)) if square > rounding * terms**2 else 0.0

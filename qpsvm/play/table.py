@@ -25,9 +25,9 @@ def table(result: SVMResult, bound: str, level: str) -> dict[str, Any]:
     """
     alpha, upper, xi, margin = result.alpha, result.upper, result.xi, result.margin
     eta = upper - alpha
-    with np.errstate(invalid="ignore"):  # ∞ · 0 is 0 here: nothing is paid where nothing falls short
+    with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0 is 0 here: nothing is paid where nothing falls short
         slack = np.where(xi > 0.0, eta * xi, 0.0)
-    beyond = alpha * np.maximum(result.yf - margin, 0.0)
+        beyond = alpha * np.maximum(result.yf - margin, 0.0)
     return {
         "alpha": numbers(alpha), "upper": numbers(upper), "share": numbers(_shares(result)), "xi": numbers(xi),
         "eta": numbers(eta), "yf": numbers(result.yf), "kind": [int(kind) for kind in result.kind],

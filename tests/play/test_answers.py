@@ -297,6 +297,16 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
         assert (result.backend, result.alpha.tolist()) == (answer["backend"], answer["samples"]["alpha"])
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_overflow_are_null_without_a_warning():
+    """The parameters at the ends of what is accepted."""
+    kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
+    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "c", "parameters": {"C": 1e12}}
+    answer = ask("solve", {**held, "kernel": kernel}, grid=8)
+    assert answer["status"] != "optimal"
+    assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]
+
+
 def test_the_program_says_so_where_there_is_no_solution():
     held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
     assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)
