@@ -171,10 +171,11 @@ def repair_of(problem: Problem, alpha: FloatArray) -> float:
 def norm_of(problem: Problem, result: SVMResult) -> float:
     """‖w‖ of w = Σ α_i y_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
     K, coefficients = problem.space.centred, result.alpha * problem.y
-    terms, rounding = float(result.alpha @ np.sqrt(np.maximum(K.diagonal(), 0.0))), len(coefficients) * EPS
-    if problem.space.is_linear:
-        norm = float(np.linalg.norm(result.w))
-        return norm if norm > rounding * terms else 0.0
+    rounding = len(coefficients) * EPS
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
-        square = float(coefficients @ (K @ coefficients))
-        return float(np.sqrt(square)) if square > rounding * terms**2 else 0.0
+        terms = result.alpha @ np.sqrt(np.maximum(K.diagonal(), 0.0))
+        if problem.space.is_linear:
+            norm = float(np.linalg.norm(result.w))
+            return 0.0 if norm <= rounding * terms else norm
+        square = coefficients @ (K @ coefficients)
+        return 0.0 if np.isfinite(square) and square <= rounding * terms**2 else float(np.sqrt(square))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import Visit
+from browsing import Server, Visit, watch
+from playwright.sync_api import Browser
 
 Open = Callable[..., Visit]
 OPTIMAL = 1e-6
@@ -246,3 +248,23 @@ def test_the_page_writes_the_letters_of_the_machine(machine: str, bound: str, le
 def test_a_proof_says_what_each_sample_has_to_do_with_it(visit: Open) -> None:
     page = visit("#scene=inseparable")
     assert "the hulls meet" in page.figure("verdict")
+
+
+def test_the_names_of_a_file_are_not_those_of_a_scene(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "fish.csv"
+    path.write_text("length,weight,kind\n1,1,eel\n2,3,eel\n5,4,ray\n6,7,ray\n", encoding="utf-8")
+    server = Server("--data", str(path), "--target", "kind")
+    context = browser.new_context()
+    try:
+        page = Visit(context.new_page(), server.address, watch(context, server.address)).open()
+        names = [*page.page.locator(".axes text.axis").all_text_contents(), page.page.locator(".legend").text_content()]
+        assert [word in str(names) for word in ("length", "weight", "eel", "ray", "+1")] == [True] * 4 + [False]
+        page.choose("scene", "apart")
+        names = [*page.page.locator(".axes text.axis").all_text_contents(), page.page.locator(".legend").text_content()]
+        assert [word in str(names) for word in ("length", "weight", "eel", "ray", "+1")] == [False] * 4 + [True]
+        page.click("[data-action=reset]")
+        assert "ray" in (page.page.locator("[data-tool=plus]").text_content() or "")
+        assert page.faults == []
+    finally:
+        context.close()
+        server.stop()

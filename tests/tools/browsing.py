@@ -41,21 +41,23 @@ def find_chromium() -> str | None:
 class Server:
     """`python -m qpsvm play`, read from its own words."""
 
-    def __init__(self) -> None:
-        self.port = 0
+    def __init__(self, *options: str) -> None:
+        self.port, self.options = 0, options
         self.start()
 
     def start(self) -> None:
         """Start it, on the port that it had before."""
-        command = [sys.executable, "-m", "qpsvm", "play", "--no-browser", "--port", str(self.port)]
+        command = [sys.executable, "-m", "qpsvm", "play", "--no-browser", "--port", str(self.port), *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         assert self.process.stdout is not None
         clock = threading.Timer(PATIENCE, self.process.kill)
         clock.start()
-        line = self.process.stdout.readline()
+        said, found = "", None
+        while found is None and (line := self.process.stdout.readline()):  # of a file it speaks first
+            said += line
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
         clock.cancel()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-        assert found is not None, f"the server does not say its address: {line!r}"
+        assert found is not None, f"the server does not say its address: {said!r}"
         self.port = int(found[1])
 
     @property

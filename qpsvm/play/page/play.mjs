@@ -424,9 +424,12 @@ class Playground {
     this.say(`sample ${i} deleted`);
   }
 
+  /** The names that a file or a problem came with; a scene has none. */
+  get names() { return this.scene === null ? this.catalogue : {}; }
+
   /** The name of a class; a label that is a number is written as one, with its sign where it is ±1. */
   className(label) {
-    const name = this.catalogue.classes?.[label > 0 ? 1 : 0] ?? String(label), value = Number(name);
+    const name = this.names.classes?.[label > 0 ? 1 : 0] ?? String(label), value = Number(name);
     return name === "" || !Number.isFinite(value) ? name : `${value === 1 ? "+" : ""}${shown(value)}`;
   }
 
@@ -833,7 +836,7 @@ function controlsView(app) {
     const ofMachine = machineOf(app)?.parameters ?? [],
       chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
     formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
-    const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d}`;
+    const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d} ${app.scene === null}`;
     if (key !== made) {
       made = key;
       rows = [...ofMachine.map((each) => parameterRow(app, each, "parameters")),
@@ -902,7 +905,7 @@ function turn(state, k, feature) {
   state.axes[k] = feature;
 }
 
-const featureName = (app, i) => app.catalogue.features?.[i] ?? `x${numeral(i + 1)}`;
+const featureName = (app, i) => app.names.features?.[i] ?? `x${numeral(i + 1)}`;
 
 /** One parameter: a slider and a number, or a choice. `where` is the part of the state that holds it. */
 function parameterRow(app, { name, symbol, scale, low, high, step, choices, default: start }, where) {
@@ -1044,6 +1047,7 @@ function planeView(app) {
     while (groups.samples.childElementCount > app.state.points.length) groups.samples.lastChild.remove();
     const n = app.state.points.length;
     for (let i = groups.samples.childElementCount; i < n; i++) groups.samples.append(newSample(i));
+    writeNames(app, element);
     legend.querySelector("[data-word=level]").textContent = `f = ±${machineOf(app).level}`;
     legend.querySelector("[data-word=share]").textContent = `size: ${machineOf(app).share}`;
     const [p, q] = app.state.axes;
@@ -1105,20 +1109,28 @@ function sized(app, frame, resized, sighted) {
   app.stop.signal.addEventListener("abort", () => { watch.disconnect(); sight.disconnect(); });
 }
 
+/** Where the name of a class stands: `writeNames` writes it, as it changes with the scene. */
+const nameOf = (label) => html("span", { "data-class": label });
+
+function writeNames(app, place) {
+  for (const span of place.querySelectorAll("[data-class]")) {
+    span.textContent = app.className(Number(span.dataset.class));
+  }
+}
+
 function planeTools(app) {
-  const [minus, plus] = [-1, 1].map((label) => app.className(label));
-  const tools = [["move", "Move", `Drag samples; a double-click adds one. ${KEYS}`],
-    ["plus", `Add ● ${plus}`, `a click adds a sample of class ${plus}`],
-    ["minus", `Add ▲ ${minus}`, `a click adds a sample of class ${minus}`],
-    ["flip", "Flip", "a click on a sample changes its class (F)"],
-    ["delete", "Delete", "a click on a sample deletes it (Delete)"]];
+  const tools = [["move", ["Move"], `Drag samples; a double-click adds one. ${KEYS}`],
+    ["plus", ["Add ● ", nameOf(1)], "a click adds a sample of this class"],
+    ["minus", ["Add ▲ ", nameOf(-1)], "a click adds a sample of this class"],
+    ["flip", ["Flip"], "a click on a sample changes its class (F)"],
+    ["delete", ["Delete"], "a click on a sample deletes it (Delete)"]];
   const choose = (name) => {
     app.tool = name;
     app.root.dataset.tool = name;
     for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.tool === name);
   };
   const buttons = tools.map(([name, words, title]) => html("button", { type: "button", "data-tool": name, title,
-    "aria-pressed": String(name === app.tool), onclick: () => choose(name) }, words));
+    "aria-pressed": String(name === app.tool), onclick: () => choose(name) }, ...words));
   const zoom = (name, words, label, action) => html("button",
     { type: "button", "data-action": name, title: label, "aria-label": label, onclick: action }, words);
   return html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" },
@@ -1137,12 +1149,12 @@ function legendOf(app, redraw) {
     svg("path", { class: "mark", d, transform: `scale(${scale})` }));
   const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
     svg("path", { class: `line ${name}`, d: "M1 8H25" }));
-  const [minus, plus] = [-1, 1].map((label) => app.className(label));
   return html("p", { class: "legend" },
-    html("span", null, mark(CIRCLE, "class"), `class ${plus}`),
-    html("span", null, mark(TRIANGLE, "class"), `class ${minus}`),
+    html("span", null, mark(CIRCLE, "class"), "class ", nameOf(1)),
+    html("span", null, mark(TRIANGLE, "class"), "class ", nameOf(-1)),
     ...app.catalogue.kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
-    html("span", null, stroke("zero"), "f = 0"), html("span", null, stroke("plus"), html("span", { "data-word": "level" })),
+    html("span", null, stroke("zero"), "f = 0"),
+    html("span", null, stroke("plus"), html("span", { "data-word": "level" })),
     html("span", { class: "quiet", "data-word": "share" }), html("span", { class: "spring" }),
     layer("shading", "shading"), layer("hulls", "hulls"));
 }
@@ -1312,8 +1324,8 @@ function complementarityView(app) {
   const stairs = svg("path", { class: "stairs" }), zero = svg("path", { class: "zero" }),
     words = svg("g", { class: "words" }), dots = svg("g", { class: "dots" });
   const drawing = svg("svg", { class: "pair", role: "img",
-    "aria-label": "y f of every sample against α as a share of its bound, with the path on which the optimum lies" }, zero, stairs,
-    words, dots);
+    "aria-label": "y f of every sample against α as a share of its bound, with the path on which the optimum lies" },
+    zero, stairs, words, dots);
   const path = html("p", { class: "quiet" });
   const base = panel(app, "complementarity", "Complementarity", null, [drawing, path]);
   const frame = { width: 320, height: 270, left: 40, right: 14, top: 12, bottom: 34 };
