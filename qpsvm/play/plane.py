@@ -106,7 +106,8 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     sums = [float(alpha[rows].sum()) for rows in members]
     if not min(sums) > 0.0:
         return {**_nothing("every α is 0, so there are no closest points"), "hulls": _listed(full, None)}
-    caps = np.minimum(2.0 * result.upper / sum(sums), 1.0)
+    with np.errstate(over="ignore"):  # α may be far below its bound
+        caps = np.minimum(2.0 * result.upper / sum(sums), 1.0)
     reduced = full if (caps >= 1.0).all() else _hulls_of(state, caps)
     closest = [alpha[rows] @ points[rows] / total for rows, total in zip(members, sums, strict=True)]
     meet = float(np.hypot(*(closest[0] - closest[1]))) <= ONE_POINT * float(np.ptp(points, axis=0).max())

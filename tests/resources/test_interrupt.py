@@ -8,11 +8,10 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import children
 from sklearn.datasets import make_classification
 
 from qpsvm import CSVM, RBF, InaccurateWarning, solve
@@ -130,16 +129,6 @@ def pressed(running: threading.Event, times: int) -> None:
                 time.sleep(0.001)
 
     threading.Thread(target=press, daemon=True).start()
-
-
-def children() -> set[str]:
-    """The processes that have this one as their parent, ended or not (Linux)."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(path.parent.name)
-    return found
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")

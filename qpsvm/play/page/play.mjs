@@ -776,8 +776,11 @@ function certificateView(app) {
   return { element, draw, change };
 }
 
+/** What is written where an address names a machine that nobody knows. */
+const UNKNOWN = { parameters: [], bound: "C", share: "α / C", level: "1", eta: "η" };
+
 /** The machine that is chosen, as the catalogue has it: how its bound, its level and its shares are written. */
-const machineOf = ({ catalogue, state }) => catalogue.machines.find(({ name }) => name === state.machine);
+const machineOf = ({ catalogue, state }) => catalogue.machines.find(({ name }) => name === state.machine) ?? UNKNOWN;
 
 /** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
 const DATA = "machine";
@@ -833,7 +836,7 @@ function controlsView(app) {
     scene.value = app.scene ?? "";
     machine.value = state.machine;
     kernel.value = state.kernel.name;
-    const ofMachine = machineOf(app)?.parameters ?? [],
+    const ofMachine = machineOf(app).parameters,
       chosen = catalogue.kernels.find(({ name }) => name === state.kernel.name);
     formula.replaceChildren(...(chosen?.parameters.length ? scripted(`K(x, z) = ${chosen.formula}`) : []));
     const d = state.points[0]?.length ?? 2, key = `${state.machine} ${state.kernel.name} ${d} ${app.scene === null}`;
