@@ -89,7 +89,9 @@ def application(start: Start, port: int) -> App:
         await converse(connection, start, workers)
 
     routes = [Route("/", file), Route("/{name}", file), WebSocketRoute("/ws", messages)]
-    return Guard(Starlette(routes=routes), port)
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False  # what is not there is not there
+    return Guard(app, port)
 
 
 async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:

@@ -10,6 +10,8 @@ import pytest
 from browsing import Server, Visit
 
 Open = Callable[..., Visit]
+pytestmark = pytest.mark.slow
+
 #: Addresses that nothing can be read from: the page begins as ever, or stays as it was, and says so.
 UNREADABLE = ("#scene=nothing", "#points=abc", "#points=1,2@1;x,0@-1", "#points=0,0@1;1@-1", "#points=%E0%A4%A",
               "#axes=0,9&points=0,0@1;1,1@-1", "#axes=0&points=0,0@1;1,1@-1", "#points=1e999,0@1;1,1@-1")  # fmt: skip
@@ -89,7 +91,6 @@ def test_two_pages_at_once(visit: Open) -> None:
         assert np.abs(page.alpha() - page.solved()["result"].alpha).max() <= 1e-9
 
 
-@pytest.mark.slow
 def test_the_server_goes_and_comes_back(visit: Open, server: Server) -> None:
     page = visit("#scene=outlier")
     lost = page.page.locator(".lost")

@@ -14,6 +14,8 @@ import qpsvm
 from qpsvm.play.scenes import SCENES
 
 Open = Callable[..., Visit]
+pytestmark = pytest.mark.slow
+
 #: Widths of a computer's window and of a phone, in pixels.
 WIDTHS = (1280, 390)
 #: What JupyterLab's styles say of the elements in an output, where they would reach into the playground.
@@ -158,7 +160,6 @@ def test_words_can_be_read_in_light_and_dark(scheme: str, visit: Open) -> None:
     assert worst[0][0] >= CONTRAST, worst
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(1 / 3)], ids=["linear", "rbf"])
 def test_the_page_of_a_derivation(kernel: qpsvm.Kernel, browser: Browser, tmp_path: Path) -> None:
     held = samples(20, apart=4.0)

@@ -11,6 +11,8 @@ from browsing import Server, Visit, watch
 from playwright.sync_api import Browser
 
 Open = Callable[..., Visit]
+pytestmark = pytest.mark.slow
+
 OPTIMAL = 1e-6
 
 
@@ -83,7 +85,6 @@ def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
 # Runs of solvers --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_run_is_walked_through(visit: Open) -> None:
     page = visit("#scene=outlier", width=1280)
     panel = page.page.locator("[data-panel=runs]")

@@ -87,7 +87,17 @@ def test_the_three_files_are_served(port, path, kind, holds):
 
 
 def test_nothing_else_is_served(port):
-    for path in ("/server.py", "/..%2fserver.py", "/../server.py", "/page/play.mjs", "/ws", "/%00", "/index.html/x"):
+    for path in (
+        "/server.py",
+        "/..%2fserver.py",
+        "/../server.py",
+        "/page/play.mjs",
+        "/ws",
+        "/%00",
+        "/index.html/x",
+        "/play.mjs/",
+        "/../",
+    ):
         status, _, content = get(port, path)
         assert status == 404, path
         assert b"import" not in content
