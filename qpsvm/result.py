@@ -18,6 +18,8 @@ from qpsvm.qp.solution import Solver, Status
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
+#: The same for people who look at a picture or a page.
+KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
 
 
 @dataclass(frozen=True, eq=False)

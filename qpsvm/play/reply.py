@@ -26,7 +26,7 @@ from qpsvm.play.steps import equations, measured
 from qpsvm.play.table import table
 from qpsvm.play.words import sentence, verdict_on_yours
 from qpsvm.problems import Problem
-from qpsvm.result import SVMResult
+from qpsvm.result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve import solve
 
 #: Seconds that a solve may take, the imports of the first one among them, and the relative gap to prove.
@@ -42,8 +42,6 @@ FAULTS = (
     TypeError,
     ValueError,
 )
-#: Names of `SVMResult.kind` for the page.
-KINDS = ("peripheral", "on the margin", "at the bound")
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +103,13 @@ def _answer(message: Any, start: Start | None) -> dict[str, Any]:
 def _catalogue(start: Start) -> dict[str, Any]:
     scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
               for name, scene in SCENES.items()]  # fmt: skip
-    return {"version": _version(), **catalogue.to_json(), "scenes": scenes, "kinds": list(KINDS), **start.to_json()}
+    return {
+        "version": _version(),
+        **catalogue.to_json(),
+        "scenes": scenes,
+        "kinds": list(KINDS_IN_WORDS),
+        **start.to_json(),
+    }
 
 
 def _version() -> str:
@@ -155,7 +159,7 @@ def _summary(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]
         "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
         "width": number(2.0 * result.rho / norm) if norm > 0.0 else None,
         "backend": result.backend, "form": result.form, "iterations": result.iterations,
-        "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS))],
+        "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS_IN_WORDS))],
         "accuracy": float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0))),
     }  # fmt: skip
 

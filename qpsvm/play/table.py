@@ -24,14 +24,15 @@ def table(result: SVMResult, bound: str, level: str) -> dict[str, Any]:
     How the upper bound of α is written, and what y f is on the margin, is for the machine to say.
     """
     alpha, upper, xi, margin = result.alpha, result.upper, result.xi, result.margin
-    eta = upper - alpha
+    kkt = result.kkt
+    eta = kkt["eta"]
     with np.errstate(invalid="ignore", over="ignore"):  # ∞ · 0 is 0 here: nothing is paid where nothing falls short
         slack = np.where(xi > 0.0, eta * xi, 0.0)
         beyond = alpha * np.maximum(result.yf - margin, 0.0)
     return {
         "alpha": numbers(alpha), "upper": numbers(upper), "share": numbers(_shares(result)), "xi": numbers(xi),
         "eta": numbers(eta), "yf": numbers(result.yf), "kind": [int(kind) for kind in result.kind],
-        "gap": numbers(result.kkt["residual"]), "margin_product": numbers(beyond), "slack_product": numbers(slack),
+        "gap": numbers(kkt["residual"]), "margin_product": numbers(beyond), "slack_product": numbers(slack),
         "verdict": _verdicts(result, bound, level, beyond, slack),
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from qpsvm.errors import MissingExtraError, ParameterTypeError, install
 from qpsvm.plotting.texts import plain, set_title
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
-from qpsvm.result import SVMResult
+from qpsvm.result import KINDS_IN_WORDS, SVMResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 #: Kinds of samples in the order of `result.kind`: name and fill. No class has these colours, and in grey print they are
 #: white, black and grey.
-KINDS = (("peripheral", "white"), ("on the margin", BLACK), ("at the bound", ORANGE))
+KINDS = tuple(zip(KINDS_IN_WORDS, ("white", BLACK, ORANGE), strict=True))
 #: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
 SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
 #: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
