@@ -11,6 +11,7 @@ the kernel object; an explicit Gram matrix is read.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.kernels.functions import RBF, Kernel
+from qpsvm.kernels.functions import OWN, RBF, Kernel
 from qpsvm.operators import Operator
+from qpsvm.resources.workers import in_tiles, parts_of, strips
 
-#: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
-STRIP, TILE = 256, 1024
+#: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
+#: ones would spend more time between two calls, when no other thread can run.)
+STRIP, TILE = 256, 512
+#: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
+AT_ONCE, TASKS = 32_768, 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -33,6 +38,10 @@ EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
 #: Sparse samples are stored densely if that takes at most this many bytes.
 DENSE_BYTES = 4e8
+#: Seconds of an entry, besides for each feature, in either precision: roughly, to tell whether threads pay.
+ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
+#: Seconds of a number that is copied into fresh memory.
+COPY_SECONDS = 5e-10
 
 
 class KernelBlocks:
@@ -114,6 +123,12 @@ class KernelBlocks:
         """d."""
         return int(self.X.shape[1])
 
+    def _seconds(self, entries: int) -> float:
+        """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
+        if self.whole is not None or self._operator is not None or not isinstance(self.kernel, OWN):
+            return 0.0
+        return entry_seconds(self.width) * entries
+
     def _factors(self, rough: bool) -> tuple[Any, Any]:
         """Both factors of (KBLOCK.2), (n, d + 2); in single precision if `rough` and accurate enough."""
         assert self._left is not None
@@ -151,10 +166,13 @@ class KernelBlocks:
             return self.kernel(self.X[rows], self.X[columns])
         left, right = self._factors(rough)
         out, right = np.empty((len(rows), len(columns))), right[columns].T
-        for start in range(0, len(rows), STRIP):
-            strip = left[rows[start : start + STRIP]] @ right
+
+        def fill(tile: slice) -> None:
+            strip = left[rows[tile]] @ right
             np.exp(strip, out=strip)
-            out[start : start + STRIP] = strip
+            out[tile] = strip
+
+        in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
         return out
 
     def symmetric(self, rows: IntArray | None) -> FloatArray:
@@ -176,14 +194,20 @@ class KernelBlocks:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
         r, m = len(rows), len(rows) + len(added)
         out, everything = np.empty((m, m)), np.concatenate([rows, added])
-        out[:r, :r] = K
-        for start in range(r, m, STRIP):
-            stop = min(start + STRIP, m)
+
+        def copy(tile: slice) -> None:
+            out[tile, :r] = K[tile]
+
+        def fill(tile: slice) -> None:
+            start, stop = tile.start + r, tile.stop + r
             strip = self.block(everything[start:stop], everything[:stop], rough)
             out[start:stop, :stop] = strip
             for left in range(0, start, STRIP):  # tile by tile: a long transposed copy would miss the cache
                 right = min(left + STRIP, start)
                 out[left:right, start:stop] = strip[:, left:right].T
+
+        in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
+        in_tiles(fill, strips(len(added), STRIP)[::-1], self._seconds(m * len(added)))
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
@@ -195,21 +219,34 @@ class KernelBlocks:
         if not len(support) or not len(rows):
             return out
         if not self.fast:
-            for start in range(0, len(rows), STRIP):
-                part = rows[start : start + STRIP]
-                out[start : start + STRIP] = self.block(part, support) @ weights
+
+            def multiply(tile: slice) -> None:
+                out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
+
+            in_tiles(multiply, strips(len(rows), STRIP), self._seconds(len(rows) * len(support)))
             return out
         left, right = self._factors(rough)
         left, weights = left[support], weights.astype(left.dtype, copy=False)
-        everything = len(rows) == self.n
-        for start in range(0, len(rows), TILE):
-            tile = slice(start, start + TILE)
-            columns = (right[tile] if everything else right[rows[tile]]).T
-            for j in range(0, len(support), STRIP):
-                block = left[j : j + STRIP] @ columns
-                np.exp(block, out=block)
-                out[tile] += weights[j : j + STRIP] @ block
+        for some in strips(len(rows), AT_ONCE):
+            out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
         return out
+
+    def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
+        """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
+        parts, columns = strips(len(left), STRIP), right[rows].T
+        sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
+        tiles = strips(columns.shape[1], TILE)
+        runs = parts_of(len(parts), 1, max(1, TASKS // len(tiles)))
+
+        def add(task: tuple[slice, slice]) -> None:
+            tile, run = task
+            for k in range(run.start, run.stop):
+                block = left[parts[k]] @ columns[:, tile]
+                np.exp(block, out=block)
+                np.dot(weights[parts[k]], block, out=sums[k, tile])
+
+        in_tiles(add, list(product(tiles, runs)), self._seconds(columns.shape[1] * len(left)))
+        return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
         """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
@@ -221,6 +258,11 @@ class KernelBlocks:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
 
 
+def entry_seconds(width: int) -> float:
+    """Seconds of an entry of an RBF Gram matrix over so many features, roughly."""
+    return ENTRY_SECONDS + FEATURE_SECONDS * width
+
+
 def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
     """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
     if rows is not None:
@@ -228,12 +270,15 @@ def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
     m, columns = len(left), right.T
     K = np.empty((m, m))
     height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
-    for start in range(0, m, height):
-        stop = min(start + height, m)
+
+    def fill(tile: slice) -> None:
+        start, stop = tile.start, tile.stop
         strip = K[start:stop, :stop]
         if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
             np.exp(np.matmul(left[start:stop], columns[:, :stop], out=strip), out=strip)
         else:
             strip[...] = np.exp(left[start:stop] @ columns[:, :stop])
         K[:start, start:stop] = strip[:, :start].T
+
+    in_tiles(fill, strips(m, height)[::-1], 0.5 * m * m * entry_seconds(left.shape[1]))
     return K
