@@ -14,9 +14,12 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
     (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
              is off itself, since raising brings ê nearer to any e ≥ −40
+    (ACC.6)  |K̂ − K| ≤ ηK or e⁻⁴⁰(1 + 8u), with η = e^|δe| − 1 + 8u or 40γ_{d+6} + 8u from (ACC.3), (ACC.4), so that
+             |û_i − u_i| ≤ (η + (1 + η)γ_{m+6}) Σ_j |β_j| K_ij + e⁻⁴⁰(1 + 8u) Σ_j |β_j|
 
-Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
-exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+(ACC.6) takes the kernel values themselves: far less than (ACC.2) where most of them are nearly 0. Rows that are centred
+and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for exp itself, whose
+implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
 In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
@@ -33,6 +36,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
@@ -46,6 +50,8 @@ FUNCTION_ROUNDINGS = 8
 FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 #: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
 SHARP_EXPONENT = -100.0
+#: η from which on (ACC.6) is of no use.
+LOOSE = 0.1
 #: Numbers whose square underflows.
 TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
@@ -127,9 +133,23 @@ class Accuracy:
             degree = float(getattr(kernel, "degree", 1.0))
             steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
-        blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
+        blocks = self._blocks
         if blocks is not None and blocks.exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
+        return min(max(self._relative, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+
+    @property
+    def _blocks(self) -> KernelBlocks | None:
+        """Where the values of the Gram matrix come from."""
+        return self.space.gram.blocks if isinstance(self.space.gram, KernelGram) else None
+
+    @cached_property
+    def _relative(self) -> float:
+        """η of (ACC.6), RBF: how exactly a kernel value that is not raised is known, relative to itself."""
+        space, kernel, blocks, d = self.space, self.space.kernel, self._blocks, self._width
+        assert isinstance(kernel, RBF)
+        if blocks is not None and blocks.exact:
+            return gamma(d + 6) * -LOWEST_EXPONENT + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
         if blocks is not None and blocks.fast:
             error = (3.0 * (d + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
@@ -137,8 +157,24 @@ class Accuracy:
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
-        rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
-        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+        return math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
+
+    def row_radii(self, rows: IntArray, beta: FloatArray) -> FloatArray | None:
+        """How far u = Kβ, as computed in double precision, may be off at some rows, by (ACC.6): (r,).
+
+        None for kernels other than RBF, and where no digit of their values is known.
+        """
+        if not (self.space.is_plain and isinstance(self.space.kernel, RBF)) or self._relative > LOOSE:
+            return None
+        blocks = self._blocks
+        support = np.flatnonzero(beta)
+        if blocks is None or not len(support):
+            return None
+        weights, terms = np.abs(beta[support]), gamma(len(support) + 6)
+        share = (self._relative + (1.0 + self._relative) * terms) / (1.0 - self._relative) * (1.0 + 2.0 * terms)
+        radii: FloatArray = share * blocks.product(support, weights, rows)
+        radii += FLOOR * float(weights.sum()) * (1.0 + terms)
+        return radii
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
