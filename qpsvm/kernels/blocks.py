@@ -113,6 +113,11 @@ class KernelBlocks:
         return self._left is not None
 
     @property
+    def lengths(self) -> FloatArray | None:
+        """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
+        return None if self._left is None else -2.0 * self._left[:, self.width]
+
+    @property
     def width(self) -> int:
         """d."""
         return int(self.X.shape[1])
