@@ -29,6 +29,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
 from qpsvm.dual.losses import gap_term, loss
+from qpsvm.dual.row_radii import row_radii
 from qpsvm.dual.svm_dual import Group, SVMDual
 
 #: A few roundings, where it does not pay to count them.
@@ -94,7 +95,7 @@ class Bounds:
         return rows if self.svm.rows is None else self.svm.rows[rows]
 
     def refined(self, point: Certificate, rows: IntArray) -> Certificate | None:
-        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (ACC.6).
+        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
 
         Where the norm is all that the objective has, on the support as well.
         """
@@ -103,7 +104,7 @@ class Bounds:
         samples = np.unique(self.samples(rows))
         if self.homogeneous:
             samples = np.union1d(samples, np.flatnonzero(point.coef))
-        found = self.accuracy.row_radii(samples, point.coef)
+        found = row_radii(self.accuracy.space, samples, point.coef)
         if found is None:
             return None
         radius = self._value_radius(point, slice(None)) if self.svm.rows is None else point.value_radius

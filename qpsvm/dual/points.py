@@ -11,12 +11,16 @@ from qpsvm.kernels.space import FeatureSpace
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0."""
+    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
+
+    `radius` (n,) says how far u may be off where that differs from row to row.
+    """
 
     u: FloatArray
     w: FloatArray | None
     half_norm: float
     offset: FloatArray | None = None
+    radius: FloatArray | None = None
 
     def half_distance(self, growth: float = 0.0) -> float:
         """½‖(1 + growth)w − w(α)‖²."""
