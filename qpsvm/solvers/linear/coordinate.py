@@ -39,7 +39,7 @@ HINGE_DUAL = 3
 #: Seconds of a pass over all rows for each number in them, and for each row; and the share of it that a pass takes in
 #: the mean, because rows are set aside. A time limit counts on the whole. Without one a child process is worth its
 #: 30 ms only where the mean is too long.
-NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.25
+NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
 #: Bytes for each number: in compressed rows, while they are made, and in LIBLINEAR's own list of them.
 NUMBER_BYTES = 45.0
 #: The most that LIBLINEAR can count.
@@ -57,12 +57,21 @@ class Descent:
     finished: bool
 
 
-def fits(X: Matrix) -> bool:
-    """Whether LIBLINEAR can count the numbers of X (n, d), and there is memory for its copies."""
+def numbers_of(X: Matrix) -> int:
+    """How many numbers X (n, d) holds."""
+    return int(X.nnz if sp.issparse(X) else X.size)
+
+
+def countable(X: Matrix) -> bool:
+    """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
     n, d = X.shape
-    numbers = (X.nnz if sp.issparse(X) else n * d) + 3 * n
-    size = NUMBER_BYTES * numbers
-    return max(numbers, n + d + 1) <= MOST and (size <= LITTLE or size <= available_memory())
+    return max(numbers_of(X) + 3 * n, n + d + 1) <= MOST
+
+
+def fits(X: Matrix) -> bool:
+    """Whether it can, and there is memory for its copies."""
+    size = NUMBER_BYTES * (numbers_of(X) + 3 * X.shape[0])
+    return countable(X) and (size <= LITTLE or size <= available_memory())
 
 
 def descend(
@@ -106,7 +115,7 @@ def descend(
     """
     n, d = X.shape
     clock = clock or Clock()
-    seconds = NUMBER_SECONDS * ((X.nnz if sp.issparse(X) else n * d) + 2 * n) + ROW_SECONDS * n
+    seconds = NUMBER_SECONDS * (numbers_of(X) + 2 * n) + ROW_SECONDS * n
     seconds *= MEAN_SHARE if clock.limit is None else 1.0
 
     def nothing() -> Descent:

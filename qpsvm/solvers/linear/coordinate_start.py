@@ -46,7 +46,7 @@ def coordinate_point(problem: HingeProblem, tol: float, budget: Budget) -> Point
     most = SETTINGS.coordinate_passes
     found = descend(
         X, rows.y, upper, rows.unit > 0.0, mean=rows.mean, clock=Clock(limit), verbose=budget.verbose,
-        eps=float(np.clip(SETTINGS.coordinate_eps * _mean_loss(rows.y) * tol, *SETTINGS.coordinate_eps_limits)),
+        eps=float(np.clip(SETTINGS.coordinate_eps * tol, *SETTINGS.coordinate_eps_limits)),
         most=most if budget.most is None else min(most, budget.most - budget.steps),
     )  # fmt: skip
     budget.steps += found.iterations
@@ -56,12 +56,6 @@ def coordinate_point(problem: HingeProblem, tol: float, budget: Budget) -> Point
     point = _measured(problem, upper, found)
     budget.report("coordinates", found.iterations, gap=point.relative_gap)
     return point if np.isfinite(point.gap) else None
-
-
-def _mean_loss(y: FloatArray) -> float:
-    """The mean loss of the better constant: the objective is no more than this times Σ C_i, or near it."""
-    positive = float(np.count_nonzero(y > 0)) / len(y)
-    return min(1.0, 2.0 * positive, 2.0 - 2.0 * positive)
 
 
 def as_start(problem: HingeProblem, point: Point) -> Start:

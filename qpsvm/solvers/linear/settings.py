@@ -15,8 +15,8 @@ class Settings:
     warm_sigma: float = 10.0
 
     # --- coordinate_start: coordinate descent before the Newton steps
-    # Its tolerance in units of the relative gap aimed at, for a mean loss of 1, within limits. Measured on ten tables:
-    # the gap is then at .07 to .4 of the aim; three times as much is too coarse for one table in three.
+    # Its tolerance in units of the relative gap aimed at, within limits. Measured on ten tables: the gap is then at .07
+    # to .4 of the aim; three times as much is too coarse for one table in three.
     coordinate_eps: float = 30.0
     coordinate_eps_limits: tuple[float, float] = (1e-9, 0.1)
     # Passes. What needs more is better left to Newton steps.
