@@ -213,7 +213,8 @@ class Problem(ABC):
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
-        return self._dual(self.space.centred, self.space.computed_intercept)
+        centred, kept = self.space.centred, self.space.computed_intercept
+        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
 
     @cached_property
     def outlined(self) -> SVMDual:
