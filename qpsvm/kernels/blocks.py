@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, exp_in_place
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Operator
 
 #: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
@@ -80,7 +81,7 @@ class KernelBlocks:
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
         centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        half = 0.5 * squared_norms(centred)
         longest = 4.0 * float(half.max())
         if not longest * EPS <= EXPONENT_ERROR:
             return
