@@ -37,7 +37,8 @@ def certify(
     alpha : ndarray, shape (m,)
         Any numbers.
     w : ndarray or None
-        An explicit weight vector in the coordinates of `space.rows`.
+        An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
+        (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
     enough : float
         A relative gap at which no better primal candidate is looked for.
 
@@ -272,7 +273,7 @@ def _certificate(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta, point.w, b, factor)
+    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
     yf += plane.level
     yf *= svm.sign
@@ -289,4 +290,5 @@ def _certificate(
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
         multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
+        explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip
