@@ -67,6 +67,23 @@ def test_epsilon_bounds_the_kernel_values_that_are_computed_with(scale):
     assert worst <= Fraction(epsilon)
 
 
+@pytest.mark.parametrize("gamma", [3.0, 8.0, 30.0, 1e6])
+def test_raised_exponents_are_within_epsilon(gamma):
+    """Where all values but the diagonal are far below e⁻⁴⁰, and where some are just above."""
+    X, y = samples(2.0)
+    space = FeatureSpace(RBF(gamma), X, "free", "raise")
+    K, true, epsilon = space.gram.dense(), exact_gram(RBF(gamma), X), Accuracy(space).epsilon
+    low = [(i, j) for i in range(len(X)) for j in range(len(X)) if true[i][j] < Fraction(1, 10**20)]
+    assert low
+    assert all(K[i, j] > 4e-18 for i, j in low)
+    assert all(abs(Fraction(float(K[i, j])) - true[i][j]) <= Fraction(epsilon) for i, j in low)
+    for variant in ("c", "nu", "hard"):
+        task = Task(X, y, variant, RBF(gamma), C=1e6)
+        result = task.solve("auto")
+        assert result.status == "optimal"
+        assert not faults(task, result)
+
+
 def test_a_power_below_one_has_no_slope_at_zero():
     X = np.array([[1.0, 1.0], [1.0, -1.0 + 2.0**-52]]) / 3.0
     space = FeatureSpace(Polynomial(0.5, 1.0, 0.0), X, "free", "raise")
