@@ -1,10 +1,11 @@
 """K ≈ LLᵀ from n·r kernel values: blocked, randomly pivoted partial Cholesky of a Gram matrix whose rank is low.
 
     (PIVOT.1)  K = LLᵀ + E,  L (n, r):  E is positive semidefinite, its diagonal is e, and E = 0 in the pivots' rows
-    (PIVOT.2)  candidates J, half by chance in proportion to e, half those of the largest e;  K_JJ − L_J L_Jᵀ = RRᵀ with
-               complete pivoting, as far as its diagonal is not far below the largest e: those are the new pivots
+    (PIVOT.2)  candidates J, half by chance in proportion to a_i e_i, half those of the largest a_i e_i, for prices a;
+               K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, as far as its diagonal is not far below the largest e in J:
+               those are the new pivots
     (PIVOT.3)  L ← [L, (K_nJ − L L_Jᵀ) R⁻ᵀ],  e ← e − the squares of the new columns
-    (PIVOT.4)  (Σ C_i √e_i / Σ C_i)² ≤ target:  what the proof of a point with these prices can cost, at the most
+    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is what the proof of α costs
 
 The columns of a block cost one matrix product with those before. K is never made.
 
@@ -37,6 +38,8 @@ class Settings:
     #: A candidate is taken while its residual is above this share of the largest one: less would be wasted on rows
     #: that a later block would have done away with.
     share: float = 0.03
+    #: The pace says nothing before one in so many of the columns allowed: at first e falls in few rows only.
+    early: int = 3
     #: Rows worked on at a time: their part of a block stays in the cache.
     strip: int = 1024
 
@@ -87,7 +90,7 @@ def pivoted_factor(
     rows : ndarray of int, shape (n,)
         Distinct.
     weights : ndarray, shape (n,)
-        C of (PIVOT.4), positive.
+        a of (PIVOT.4), not negative, with a positive sum.
     target : float
         In units of K_ii.
     most : int
@@ -140,7 +143,7 @@ class _Factoring:
     def hopeless(self, most: int) -> bool:
         """Whether the target would take more than `most` columns at the pace of the last block: e falls more and more
         slowly."""
-        if len(self.path) < 3 or 3 * self.rank < most:
+        if len(self.path) < 3 or SETTINGS.early * self.rank < most:
             return False
         (before, earlier), (now, left) = self.path[-2:]
         goal = max(self.target * self.size, self.floor)
@@ -156,7 +159,7 @@ class _Factoring:
         H = self.blocks.block(self.rows[chosen], self.rows[chosen])
         for part in known:
             H -= part @ part.T
-        top = float(self.rest.max())
+        top = float(self.rest[chosen].max(initial=0.0))
         R, order, accepted, _ = lapack.dpstrf(H, tol=max(SETTINGS.share * top, self.floor), lower=1)
         taken = min(int(accepted), SETTINGS.taken, most - self.rank)
         if taken < 1 or not np.isfinite(R[:taken, :taken]).all():
@@ -181,13 +184,14 @@ class _Factoring:
         return True
 
     def _candidates(self) -> IntArray:
-        """J of (PIVOT.2), sorted: at most `candidates` rows whose e is not 0."""
+        """J of (PIVOT.2), sorted: at most `candidates` rows where a_i e_i is not 0."""
         half, n = SETTINGS.candidates // 2, len(self.rows)
-        able = int(np.count_nonzero(self.rest))
-        if able <= SETTINGS.candidates:
-            return np.flatnonzero(self.rest)
-        by_chance = self.random.choice(n, half, p=self.rest / self.rest.sum())
-        largest = np.argpartition(self.rest, n - half)[n - half :]
+        priced = self.weights * self.rest
+        total = float(priced.sum())
+        if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
+            return np.flatnonzero(priced)[: SETTINGS.candidates]
+        by_chance = np.searchsorted(np.cumsum(priced), total * self.random.random(half)).clip(0, n - 1)
+        largest = np.argpartition(priced, n - half)[n - half :]
         return np.union1d(by_chance, largest)
 
     def factor(self) -> PivotedFactor:
