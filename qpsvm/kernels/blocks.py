@@ -100,6 +100,16 @@ class KernelBlocks:
         blocks.exact = True
         return blocks
 
+    def restricted(self, rows: IntArray, X: Matrix) -> KernelBlocks:
+        """Some of the samples, X (k, d), with their part of the whole matrix, which is kept; as exact as it is."""
+        assert self.whole is not None
+        part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
+        if self._left is not None and self._right is not None:
+            part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+        part.longest, part.single = self.longest, self.single
+        part.exact, part.asymmetry = self.exact, self.asymmetry
+        return part
+
     def symmetrised(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
         symmetric: FloatArray = (K + K.T) / 2
@@ -111,6 +121,11 @@ class KernelBlocks:
     def fast(self) -> bool:
         """Whether blocks come from (KBLOCK.2)."""
         return self._left is not None
+
+    @property
+    def lengths(self) -> FloatArray | None:
+        """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
+        return None if self._left is None else -2.0 * self._left[:, self.width]
 
     @property
     def width(self) -> int:

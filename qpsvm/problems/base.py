@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
+from qpsvm.problems.replaced import replaced
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -109,12 +110,18 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: The names of the machine's own parameters, which `_keep` checks and keeps.
+    own: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         Problem.machines[cls.__name__] = cls
 
     def __init__(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        self._take(samples, kernel, intercept, psd)
+
+    def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        """Check and keep what every machine has."""
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
@@ -126,6 +133,48 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+
+    def _keep(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `own`."""
+        assert not own
+
+    def replace(self, **parameters: Any) -> Self:
+        """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
+
+        Parameters
+        ----------
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
+
+        Returns
+        -------
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError
+            A parameter that this machine or kernel does not have; names the nearest.
+        ParameterError, ParameterTypeError
+            A value out of its range, or of another type.
+
+        See Also
+        --------
+        qpsvm.path, qpsvm.cross_validate : Many parameters.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
+        """
+        return replaced(self, parameters)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
