@@ -238,9 +238,12 @@ class Bounds:
             known = point.weight_radius
             distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.explicit is not None:  # coef is that times the factor, rounded
+            size = self._size(point)
+            distance += (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+            distance += abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
-            support = np.flatnonzero(point.coef)
-            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
         if spread is not None:
@@ -272,12 +275,17 @@ class Bounds:
             moved += bound * max(reaches) * FEW
         return distance, moved
 
+    def _size(self, point: Certificate) -> float:
+        """Σ|coef_i| ρ_i."""
+        support = np.flatnonzero(point.coef)
+        return float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+
     def _weight_below(self, point: Certificate) -> float:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         support = np.flatnonzero(point.coef)
-        error = self._kappa(point) * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        error = self._kappa(point) * self._size(point)
         if point.value_radius is not None:
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))

@@ -68,7 +68,9 @@ class Certificate:
     level, level_radius : float
         The intercept over the rows computed with that b stands for, and how far it may be off.
     factor : float
-        coef = factor·β, but for rounding.
+        coef = factor·β, but for rounding; or factor·explicit.
+    explicit : ndarray, shape (n,), or None
+        Coefficients of a w over few samples, of a kernel that is not linear, which stands in for w(α).
     half_norm : float
         ½‖w‖².
     offset : float
@@ -126,6 +128,7 @@ class Certificate:
     radius: FloatArray | None = None
     contributing: IntArray | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
+    explicit: FloatArray | None = None
 
     @property
     def rho(self) -> float:

@@ -39,7 +39,8 @@ def certify(
     alpha : ndarray, shape (m,)
         Any numbers.
     w : ndarray or None
-        An explicit weight vector in the coordinates of `space.rows`.
+        An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
+        (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
     enough : float
         A relative gap at which no better primal candidate is looked for.
 
@@ -278,7 +279,7 @@ def _certificate(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta, point.w, b, factor)
+    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
     yf += plane.level
     yf *= svm.sign
@@ -296,4 +297,5 @@ def _certificate(
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
         multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
         value_radius=None if point.radius is None else point.radius * (factor * FEW),
+        explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -117,6 +117,9 @@ class Proof:
         if point.w is not None:
             plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
             offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        elif point.explicit is not None:
+            plane = self.space.plane(point.explicit, None, b, total_factor)
+            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
             plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
