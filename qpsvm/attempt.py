@@ -139,7 +139,7 @@ def _attempt(
     problem: Problem, backend: Backend, form: Form, request: Request, allowed: Clock, pulse: Pulse
 ) -> SVMResult:
     building = Clock()
-    scaled = problem.solver_qp(form)
+    scaled = problem.posed(form)
     compiled = backend.compile(scaled.qp)
     build_time = building.seconds
     if request.verbose:

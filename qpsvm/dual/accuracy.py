@@ -12,10 +12,17 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
 
     (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
+    (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
+             is off itself, since raising brings ê nearer to any e ≥ −40
+    (ACC.6)  |K̂ − K| ≤ (e^δ_ij − 1 + 8u) K or e⁻⁴⁰(1 + 8u),  δ_ij = s(L_i + L_j) + f,  L_i = ‖a_i‖², so that
+             |û_i − u_i| ≤ Σ_j (δ_ij(1 + δ) + 8u + γ_{m+6}) |β_j| K_ij (1 + δ) + e⁻⁴⁰(1 + 8u) Σ_j |β_j|,  δ = max δ_ij
+    (ACC.7)  s, f = ½(3(d + 2) + 17)u, 0 by (KBLOCK.2);  0, 40γ_{d+6} by differences;  and where the kernel takes the
+             one road or the other,  s, f = ½(2d + 10)u, 40γ_{d+6} + 26u √(max L/2),  L_i no more than products take
 
-Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
-exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
-In twice the precision, kernel values come from long doubles, each as a sum of two doubles.
+(ACC.6) takes the kernel values themselves: far less than (ACC.2) where most of them are nearly 0. Rows that are centred
+and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for exp itself, whose
+implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
@@ -31,7 +38,8 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, Sigmoid
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
 from qpsvm.kernels.space import FeatureSpace
@@ -40,6 +48,14 @@ from qpsvm.kernels.space import FeatureSpace
 BOUNDED = (RBF, Polynomial, Sigmoid)
 #: Roundings of exp, and of a power or tanh besides one a factor.
 FUNCTION_ROUNDINGS = 8
+#: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
+FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
+#: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
+SHARP_EXPONENT = -100.0
+#: δ of (ACC.6) from which on it is of no use.
+LOOSE = 0.1
+#: γ‖x‖² from which on pairs of rows go by differences (`products`).
+LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Numbers whose square underflows.
 TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
@@ -121,17 +137,58 @@ class Accuracy:
             degree = float(getattr(kernel, "degree", 1.0))
             steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
-        blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
+        blocks = self._blocks
         if blocks is not None and blocks.exact:
-            return gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
+            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
             error = (3.0 * (d + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
             length = float(kernel.gamma) * float(squared_norms(X).max())
-            error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
+            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
-        return min(math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT, 1.0)  # K is between 0 and 1
+        rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
+        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+
+    @property
+    def _blocks(self) -> KernelBlocks | None:
+        """Where the values of the Gram matrix come from."""
+        return self.space.gram.blocks if isinstance(self.space.gram, KernelGram) else None
+
+    def _exponents(self, blocks: KernelBlocks, support: IntArray) -> tuple[float, FloatArray, float]:
+        """s, L (n,) and f of (ACC.7), for sums over some rows."""
+        d, X, lengths = self._width, self.space.X, blocks.lengths
+        if blocks.exact:
+            return 0.0, np.zeros(self.space.n), gamma(d + 6) * -LOWEST_EXPONENT
+        if lengths is not None:
+            return (3.0 * (d + 2) + 17.0) * UNIT / 2.0, lengths, 0.0
+        origins = [0.0] if sp.issparse(X) else [X.mean(axis=0), X[support].mean(axis=0)]
+        lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)
+        lengths *= 2.0 * float(self.space.kernel.gamma)  # type: ignore[attr-defined]
+        fixed = gamma(d + 6) * -LOWEST_EXPONENT + 26.0 * UNIT * math.sqrt(float(lengths.max()) / 2.0)
+        return (2.0 * d + 10.0) * UNIT / 2.0, np.minimum(lengths, 2.5 * LONGEST), fixed
+
+    def row_radii(self, rows: IntArray, beta: FloatArray) -> FloatArray | None:
+        """How far u = Kβ, as computed in double precision, may be off at some rows, by (ACC.6): (r,).
+
+        None for kernels other than RBF, and where no digit of their values is known.
+        """
+        blocks, support = self._blocks, np.flatnonzero(beta)
+        if not self.space.is_plain or not isinstance(self.space.kernel, RBF) or blocks is None or not len(support):
+            return None
+        steep, lengths, fixed = self._exponents(blocks, support)
+        worst = 2.0 * steep * float(lengths.max()) + fixed
+        if not worst < LOOSE:
+            return None
+        weights, terms = np.abs(beta[support]), gamma(len(support) + 6)
+        W = np.column_stack([weights, weights * lengths[support]])
+        step = max(AT_A_TIME // len(support), 1)
+        parts = [blocks.block(rows[i : i + step], support) @ W for i in range(0, len(rows), step)]
+        plain, long = np.concatenate(parts).T if parts else np.zeros((2, 0))
+        radii = (steep * lengths[rows] + fixed + 2.0 * FUNCTION_ROUNDINGS * UNIT + terms) * plain + steep * long
+        radii += FLOOR * float(weights.sum())
+        radii *= 1.0 + 4.0 * worst + 4.0 * terms
+        return np.asarray(radii)
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
@@ -271,11 +328,11 @@ def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, Flo
     for a, c in zip(left.T, right.T, strict=True):
         exponents += (a[:, None] - c) ** 2
     exponents *= float(kernel.gamma)
-    K = np.exp(-exponents)
+    K = np.exp(np.maximum(-exponents, SHARP_EXPONENT))
     slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
     grown = np.expm1(np.minimum(slope * exponents, 1.0))  # beyond that K is 0, and 0 times ∞ would be no number
     off: FloatArray = (K * (grown + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
-    return K, off
+    return K, off + math.exp(SHARP_EXPONENT) * 2.0
 
 
 def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:

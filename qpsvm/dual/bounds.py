@@ -19,7 +19,7 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,17 +75,42 @@ class Bounds:
         common = common_value(point.margin)
         margin = point.margin[rows] if common is None else common
         t: FloatArray = margin - point.yf[rows]
-        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
-        r += self._kappa(point) * FEW * size + (1 + point.placed) * point.level_radius
+        r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
         r += self.svm.margin_radius(point.multipliers, rows)
         return t, r
 
+    def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
+        """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
+        if point.value_radius is not None:
+            return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
+        return self._kappa(point) * FEW * size
+
     def samples(self, rows: IntArray) -> IntArray:
         """The samples of some rows of the dual: (r,)."""
         return rows if self.svm.rows is None else self.svm.rows[rows]
+
+    def refined(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (ACC.6).
+
+        Where the norm is all that the objective has, on the support as well.
+        """
+        if point.w is not None:
+            return None
+        samples = np.unique(self.samples(rows))
+        if self.homogeneous:
+            samples = np.union1d(samples, np.flatnonzero(point.coef))
+        found = self.accuracy.row_radii(samples, point.coef)
+        if found is None:
+            return None
+        radius = self._value_radius(point, slice(None)) if self.svm.rows is None else point.value_radius
+        radius = self._kappa(point) * FEW * self.accuracy.largest if radius is None else radius
+        radius = np.array(np.broadcast_to(radius, len(point.coef)))
+        radius[samples] = np.minimum(radius[samples], found * FEW)
+        return replace(point, value_radius=radius, slack=None, radius=None)
 
     def at_samples(self, values: FloatArray) -> FloatArray:
         """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""
@@ -249,6 +274,8 @@ class Bounds:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         support = np.flatnonzero(point.coef)
         error = self._kappa(point) * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        if point.value_radius is not None:
+            error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
 
 

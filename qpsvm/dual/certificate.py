@@ -76,6 +76,8 @@ class Certificate:
         How often y f was taken over from a point with another b or factor, at a few roundings each.
     weight_radius : float or None
         How far `offset` may be off, where that is known better than a-priori.
+    value_radius : ndarray, shape (n,), or None
+        How far K coef may be off at each sample, where that is known row by row.
     slack, radius : ndarray, shape (n,), or None
         t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
@@ -118,6 +120,7 @@ class Certificate:
     offset: float = 0.0
     placed: int = 0
     weight_radius: float | None = None
+    value_radius: FloatArray | None = None
     slack: FloatArray | None = None
     radius: FloatArray | None = None
     contributing: IntArray | None = None

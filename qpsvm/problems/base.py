@@ -25,6 +25,7 @@ from qpsvm.dual.certify import certify
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
 from qpsvm.dual.proven import Proof
 from qpsvm.dual.repair import feasible
+from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
@@ -36,7 +37,8 @@ from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
-from qpsvm.qp.program import QP
+from qpsvm.qp.later import LaterQP
+from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
@@ -345,8 +347,48 @@ class Problem(ABC):
             original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
-        variables, rows, objective = scaling(self.svm, self.space.scale, form)
-        return ScaledQP(original.scaled(variables, rows, objective), original, variables, rows, objective)
+        factors = scaling(self.svm, self.space.scale, form)
+        return ScaledQP(original.scaled(*factors), original, *factors)
+
+    def posed(self, form: Form = "dual") -> ScaledQP:
+        """The same, but a dual is written down when somebody looks at it: our own solvers read its statement alone.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            With the same numbers as that of `solver_qp`.
+
+        Raises
+        ------
+        UnknownOptionError, IndefiniteKernelError
+            As `solver_qp`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).posed()
+        >>> print(posed.qp.statement.svm.upper, posed.qp.ub)
+        [8. 8.] [8. 8.]
+        """
+        if form == "primal":
+            return self.solver_qp(form)
+        factors = variables, rows, objective = scaling(self.svm, self.space.scale, check_form(form))
+        check_scales(*variables.values(), *rows.values(), objective)
+        original = LaterQP(Statement(self._stated), lambda: self._dual_qp(self.space.centred))
+        scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
+        return ScaledQP(scaled, original, *factors)
+
+    @cached_property
+    def _stated(self) -> SVMDual:
+        """The dual that the dual QP is of: where the intercept is penalised, it is a feature of ones behind φ."""
+        if self.intercept != "penalised":
+            return self.svm
+        return self._dual(self.space.with_penalised_intercept(), None)
 
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
         """Turn any α into a feasible primal-dual pair with a proven gap.
@@ -612,7 +654,7 @@ class Problem(ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        for derived in ("_proof", "svm"):
+        for derived in ("_proof", "svm", "_stated"):
             twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
@@ -687,8 +729,7 @@ class Problem(ABC):
 
     def _dual_qp(self, gram: Operator) -> QP:
         """The dual over a Gram matrix, a penalised intercept being a feature of ones behind φ."""
-        penalised = self.intercept == "penalised"
-        svm = self._dual(self.space.with_penalised_intercept(), None) if penalised else self._dual(gram, self.intercept)
+        svm = self._stated if self.intercept == "penalised" else self._dual(gram, self.intercept)
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
 
     def _dual_formula(self, svm: SVMDual) -> str:

@@ -101,15 +101,22 @@ class Engines:
 
     Attributes
     ----------
-    best : DualPoint
-        At first α = 0.
     used : str
         The engine that found it.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
-        self.best, self.used = problem.point(np.zeros(problem.n), np.zeros(problem.n)), "none"
+        self._best: DualPoint | None = None
+        self.used = "none"
+
+    @property
+    def best(self) -> DualPoint:
+        """The best point so far: at first α = 0."""
+        if self._best is None:
+            zero = np.zeros(self.problem.n)
+            self._best = self.problem.point(zero, zero)
+        return self._best
 
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
@@ -123,8 +130,8 @@ class Engines:
 
     def _done(self, engine: str, point: DualPoint | None) -> bool:
         """Keep the point if it is the best so far; whether that ends the search."""
-        if point is not None and (point.gap < self.best.gap or self.used == "none"):
-            self.best, self.used = point, engine
+        if point is not None and (self.used == "none" or point.gap < self.best.gap):
+            self._best, self.used = point, engine
         return self.best.gap <= self.target or self.effort.late()
 
     def _small(self) -> None:

@@ -60,7 +60,7 @@ def solve_from(
         if not W.settle(stage.tolerance, plan.again, stage.short):
             break
         most = max(most_moving(problem, W.beta), stage.crowd)
-        point = W.near(target) if plan.rough else W.sharpen(target, most)
+        point = W.near(target) if plan.rough else W.exact(target) or W.sharpen(target, most)
         best = point if best is None or point.gap < best.gap else best
         if effort.iterations - before > plan.wearisome * problem.n:
             break
