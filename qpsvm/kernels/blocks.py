@@ -214,7 +214,7 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
-        if not self.fast:
+        if not self.fast or self.whole is not None:
             for start in range(0, len(rows), STRIP):
                 part = rows[start : start + STRIP]
                 out[start : start + STRIP] = self.block(part, support) @ weights
