@@ -22,7 +22,7 @@ from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.first import unbounded
-from qpsvm.solvers.kernel.pivots import block_pivoting
+from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
 
@@ -150,12 +150,28 @@ class _Pivots:
         if self._left == 0 or self.effort.late() or not len(free):
             return None
         self._left -= 1
-        whole = self.small or self.blocks.whole is not None
         with np.errstate(all="ignore"):
-            found = block_pivoting(self.blocks, self.y, free, whole, self.effort)
+            if self.small or self.blocks.whole is not None:
+                guess = np.zeros(len(self.y))
+                guess[free] = 1.0
+                found = pivoted(self.blocks.all(), Conditions.hard(self.y), guess, self.effort)
+            else:
+                found = pivoted_hard(self.blocks, self.y, free, self.effort)
         self.effort.newton_steps += found.rounds
         self.hopeless = found.hopeless
-        if not found.gap <= self.tol:
+        gap = hard_gap(self.y, found.beta, found.u) if found.found else np.inf
+        self.effort.report("pivots", len(free), gap)
+        if not gap <= self.tol:
             return None
         steps = self.effort.iterations + self.effort.newton_steps
-        return KernelSolution(self.y * found.beta + 0.0, found.b, found.u, found.gap, "pivots", steps, "converged")
+        alpha = self.y * found.beta + 0.0  # no −0.0
+        return KernelSolution(alpha, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
+
+
+def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
+    """The relative gap (P − D)/P of the direction β, u = Kβ, (n,), with both as in (HARD.14)."""
+    norm2, reach = float(beta @ u), 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
+    if not (reach > 0.0 and norm2 > 0.0):
+        return np.inf
+    gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
+    return gap if np.isfinite(gap) else np.inf
