@@ -18,9 +18,10 @@ class Settings:
     per_row: int = 100
     besides: int = 20_000
     #: The same of a short run. The loop finds which rows support faster than anything else, and is slow to find the
-    #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper.
+    #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper. Of a hundred
+    #: rows an iteration costs next to nothing.
     short_per_row: int = 2
-    short_besides: int = 50
+    short_besides: int = 1500
     #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
     #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
     gram_seconds: float = 20e-9
