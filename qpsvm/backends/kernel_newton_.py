@@ -49,6 +49,8 @@ GRAM_ROWS = 2000
 CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 4e-4, 2e-8
+#: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
+NARROW, PASSES = 60, 30.0
 #: Rows of a ν-SVM up to which its Gram matrix is made.
 LARGEST_NU = 4000
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
@@ -81,7 +83,10 @@ class KernelNewtonBackend(Backend):
             return loop_cost(size)
         product = n * PRODUCT_SECONDS * size.weighed
         gram = n * n * VALUE_SECONDS + product
-        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (CALL + SQUARE * n * n + product)
+        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
+            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
+        crowded = n > max(CROWDED * size.features, FEW_ROWS)
+        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
@@ -134,7 +139,7 @@ class KernelNewtonCompiled(Compiled):
         kernel, X, y, C, blocks = data
         if isinstance(gram, KernelGram):
             blocks = gram.blocks
-        elif isinstance(gram, LowRank):
+        elif isinstance(gram, LowRank) and not statement.svm.all_hard:  # a hard margin may not need it
             blocks = inner(X, X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
