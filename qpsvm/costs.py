@@ -58,7 +58,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero, whether sparse, linear, without slack."""
+    """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack."""
 
     rows: int
     features: int
