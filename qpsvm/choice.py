@@ -156,7 +156,7 @@ def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
     X = problem.X
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
+    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear, problem.outlined.all_hard)
 
 
 def machine_traits(problem: Problem) -> Traits:

@@ -58,13 +58,14 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero, and whether sparse and linear."""
+    """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack."""
 
     rows: int
     features: int
     entries: int
     sparse: bool
     linear: bool
+    hard: bool = False
 
     @property
     def weighed(self) -> float:

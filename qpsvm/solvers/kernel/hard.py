@@ -17,12 +17,13 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import Kernel
+from qpsvm.kernels.functions import Kernel, Linear
+from qpsvm.solvers.kernel.active_set import active_set
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.first import unbounded
-from qpsvm.solvers.kernel.pivots import block_pivoting
+from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
 
@@ -37,6 +38,8 @@ STILL_BOUND = 0.75
 #: Rough C-SVMs, the second where the first leads nowhere: C in units of one over the mean of K_ii, LIBSVM's tolerance,
 #: and its iterations, a row and besides. Which rows are free is settled by pivoting, faster than by more of them.
 ROUGH, ROUGH_BESIDES = ((100.0, 0.1, 1), (1e3, 0.01, 3)), 50
+#: Features of a linear machine up to which few rows support.
+NARROW = 60
 #: Guesses that may lead nowhere: where two do, a third hardly ever does better.
 TRIES = 2
 
@@ -80,6 +83,10 @@ def solve_kernel_hard(
         With the reason "numerical_error" where α is at the last price.
     """
     effort = Effort(time_limit, max_iter, verbose)
+    if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
+        few = _few_support(X, y, tol)
+        if few is not None:
+            return few
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = find_ties(X, y) if blocks.fast and blocks.whole is None and len(y) > TIES_FROM else None
     if ties is not None:
@@ -120,6 +127,19 @@ def solve_kernel_hard(
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
 
 
+def _few_support(X: FloatArray, y: FloatArray, tol: float) -> KernelSolution | None:
+    """The hard margin of a linear machine of few features, without its Gram matrix; None where it is not found."""
+    with np.errstate(all="ignore"):
+        towards = X @ (y @ X)
+        first = int(np.where(y > 0, towards, np.inf).argmin()), int(np.where(y < 0, towards, -np.inf).argmax())
+        found = active_set(lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), y, first)
+        gap = np.inf if found is None else hard_gap(y, found[0], found[1])
+    if found is None or not gap <= tol:
+        return None
+    beta, u, b, steps = found
+    return KernelSolution(y * beta + 0.0, b, u, gap, "active set", steps, "converged")
+
+
 class _Pivots:
     """Block pivoting from one guess after another, on one problem."""
 
@@ -150,12 +170,28 @@ class _Pivots:
         if self._left == 0 or self.effort.late() or not len(free):
             return None
         self._left -= 1
-        whole = self.small or self.blocks.whole is not None
         with np.errstate(all="ignore"):
-            found = block_pivoting(self.blocks, self.y, free, whole, self.effort)
+            if self.small or self.blocks.whole is not None:
+                guess = np.zeros(len(self.y))
+                guess[free] = 1.0
+                found = pivoted(self.blocks.all(), Conditions.hard(self.y), guess, self.effort)
+            else:
+                found = pivoted_hard(self.blocks, self.y, free, self.effort)
         self.effort.newton_steps += found.rounds
         self.hopeless = found.hopeless
-        if not found.gap <= self.tol:
+        gap = hard_gap(self.y, found.beta, found.u) if found.found else np.inf
+        self.effort.report("pivots", len(free), gap)
+        if not gap <= self.tol:
             return None
         steps = self.effort.iterations + self.effort.newton_steps
-        return KernelSolution(self.y * found.beta + 0.0, found.b, found.u, found.gap, "pivots", steps, "converged")
+        alpha = self.y * found.beta + 0.0  # no −0.0
+        return KernelSolution(alpha, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
+
+
+def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
+    """The relative gap (P − D)/P of the direction β, u = Kβ, (n,), with both as in (HARD.14)."""
+    norm2, reach = float(beta @ u), 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
+    if not (reach > 0.0 and norm2 > 0.0):
+        return np.inf
+    gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
+    return gap if np.isfinite(gap) else np.inf
