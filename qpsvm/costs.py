@@ -58,13 +58,18 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero, and whether sparse and linear."""
+    """What a cost follows from: n rows of d features, entries that are not zero, and whether sparse and linear.
+
+    `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
+    bound, and loops over single α are done soon. Infinite where that is no help, or not known.
+    """
 
     rows: int
     features: int
     entries: int
     sparse: bool
     linear: bool
+    reach: float = float("inf")
 
     @property
     def weighed(self) -> float:
