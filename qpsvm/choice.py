@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import backends
@@ -25,6 +26,8 @@ from qpsvm.costs import Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
+#: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
+MOST_REACHED = 1_000_000
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
 #: All followers together may take so many times as long as the first choice; that counts as at least so many seconds.
@@ -156,7 +159,18 @@ def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
     X = problem.X
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear, problem.outlined.all_hard)
+    entries, linear = X.nnz if sparse else X.size, problem.space.is_linear
+    reach = _reach(problem) if linear and entries <= MOST_REACHED else np.inf
+    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach)
+
+
+def _reach(problem: Problem) -> float:
+    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    svm = problem.outlined
+    if not svm.bounded or any(not group.ridge for group in svm.groups):
+        return float("inf")
+    ones = 1.0 if svm.penalised else 0.0
+    return float(np.mean(svm.upper)) * (problem.space.scale + ones)
 
 
 def machine_traits(problem: Problem) -> Traits:

@@ -58,7 +58,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack."""
+    """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack.
+
+    `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
+    bound, and loops over single α are done soon. Infinite where that is no help, or not known.
+    """
 
     rows: int
     features: int
@@ -66,6 +70,7 @@ class Size:
     sparse: bool
     linear: bool
     hard: bool = False
+    reach: float = float("inf")
 
     @property
     def weighed(self) -> float:

@@ -91,13 +91,15 @@ def size_in_words(can: Abilities) -> str:
 
 
 def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
-    """Of one machine, with any kernel that it takes; it may take it with a free intercept only."""
+    """Of one machine, with any kernel that it takes; it may take it with a free intercept only, or with any other."""
     problems = [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds for kernel in ("linear", "rbf")]
     taken = {(problem.intercept, form) for problem in problems for form in ("dual", "primal")
              if can.takes(machine_traits(problem), 2, form)}  # fmt: skip
     forms = [form for form in ("dual", "primal") if form in {form for _, form in taken}]
-    narrow = len(kinds) > 1 and {intercept for intercept, _ in taken} == {"free"}
-    return ", ".join([*forms, *(["free intercept"] if narrow else [])]) or "–"
+    intercepts = {intercept for intercept, _ in taken} if len(kinds) > 1 else set()
+    notes = ["free intercept"] * (intercepts == {"free"})
+    notes += ["intercept penalised or None"] * (intercepts == {"penalised", None})
+    return ", ".join([*forms, *notes]) or "–"
 
 
 def test_the_table_of_backends_is_what_they_say_of_themselves():
