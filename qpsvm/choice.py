@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.costs import Cost, Size
+from qpsvm.costs import FEW_ROWS, Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
@@ -153,9 +153,16 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    X = problem.X
+    X, linear = problem.X, problem.space.is_linear
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
+    stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
+    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, linear, stakes)
+
+
+def _stakes(problem: Problem) -> float:
+    """ΣC_i κ where α is bounded, else 0."""
+    svm, rows = problem.outlined, problem.space.rows
+    return float(svm.upper.sum()) * rows.sum_of_squares() / rows.n if svm.bounded else 0.0
 
 
 def machine_traits(problem: Problem) -> Traits:

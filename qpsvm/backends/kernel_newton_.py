@@ -12,7 +12,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
@@ -39,8 +39,9 @@ LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
 #: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
-#: long its steps then take; and the rows up to which LIBSVM's loop finds the split for next to nothing all the same.
-CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
+#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
+#: stakes.
+CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 4e-4, 2e-8
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
@@ -70,7 +71,8 @@ class KernelNewtonBackend(Backend):
             return loop_cost(size)
         product = n * PRODUCT_SECONDS * size.weighed
         gram = n * n * VALUE_SECONDS + product
-        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (CALL + SQUARE * n * n + product)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
+        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
