@@ -81,9 +81,10 @@ LINEAR = (
     Place("cvxopt", "dual", most=DENSE_ROWS),
     # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
     Place("cvxpy", order="last"),
-    # First-order methods, and LIBSVM's loop: where C is large they take a thousand times their estimate.
+    # First-order methods, and loops over single α: where C is large they take a thousand times their estimate.
     Place("osqp", most=0.0),
     Place("libsvm", most=0.0),
+    Place("liblinear", most=0.0),
 )
 #: Machines with another kernel.
 KERNEL = (

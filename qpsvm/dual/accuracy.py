@@ -47,6 +47,8 @@ FUNCTION_ROUNDINGS = 8
 FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 #: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
 SHARP_EXPONENT = -100.0
+#: γ‖x‖² from which on pairs of rows go by differences (`products`).
+LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Numbers whose square underflows.
 TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
@@ -138,7 +140,7 @@ class Accuracy:
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
             length = float(kernel.gamma) * float(squared_norms(X).max())
-            error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
+            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
         rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
         return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1

@@ -139,6 +139,22 @@ class FeatureSpace:
         exact.__dict__["_treated"] = Treated(gram, gram)
         return exact
 
+    def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
+        """Some of the samples, whose Gram matrix is a part of this one; None where that is not made, or not the part.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (k,)
+        X : ndarray or csr_array, shape (k, d)
+            These samples.
+        """
+        if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
+            return None
+        part = FeatureSpace(self.kernel, X, self.intercept, self.psd)
+        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restricted(rows, part.X))
+        part.__dict__["_treated"] = Treated(gram, gram)
+        return part
+
     @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,10 +32,11 @@ from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.affordable import affordable_alpha
+from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
+from qpsvm.problems.replaced import replaced
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -109,12 +110,18 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: The names of the machine's own parameters, which `_keep` checks and keeps.
+    own: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         Problem.machines[cls.__name__] = cls
 
     def __init__(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        self._take(samples, kernel, intercept, psd)
+
+    def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        """Check and keep what every machine has."""
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
@@ -126,6 +133,48 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+
+    def _keep(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `own`."""
+        assert not own
+
+    def replace(self, **parameters: Any) -> Self:
+        """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
+
+        Parameters
+        ----------
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
+
+        Returns
+        -------
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError
+            A parameter that this machine or kernel does not have; names the nearest.
+        ParameterError, ParameterTypeError
+            A value out of its range, or of another type.
+
+        See Also
+        --------
+        qpsvm.path, qpsvm.cross_validate : Many parameters.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
+        """
+        return replaced(self, parameters)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
@@ -349,8 +398,10 @@ class Problem(ABC):
         ----------
         alpha : array_like, shape (n,)
             Anything finite; it is repaired first. Indexed by the caller's rows.
-        w : array_like, shape (d,), optional
-            An explicit weight vector for a linear kernel, used where its primal value is the better one.
+        w : array_like, shape (d,) or (n,), optional
+            An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
+            kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
+            kernel values of those samples only, however many α are not 0.
 
         Returns
         -------
@@ -378,9 +429,11 @@ class Problem(ABC):
         a = as_finite_vector(alpha, "alpha", self.n)
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.X.shape[1],) if self.space.is_linear else None
+            width = (self.X.shape[1] if self.space.is_linear else self.n,)
             if explicit.shape != width or not np.isfinite(explicit).all():
-                raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
+                whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
+                raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
+            explicit = explicit if self.space.is_linear else self.taking_part(explicit)
         return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
@@ -552,10 +605,16 @@ class Problem(ABC):
         """
         form = read_form(solution, form, self.svm.m)
         alpha, w = self.read(solution, form)
-        alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        if w is None:
+            alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        elif not self.space.is_linear and certificate_seconds(self.space, alpha) > certifying:
+            enough = float("inf")  # the solver's own w is all that can be looked at
         measured = Clock()
-        certificate = self._certify(alpha, w, 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol))
+        certificate = self._certify(alpha, w, enough)
         each, solver_gap = measured.seconds, certificate.gap
+        if certificate.explicit is not None:  # from here on without it
+            each = max(each, certificate_seconds(self.space, alpha))
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
@@ -626,7 +685,8 @@ class Problem(ABC):
         alpha : ndarray, shape (rows that take part,)
             As the solver left it: not repaired. Zeros where it gave no point.
         w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite.
+            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
+            in its place, (rows that take part,).
 
         Examples
         --------
@@ -642,9 +702,9 @@ class Problem(ABC):
         w: FloatArray | None = None
         if form == "dual":
             alpha = parts["alpha"]
-            if self.space.is_linear and solution.v is not None:
+            if solution.v is not None:
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
-                w = w[:-1] if self.intercept == "penalised" else w
+                w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
             alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
