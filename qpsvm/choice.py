@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.costs import Cost, Size
+from qpsvm.costs import FEW_ROWS, Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
@@ -157,11 +157,12 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    X = problem.X
+    X, linear = problem.X, problem.space.is_linear
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    entries, linear = X.nnz if sparse else X.size, problem.space.is_linear
-    reach = _reach(problem) if linear and entries <= MOST_REACHED else np.inf
-    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach)
+    entries = X.nnz if sparse else X.size
+    reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
+    stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
+    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach, stakes)
 
 
 def _reach(problem: Problem) -> float:
@@ -171,6 +172,12 @@ def _reach(problem: Problem) -> float:
         return float("inf")
     ones = 1.0 if svm.penalised else 0.0
     return float(np.mean(svm.upper)) * (problem.space.scale + ones)
+
+
+def _stakes(problem: Problem) -> float:
+    """ΣC_i κ where α is bounded, else 0."""
+    svm, rows = problem.outlined, problem.space.rows
+    return float(svm.upper.sum()) * rows.sum_of_squares() / rows.n if svm.bounded else 0.0
 
 
 def machine_traits(problem: Problem) -> Traits:

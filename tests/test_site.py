@@ -131,7 +131,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
     """What the page says of `auto`: the words, the backend, a problem of that kind."""
     few, many = samples(100, 5), samples(4200, 2)
     return {
-        "with a hundred rows": ("cvxopt", qpsvm.CSVM(*few)),
+        "with a hundred rows": ("kernel_newton", qpsvm.CSVM(*few)),
         "with thousands": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
         "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(200_000, 10))),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),

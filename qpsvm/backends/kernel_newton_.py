@@ -12,7 +12,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.blocks import KernelBlocks
@@ -45,8 +45,9 @@ LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
 #: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
-#: long its steps then take; and the rows up to which LIBSVM's loop finds the split for next to nothing all the same.
-CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
+#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
+#: stakes.
+CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 4e-4, 2e-8
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
@@ -85,7 +86,7 @@ class KernelNewtonBackend(Backend):
         gram = n * n * VALUE_SECONDS + product
         if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
             return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        crowded = n > max(CROWDED * size.features, FEW_ROWS)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
         seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
