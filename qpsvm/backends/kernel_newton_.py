@@ -6,7 +6,7 @@ A hard margin is the C-SVM with a C that no α reaches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
@@ -21,6 +21,9 @@ from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+
+if TYPE_CHECKING:
+    from qpsvm.solvers.linear.solve import LinearSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -59,7 +62,7 @@ class KernelNewtonBackend(Backend):
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense or libsvm."""
+        """The engine: auto, gram, band, dense, libsvm or low_rank."""
         return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
@@ -108,6 +111,15 @@ def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArra
     )
 
 
+def over_factor(
+    L: FloatArray, y: FloatArray, C: FloatArray, tol: float, time_limit: float | None, verbose: bool
+) -> LinearSolution:
+    """The linear machine over the rows of a factor (n, r): engines of kernels do not know the linear solvers."""
+    from qpsvm.solvers.linear.solve import solve_linear
+
+    return solve_linear(L, y, C, tol=tol, time_limit=time_limit, verbose=verbose)
+
+
 class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
 
@@ -131,9 +143,10 @@ class KernelNewtonCompiled(Compiled):
         if statement.svm.all_hard:
             answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
+            answer = solve_kernel(data.kernel, data.X, data.y, data.C, linear=over_factor, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}))
+        v = None if answer.coef is None else statement.lift(answer.coef)
+        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""
