@@ -137,13 +137,13 @@ class KernelNewtonCompiled(Compiled):
             blocks = inner(data.X, data.X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
-            "time_limit": limits.time_limit, "verbose": limits.verbose,
+            "time_limit": limits.time_limit, "verbose": limits.verbose, "linear": over_factor,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
         if statement.svm.all_hard:
             answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(data.kernel, data.X, data.y, data.C, linear=over_factor, **settings)
+            answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)

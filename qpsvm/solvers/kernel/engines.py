@@ -127,7 +127,7 @@ class Engines:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
         if start is None or not self._from_start(start):
             if engine == "low_rank":
-                self._low_rank(self.problem.upper)
+                self._low_rank(self.problem.upper, named=True)
             elif engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
                 self._small()
             else:
@@ -204,11 +204,11 @@ class Engines:
         free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
         return rank is not None and rank < free and self._low_rank(prices)
 
-    def _low_rank(self, prices: FloatArray) -> bool:
+    def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
         if self.linear is None or not able(self.blocks) or self.effort.late():
             return False
-        found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort)
+        found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:
             return False
         near = found.point.gap <= LOW_RANK.near * self.target  # the others would not come nearer

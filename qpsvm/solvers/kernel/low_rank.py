@@ -42,6 +42,8 @@ class Settings:
     #: Most columns of the factor, and most for each row: beyond, the other engines are as fast.
     most: int = 1200
     most_a_row: float = 0.25
+    #: Most columns where nothing else is asked for.
+    most_named: int = 4000
     #: Shares of the tolerance: for ½S², and for the linear machine.
     rest_share: float = 0.1
     linear_share: float = 0.6
@@ -146,9 +148,10 @@ def pays(n: int, rank: int, free: int, support: int, others: float, left: float 
     return seconds < min(stalled * others + SETTINGS.value_seconds * n * support, left)
 
 
-def most_columns(n: int) -> int:
-    """Columns that a factor of n rows may have."""
-    return int(min(SETTINGS.most, SETTINGS.most_a_row * n, SETTINGS.memory * available_memory() / (16.0 * n)))
+def most_columns(n: int, named: bool = False) -> int:
+    """Columns that a factor of n rows may have: more where this engine was asked for by its name."""
+    most = min(SETTINGS.most_named, n) if named else min(SETTINGS.most, SETTINGS.most_a_row * n)
+    return int(min(most, SETTINGS.memory * available_memory() / (16.0 * n)))
 
 
 def _target(problem: HingeDual, tol: float, weights: FloatArray) -> float:
@@ -162,7 +165,13 @@ def _target(problem: HingeDual, tol: float, weights: FloatArray) -> float:
 
 
 def low_rank_point(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, weights: FloatArray, linear: LinearSolver, effort: Effort
+    blocks: KernelBlocks,
+    problem: HingeDual,
+    tol: float,
+    weights: FloatArray,
+    linear: LinearSolver,
+    effort: Effort,
+    named: bool = False,
 ) -> LowRankPoint | None:
     """The point of (LOWRANK.2); None where the rank is too high, or time runs out before there is one.
 
@@ -176,9 +185,11 @@ def low_rank_point(
         α as it is foretold, or C.
     linear : LinearSolver
     effort : Effort
+    named : bool
+        Whether this engine was asked for.
     """
     n, target = problem.n, _target(problem, tol, weights)
-    factor = pivoted_factor(blocks, np.arange(n), weights, target, most_columns(n), effort.late)
+    factor = pivoted_factor(blocks, np.arange(n), weights, target, most_columns(n, named), effort.late)
     if factor is None or not factor.reached or effort.late():
         return None
     effort.report("factor", factor.rank, np.inf)

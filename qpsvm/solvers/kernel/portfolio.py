@@ -128,10 +128,12 @@ def solve_kernel(
     Raises
     ------
     ParameterError
-        An engine that is not known.
+        An engine that is not known, or `low_rank` without a linear solver.
     """
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "low_rank" and linear is None:
+        raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
     n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
     upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (n,))
     upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
