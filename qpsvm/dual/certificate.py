@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -151,6 +152,13 @@ class Certificate:
 
     def __repr__(self) -> str:
         return outline("Certificate", **vars(self))
+
+    def changed(self, **parts: Any) -> Certificate:
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""
+        copy = object.__new__(Certificate)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(parts)
+        return copy
 
     @property
     def short(self) -> FloatArray:

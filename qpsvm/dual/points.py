@@ -24,6 +24,8 @@ AFFORDABLE_VALUES = 4e9
 class PrimalPoint:
     """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
 
+    `radius` (n,) says how far u may be off where that differs from row to row.
+
     Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
     much that may be more.
     """
@@ -32,6 +34,7 @@ class PrimalPoint:
     w: FloatArray | None
     half_norm: float
     offset: FloatArray | None = None
+    radius: FloatArray | None = None
     coef: FloatArray | None = None
     apart: float = 0.0
     apart_radius: float | None = None
@@ -85,7 +88,7 @@ def _spanned_points(
         spread = np.zeros(space.n)
         spread[span.pivots] = own
         point = _kernel_point(space, spread)
-        return PrimalPoint(point.u, None, point.half_norm, None, spread, apart, radius)
+        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
 
     first = spanned(coef[span.pivots])
 

@@ -65,7 +65,7 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
-        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+        return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
     def _measured(self, point: Certificate) -> float:
         """The gap of a proven point without what is there for rounding."""
@@ -110,7 +110,7 @@ class Proof:
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return replace(point, gap=found.gap, contributing=found.rows)
+        return point.changed(gap=found.gap, contributing=found.rows)
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_positive, as_real_vector
+from qpsvm.arrays.checks import all_finite, as_finite_vector, as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -262,7 +262,8 @@ class Problem(ABC):
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
-        return self._dual(self.space.centred, self.space.computed_intercept)
+        centred, kept = self.space.centred, self.space.computed_intercept
+        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
 
     @cached_property
     def outlined(self) -> SVMDual:
@@ -707,10 +708,9 @@ class Problem(ABC):
         else:
             alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
-        finite = np.isfinite(alpha)
-        if w is not None and not np.isfinite(w).all():
+        if w is not None and not all_finite(w):
             w = None
-        return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
+        return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
