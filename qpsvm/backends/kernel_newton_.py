@@ -6,7 +6,7 @@ A hard margin is the C-SVM with a C that no α reaches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
@@ -22,6 +22,9 @@ from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+
+if TYPE_CHECKING:
+    from qpsvm.solvers.linear.solve import LinearSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -73,7 +76,7 @@ class KernelNewtonBackend(Backend):
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense or libsvm."""
+        """The engine: auto, gram, band, dense, libsvm or low_rank."""
         return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
@@ -125,6 +128,15 @@ def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArra
     )
 
 
+def over_factor(
+    L: FloatArray, y: FloatArray, C: FloatArray, tol: float, time_limit: float | None, verbose: bool
+) -> LinearSolution:
+    """The linear machine over the rows of a factor (n, r): engines of kernels do not know the linear solvers."""
+    from qpsvm.solvers.linear.solve import solve_linear
+
+    return solve_linear(L, y, C, tol=tol, time_limit=time_limit, verbose=verbose)
+
+
 class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
 
@@ -144,7 +156,7 @@ class KernelNewtonCompiled(Compiled):
             blocks = inner(X, X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
-            "time_limit": limits.time_limit, "verbose": limits.verbose,
+            "time_limit": limits.time_limit, "verbose": limits.verbose, "linear": over_factor,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
         if statement.svm.homogeneous:
@@ -154,7 +166,8 @@ class KernelNewtonCompiled(Compiled):
         else:
             answer = solve_kernel(kernel, X, y, C, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}))
+        v = None if answer.coef is None else statement.lift(answer.coef)
+        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
 
     def _nu(self, settings: dict[str, Any]) -> QPSolution:
         """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ."""
