@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import lines
-from benchmarks.solvers import ENTRANTS
-from benchmarks.suites import Suite, suites
+from benchmarks.solvers import ENTRANTS, GRIDS
+from benchmarks.suite import Suite
+from benchmarks.suites import suites
 
 LINES = Path("benchmark-lines.jsonl")
 
@@ -63,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
 
     chosen = _chosen(options, suites(options.data, options.quick))
     if options.solver:
-        _known(options.solver, list(ENTRANTS), "solver")
+        _known(options.solver, [*ENTRANTS, *GRIDS], "solver")
     if options.fresh:
         options.lines.unlink(missing_ok=True)
     if options.seconds is not None:
@@ -114,6 +115,6 @@ def _list(options: argparse.Namespace) -> int:
     for suite in suites(options.data, options.quick).values():
         print(f"{suite.name}: {suite.about}")
         print(f"  {len(suite.tasks)} tasks: {'; '.join(task.name for task in suite.tasks)}")
-    found = (f"{name} {entrant.version() or 'not installed'}" for name, entrant in ENTRANTS.items())
+    found = (f"{name} {entrant.version() or 'not installed'}" for name, entrant in {**GRIDS, **ENTRANTS}.items())
     print(f"solvers: {', '.join(found)}")
     return 0

@@ -23,7 +23,8 @@ from typing import Any
 Line = dict[str, Any]
 PACKAGES = (
     "qpsvm", "numpy", "scipy", "scikit-learn", "libsvm-official", "liblinear-official", "qpsolvers", "piqp",
-    "proxsuite", "clarabel", "osqp", "scs", "highspy", "qpalm", "daqp", "cvxopt", "cvxpy",
+    "proxsuite", "clarabel", "osqp", "scs", "highspy", "qpalm", "daqp", "cvxopt", "cvxpy", "scikit-learn-intelex",
+    "daal", "rehline", "snapml", "torchkm", "torch",
 )  # fmt: skip
 
 

@@ -14,14 +14,9 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
     (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
              is off itself, since raising brings ê nearer to any e ≥ −40
-    (ACC.6)  |K̂ − K| ≤ (e^δ_ij − 1 + 8u) K or e⁻⁴⁰(1 + 8u),  δ_ij = s(L_i + L_j) + f,  L_i = ‖a_i‖², so that
-             |û_i − u_i| ≤ Σ_j (δ_ij(1 + δ) + 8u + γ_{m+6}) |β_j| K_ij (1 + δ) + e⁻⁴⁰(1 + 8u) Σ_j |β_j|,  δ = max δ_ij
-    (ACC.7)  s, f = ½(3(d + 2) + 17)u, 0 by (KBLOCK.2);  0, 40γ_{d+6} by differences;  and where the kernel takes the
-             one road or the other,  s, f = ½(2d + 10)u, 40γ_{d+6} + 26u √(max L/2),  L_i no more than products take
 
-(ACC.6) takes the kernel values themselves: far less than (ACC.2) where most of them are nearly 0. Rows that are centred
-and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for exp itself, whose
-implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
+Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
+exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
 In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
@@ -36,9 +31,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
@@ -52,8 +47,6 @@ FUNCTION_ROUNDINGS = 8
 FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 #: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
 SHARP_EXPONENT = -100.0
-#: δ of (ACC.6) from which on it is of no use.
-LOOSE = 0.1
 #: γ‖x‖² from which on pairs of rows go by differences (`products`).
 LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Numbers whose square underflows.
@@ -94,7 +87,7 @@ class Accuracy:
             largest = float(np.abs(space.centred.dense()).max())
             return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
         if isinstance(kernel, RBF):
-            return np.ones(n)
+            return repeated(1.0, n)
         products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
@@ -104,7 +97,8 @@ class Accuracy:
     def largest(self) -> float:
         """A bound on every ρ_i."""
         if self._sizes is not None:
-            return float(self._sizes.max())
+            common = common_value(self._sizes)
+            return float(self._sizes.max()) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
@@ -116,7 +110,8 @@ class Accuracy:
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
-            return self._sizes[rows]
+            common = common_value(self._sizes)
+            return self._sizes[rows] if common is None else repeated(common, len(rows))
         return self._norms(squared_norms(self.space.rows.take(rows)))
 
     def _norms(self, squares: FloatArray) -> FloatArray:
@@ -137,7 +132,7 @@ class Accuracy:
             degree = float(getattr(kernel, "degree", 1.0))
             steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
-        blocks = self._blocks
+        blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
@@ -149,46 +144,6 @@ class Accuracy:
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
         rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
         return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
-
-    @property
-    def _blocks(self) -> KernelBlocks | None:
-        """Where the values of the Gram matrix come from."""
-        return self.space.gram.blocks if isinstance(self.space.gram, KernelGram) else None
-
-    def _exponents(self, blocks: KernelBlocks, support: IntArray) -> tuple[float, FloatArray, float]:
-        """s, L (n,) and f of (ACC.7), for sums over some rows."""
-        d, X, lengths = self._width, self.space.X, blocks.lengths
-        if blocks.exact:
-            return 0.0, np.zeros(self.space.n), gamma(d + 6) * -LOWEST_EXPONENT
-        if lengths is not None:
-            return (3.0 * (d + 2) + 17.0) * UNIT / 2.0, lengths, 0.0
-        origins = [0.0] if sp.issparse(X) else [X.mean(axis=0), X[support].mean(axis=0)]
-        lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)
-        lengths *= 2.0 * float(self.space.kernel.gamma)  # type: ignore[attr-defined]
-        fixed = gamma(d + 6) * -LOWEST_EXPONENT + 26.0 * UNIT * math.sqrt(float(lengths.max()) / 2.0)
-        return (2.0 * d + 10.0) * UNIT / 2.0, np.minimum(lengths, 2.5 * LONGEST), fixed
-
-    def row_radii(self, rows: IntArray, beta: FloatArray) -> FloatArray | None:
-        """How far u = Kβ, as computed in double precision, may be off at some rows, by (ACC.6): (r,).
-
-        None for kernels other than RBF, and where no digit of their values is known.
-        """
-        blocks, support = self._blocks, np.flatnonzero(beta)
-        if not self.space.is_plain or not isinstance(self.space.kernel, RBF) or blocks is None or not len(support):
-            return None
-        steep, lengths, fixed = self._exponents(blocks, support)
-        worst = 2.0 * steep * float(lengths.max()) + fixed
-        if not worst < LOOSE:
-            return None
-        weights, terms = np.abs(beta[support]), gamma(len(support) + 6)
-        W = np.column_stack([weights, weights * lengths[support]])
-        step = max(AT_A_TIME // len(support), 1)
-        parts = [blocks.block(rows[i : i + step], support) @ W for i in range(0, len(rows), step)]
-        plain, long = np.concatenate(parts).T if parts else np.zeros((2, 0))
-        radii = (steep * lengths[rows] + fixed + 2.0 * FUNCTION_ROUNDINGS * UNIT + terms) * plain + steep * long
-        radii += FLOOR * float(weights.sum())
-        radii *= 1.0 + 4.0 * worst + 4.0 * terms
-        return np.asarray(radii)
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""

@@ -63,7 +63,7 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
-        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+        return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
     def _measured(self, point: Certificate) -> float:
         """The gap of a proven point without what is there for rounding."""
@@ -108,7 +108,7 @@ class Proof:
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return replace(point, gap=found.gap, contributing=found.rows)
+        return point.changed(gap=found.gap, contributing=found.rows)
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
@@ -117,6 +117,9 @@ class Proof:
         if point.w is not None:
             plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
             offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        elif point.explicit is not None:
+            plane = self.space.plane(point.explicit, None, b, total_factor)
+            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
             plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))

@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, exp_in_place
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Operator
 
 #: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
 STRIP, TILE = 256, 1024
+#: Products that `rough_sums` adds up in single precision; divides STRIP.
+ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -78,7 +81,7 @@ class KernelBlocks:
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
         centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        half = 0.5 * squared_norms(centred)
         longest = 4.0 * float(half.max())
         if not longest * EPS <= EXPONENT_ERROR:
             return
@@ -225,6 +228,43 @@ class KernelBlocks:
             for j in range(0, len(support), STRIP):
                 block = left[j : j + STRIP] @ columns
                 out[tile] += weights[j : j + STRIP] @ exp_in_place(block, self.floored)
+        return out
+
+    def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """`product` for several vectors of weights (k, s), in single precision where there is: (k, r) float64.
+
+        Only so many products as `ROUGH_TERMS` are added up in single precision.
+        """
+        left, right = self._factors(rough=True)
+        padding = -len(support) % ROUGH_TERMS
+        left = np.concatenate([left[support], np.zeros((padding, left.shape[1]), left.dtype)])
+        padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
+        parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
+        out = np.zeros((len(weights), len(rows)))
+        for start in range(0, len(rows), TILE):
+            columns = right[rows[start : start + TILE]].T
+            for j in range(0, len(left), STRIP):
+                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
+                sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
+                out[:, start : start + TILE] += sums.sum(axis=0, dtype=np.float64)
+        return out
+
+    def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
+        """`product` for the rows of the support themselves, (s,), with every value made once for both its sides."""
+        if not self.fast:
+            return self.product(support, weights, support)
+        assert self._left is not None
+        assert self._right is not None
+        left, right, out = self._left[support], self._right[support], np.zeros(len(support))
+        for start in range(0, len(support), TILE):
+            stop = start + TILE
+            columns = right[start:stop].T
+            for j in range(start, len(support), STRIP):
+                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                out[start:stop] += weights[j : j + STRIP] @ block
+                if j >= stop:
+                    out[j : j + STRIP] += block @ weights[start:stop]
         return out
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:

@@ -23,7 +23,8 @@ from benchmarks.run import Pair, run
 from benchmarks.samples import Bundled, Clouds, Moons, RandomClass
 from benchmarks.score import Judge, primal_value
 from benchmarks.solvers import ENTRANTS, Entrant, Point, Rung, Said
-from benchmarks.suites import Suite, suites
+from benchmarks.suite import Suite
+from benchmarks.suites import suites
 from benchmarks.tasks import Task
 
 ROOT = Path(__file__).resolve().parents[2]

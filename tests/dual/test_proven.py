@@ -16,6 +16,7 @@ from proof import Task
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
 from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.row_radii import row_radii
 from qpsvm.kernels.space import FeatureSpace
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -98,14 +99,13 @@ def test_row_radii_bound_the_values_that_are_computed(scale, form, whole):
     if whole:
         space.gram.dense()
     u, true = space.gram @ beta, exact_gram(RBF(1.0), X)
-    accuracy = Accuracy(space)
-    radii = accuracy.row_radii(rows, beta)
+    radii = row_radii(space, rows, beta)
     assert radii is not None
     for i in rows:
         exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
         assert abs(Fraction(float(u[i])) - exact) <= Fraction(float(radii[i])) + Fraction(1, 1 << 200)
     if 1.0 < scale < 1e9 and form is np.asarray:
-        assert np.median(radii) < 0.1 * accuracy.kappa(beta, None)
+        assert np.median(radii) < 0.1 * Accuracy(space).kappa(beta, None)
 
 
 def test_nearly_all_values_zero_is_proven_without_twice_the_precision(monkeypatch):
