@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import backends
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InfeasibleNuError
 from qpsvm.grid.parameters import FALLING, RISING, Grid
@@ -50,6 +51,8 @@ def walk(
     KeyboardInterrupt
         The user pressed the interrupt key.
     """
+    name = options.get("backend", "auto")
+    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot begin at a point refuses to
     past: list[tuple[float | None, SVMResult]] = []
     for point in points:
         try:
@@ -60,7 +63,7 @@ def walk(
             yield error
             continue
         price = price_of(point)
-        start = {} if "start" in options or not past else {"start": _start(price, past)}
+        start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # it was meant for all points, not for one of them

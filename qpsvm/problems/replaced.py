@@ -37,15 +37,14 @@ def parameters(problem: Problem) -> dict[str, Any]:
 
 def replaced(problem: P, changes: Mapping[str, Any]) -> P:
     """`Problem.replace`."""
-    known = {*parameters(problem), "kernel", "psd"}
-    unknown = next((name for name in changes if name not in known), None)
-    if unknown is not None:
-        raise UnknownOptionError(f"{type(problem).__name__} has no parameter {unknown!r}; {nearest(unknown, known)}")
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
-    strange = next((name for name in changes if name not in {*problem.own, "kernel", "psd", *values}), None)
-    if strange is not None:
-        raise UnknownOptionError(f"{kernel} has no parameter {strange!r}; {nearest(strange, kernel_parameters(kernel))}")
+    known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
+    unknown = next((name for name in changes if name not in known), None)
+    if unknown is not None:
+        raise UnknownOptionError(
+            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; {nearest(unknown, known)}"
+        )
     if values:
         kernel = replace(kernel, **values)  # type: ignore[type-var]
     psd = changes.get("psd", problem.psd)
