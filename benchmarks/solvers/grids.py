@@ -104,7 +104,7 @@ class TorchKM(GridEntrant):
 
     name = "torchkm"
     package = "torchkm"
-    tolerances = (1e-4, 1e-5, 1e-6)
+    tolerances = (1e-5, 1e-6)
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         from torchkm.estimators import TorchKMSVC
