@@ -81,9 +81,10 @@ LINEAR = (
     Place("cvxopt", "dual", most=DENSE_ROWS),
     # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
     Place("cvxpy", order="last"),
-    # First-order methods, and LIBSVM's loop: where C is large they take a thousand times their estimate.
+    # First-order methods, and loops over single α: where C is large they take a thousand times their estimate.
     Place("osqp", most=0.0),
     Place("libsvm", most=0.0),
+    Place("liblinear", most=0.0),
 )
 #: Machines with another kernel.
 KERNEL = (
@@ -102,23 +103,30 @@ KERNEL = (
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
-    places = LINEAR if size.linear else KERNEL
-    given = {place.backend for place in places}
-    ranked = [place for place in places if place.order == "estimate"]
-    ranked += [_unplaced(name) for name in backends.REGISTRY if name not in given]
+    ranked, listed, last = _places(size.linear, tuple(backends.REGISTRY))
 
     def turns(places: Iterable[Place]) -> Iterator[Choice]:
-        found = (_choice(place, traits, size) for place in places)
-        return (choice for choice in found if choice is not None)
+        for place in places:
+            choice = _choice(place, traits, size)
+            if choice is not None:
+                yield choice
 
-    listed = turns(place for place in places if place.order == "listed")
-    yield from _woven(sorted(turns(ranked), key=lambda choice: choice.seconds), listed)
-    yield from turns(place for place in places if place.order == "last")
+    yield from _woven(sorted(turns(ranked), key=_seconds), turns(listed))
+    yield from turns(last)
 
 
 @cache
-def _unplaced(backend: str) -> Place:
-    return Place(backend)
+def _places(linear: bool, names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
+    """The places ranked by estimate, those listed, and those that come last, of the backends of these names."""
+    places = LINEAR if linear else KERNEL
+    given = {place.backend for place in places}
+    by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
+    ranked = by_order["estimate"] + [Place(name) for name in names if name not in given]
+    return ranked, by_order["listed"], by_order["last"]
+
+
+def _seconds(choice: Choice) -> float:
+    return choice.seconds
 
 
 def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:

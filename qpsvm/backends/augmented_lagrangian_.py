@@ -10,7 +10,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.dual.statement import Statement
@@ -42,8 +42,8 @@ class AugmentedLagrangianBackend(Backend):
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
-        """None of its own."""
-        return frozenset()
+        """The engine that goes first: auto, coordinate or newton."""
+        return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""
@@ -75,12 +75,15 @@ class AugmentedLagrangianCompiled(Compiled):
 
         data, statement = self.data, self._statement
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
+        if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
+            settings.setdefault("engine", "newton")
         answer = solve_linear(
             data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
         y = statement.multipliers({"b": answer.b})
-        return self._answer(answer, statement.x(answer.alpha), y=y, v=statement.lift(w))
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        return self._answer(answer, statement.x(answer.alpha), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and α at a point of the QP: b is the best one for w."""

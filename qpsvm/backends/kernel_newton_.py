@@ -38,11 +38,11 @@ MARGINS = ANYTHING - {
 LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
-#: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; and how many times as
-#: long its steps then take.
-CROWDED, CROWDED_FACTOR = 2.5, 10.0
+#: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
+#: long its steps then take; and the rows up to which LIBSVM's loop finds the split for next to nothing all the same.
+CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
 #: Seconds of a call, and of its steps times n².
-CALL, SQUARE = 1e-3, 2e-8
+CALL, SQUARE = 4e-4, 2e-8
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
 
@@ -70,7 +70,7 @@ class KernelNewtonBackend(Backend):
             return loop_cost(size)
         product = n * PRODUCT_SECONDS * size.weighed
         gram = n * n * VALUE_SECONDS + product
-        seconds = (CROWDED_FACTOR if n > CROWDED * size.features else 1.0) * (CALL + SQUARE * n * n + product)
+        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
@@ -120,18 +120,20 @@ class KernelNewtonCompiled(Compiled):
         from qpsvm.solvers.kernel.portfolio import solve_kernel
 
         data, statement, gram = self.data, self._statement, self._statement.svm.gram
-        blocks = gram.blocks if isinstance(gram, KernelGram) else data.gram
-        if isinstance(data.kernel, Linear):
-            blocks = inner(data.X, data.X)
+        kernel, X, y, C, blocks = data
+        if isinstance(gram, KernelGram):
+            blocks = gram.blocks
+        elif isinstance(gram, LowRank):
+            blocks = inner(X, X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
             "time_limit": limits.time_limit, "verbose": limits.verbose,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
         if statement.svm.all_hard:
-            answer = solve_kernel_hard(data.kernel, data.X, data.y, self._curvature(), **settings)
+            answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(data.kernel, data.X, data.y, data.C, **settings)
+            answer = solve_kernel(kernel, X, y, C, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}))
 

@@ -3,6 +3,7 @@
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
     (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and the product is the exponent itself
 
+Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
 Rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through
 the kernel object; an explicit Gram matrix is read.
@@ -18,11 +19,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.kernels.functions import RBF, Kernel
+from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, exp_in_place
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Operator
 
 #: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
 STRIP, TILE = 256, 1024
+#: Products that `rough_sums` adds up in single precision; divides STRIP.
+ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -59,6 +63,7 @@ class KernelBlocks:
         self.single = False
         self.samples: FloatArray | None = None
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
+        self.floored = True  # whether an exponent may be so low that it is raised
         self.exact = False  # whether `whole` was made by differences, without cancellation
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and self._operator is None and isinstance(kernel, RBF):
@@ -76,7 +81,7 @@ class KernelBlocks:
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
         centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        half = 0.5 * squared_norms(centred)
         longest = 4.0 * float(half.max())
         if not longest * EPS <= EXPONENT_ERROR:
             return
@@ -85,6 +90,7 @@ class KernelBlocks:
         right[:, d], right[:, d + 1] = 1.0, -half
         self._left, self._right, self.samples, self.longest = left, right, X, longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
+        self.floored = longest > -LOWEST_EXPONENT
 
     @classmethod
     def by_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
@@ -93,9 +99,19 @@ class KernelBlocks:
 
         exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
         exponents *= -float(kernel.gamma)
-        blocks = cls(kernel, X, np.exp(exponents, out=exponents))
+        blocks = cls(kernel, X, exp_in_place(exponents))
         blocks.exact = True
         return blocks
+
+    def restricted(self, rows: IntArray, X: Matrix) -> KernelBlocks:
+        """Some of the samples, X (k, d), with their part of the whole matrix, which is kept; as exact as it is."""
+        assert self.whole is not None
+        part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
+        if self._left is not None and self._right is not None:
+            part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+        part.longest, part.single = self.longest, self.single
+        part.exact, part.asymmetry = self.exact, self.asymmetry
+        return part
 
     def symmetrised(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
@@ -108,6 +124,11 @@ class KernelBlocks:
     def fast(self) -> bool:
         """Whether blocks come from (KBLOCK.2)."""
         return self._left is not None
+
+    @property
+    def lengths(self) -> FloatArray | None:
+        """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
+        return None if self._left is None else -2.0 * self._left[:, self.width]
 
     @property
     def width(self) -> int:
@@ -153,8 +174,7 @@ class KernelBlocks:
         out, right = np.empty((len(rows), len(columns))), right[columns].T
         for start in range(0, len(rows), STRIP):
             strip = left[rows[start : start + STRIP]] @ right
-            np.exp(strip, out=strip)
-            out[start : start + STRIP] = strip
+            out[start : start + STRIP] = exp_in_place(strip, self.floored)
         return out
 
     def symmetric(self, rows: IntArray | None) -> FloatArray:
@@ -164,13 +184,13 @@ class KernelBlocks:
                 return self.kernel(self.X, self.X)
             index = np.arange(self.n) if rows is None else rows
             return self.block(index, index)
-        return _mirrored(self._left, self._right, rows)
+        return _mirrored(self._left, self._right, rows, self.floored)
 
     def rough_symmetric(self, rows: IntArray | None) -> FloatArray:
         """`symmetric` with values in single precision where that is faster, stored in double: (r, r)."""
         if not (self.fast and self.single) or self.whole is not None:
             return self.symmetric(rows)
-        return _mirrored(*self._factors(rough=True), rows)
+        return _mirrored(*self._factors(rough=True), rows, self.floored)
 
     def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
@@ -194,7 +214,7 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
-        if not self.fast:
+        if not self.fast or self.whole is not None:
             for start in range(0, len(rows), STRIP):
                 part = rows[start : start + STRIP]
                 out[start : start + STRIP] = self.block(part, support) @ weights
@@ -207,8 +227,44 @@ class KernelBlocks:
             columns = (right[tile] if everything else right[rows[tile]]).T
             for j in range(0, len(support), STRIP):
                 block = left[j : j + STRIP] @ columns
-                np.exp(block, out=block)
-                out[tile] += weights[j : j + STRIP] @ block
+                out[tile] += weights[j : j + STRIP] @ exp_in_place(block, self.floored)
+        return out
+
+    def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """`product` for several vectors of weights (k, s), in single precision where there is: (k, r) float64.
+
+        Only so many products as `ROUGH_TERMS` are added up in single precision.
+        """
+        left, right = self._factors(rough=True)
+        padding = -len(support) % ROUGH_TERMS
+        left = np.concatenate([left[support], np.zeros((padding, left.shape[1]), left.dtype)])
+        padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
+        parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
+        out = np.zeros((len(weights), len(rows)))
+        for start in range(0, len(rows), TILE):
+            columns = right[rows[start : start + TILE]].T
+            for j in range(0, len(left), STRIP):
+                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
+                sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
+                out[:, start : start + TILE] += sums.sum(axis=0, dtype=np.float64)
+        return out
+
+    def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
+        """`product` for the rows of the support themselves, (s,), with every value made once for both its sides."""
+        if not self.fast:
+            return self.product(support, weights, support)
+        assert self._left is not None
+        assert self._right is not None
+        left, right, out = self._left[support], self._right[support], np.zeros(len(support))
+        for start in range(0, len(support), TILE):
+            stop = start + TILE
+            columns = right[start:stop].T
+            for j in range(start, len(support), STRIP):
+                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                out[start:stop] += weights[j : j + STRIP] @ block
+                if j >= stop:
+                    out[j : j + STRIP] += block @ weights[start:stop]
         return out
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
@@ -216,12 +272,12 @@ class KernelBlocks:
         stop = start + len(out)
         if self.fast and self.single and self.whole is None:
             left, right = self._factors(rough=True)
-            np.exp(np.matmul(left[start:stop], right.T, out=out), out=out)
+            exp_in_place(np.matmul(left[start:stop], right.T, out=out), self.floored)
         else:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
 
 
-def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
+def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> FloatArray:
     """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
     if rows is not None:
         left, right = left[rows], right[rows]
@@ -232,8 +288,8 @@ def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
         stop = min(start + height, m)
         strip = K[start:stop, :stop]
         if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
-            np.exp(np.matmul(left[start:stop], columns[:, :stop], out=strip), out=strip)
+            exp_in_place(np.matmul(left[start:stop], columns[:, :stop], out=strip), floored)
         else:
-            strip[...] = np.exp(left[start:stop] @ columns[:, :stop])
+            strip[...] = exp_in_place(left[start:stop] @ columns[:, :stop], floored)
         K[:start, start:stop] = strip[:, :start].T
     return K

@@ -37,6 +37,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
 from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
 
@@ -72,6 +73,12 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are worth
+    #: it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner there.
+    path_rows: int = 2000
+    path_moving: float = 1.7
+    path_besides: int = 60
+    path_steps: int = 15
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -94,15 +101,22 @@ class Engines:
 
     Attributes
     ----------
-    best : DualPoint
-        At first α = 0.
     used : str
         The engine that found it.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
-        self.best, self.used = problem.point(np.zeros(problem.n), np.zeros(problem.n)), "none"
+        self._best: DualPoint | None = None
+        self.used = "none"
+
+    @property
+    def best(self) -> DualPoint:
+        """The best point so far: at first α = 0."""
+        if self._best is None:
+            zero = np.zeros(self.problem.n)
+            self._best = self.problem.point(zero, zero)
+        return self._best
 
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
@@ -116,8 +130,8 @@ class Engines:
 
     def _done(self, engine: str, point: DualPoint | None) -> bool:
         """Keep the point if it is the best so far; whether that ends the search."""
-        if point is not None and (point.gap < self.best.gap or self.used == "none"):
-            self.best, self.used = point, engine
+        if point is not None and (self.used == "none" or point.gap < self.best.gap):
+            self._best, self.used = point, engine
         return self.best.gap <= self.target or self.effort.late()
 
     def _small(self) -> None:
@@ -180,9 +194,25 @@ class Engines:
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
+        if self.blocks.whole is not None:
+            return self._along_path(self.blocks.whole, beta)
         point, most = self._measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
         return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
+
+    def _along_path(self, K: FloatArray, beta: FloatArray) -> bool:
+        """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
+        problem, effort = self.problem, self.effort
+        point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
+        free = int(np.count_nonzero((beta > problem.low) & (beta < problem.high)))
+        most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
+        if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
+            return self.best.gap <= self.target
+        if problem.n > SETTINGS.path_rows:
+            return self._newton("start", point, rough_margin(beta), most, SETTINGS.path_steps)
+        polished = newton_polish(K, problem, beta, self.target, SETTINGS.path_steps, point.u, effort.late)
+        effort.newton_steps += polished.steps
+        return self._done("start", polished.point)
 
     def _patient(self) -> None:
         """The last resort: from the best point, as many Newton steps as it takes."""

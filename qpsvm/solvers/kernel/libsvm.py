@@ -121,8 +121,10 @@ def iterations_within(
 
 def _result(n: int, support: IntArray, coefficients: FloatArray, iterations: Any, finished: bool) -> LoopResult:
     beta = np.zeros(n)
-    beta[support] = np.nan_to_num(coefficients)
-    return LoopResult(beta, int(np.sum(iterations)), finished)
+    beta[support] = coefficients
+    if not np.isfinite(np.add.reduce(beta)):  # of a loop that was hurried
+        beta = np.nan_to_num(beta)
+    return LoopResult(beta, int(np.add.reduce(iterations, axis=None)), finished)
 
 
 def _through_compiled(

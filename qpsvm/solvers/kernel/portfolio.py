@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
@@ -124,8 +124,10 @@ def solve_kernel(
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
-    upper = np.broadcast_to(np.asarray(C, dtype=np.float64), (n,))
-    upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
+    upper = np.asarray(C, dtype=np.float64)
+    if upper.shape != (n,) or common_value(upper) is None:
+        upper = np.broadcast_to(upper, (n,))
+        upper = repeated(float(upper[0]), n) if (upper == upper[0]).all() else upper
     problem = HingeDual(np.asarray(y, dtype=np.float64), upper)
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > TIES_FROM else None
