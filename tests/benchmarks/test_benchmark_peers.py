@@ -113,9 +113,9 @@ def test_sklearnex_has_the_scale_of_scikit_learn(kind):
 
 
 GRID = Grid((3.0, 0.3), folds=3)
-#: How far values of held-out rows may be off: TorchKM's folds end at a tolerance that nobody can set (`eps2`); with
-#: 1e-14 in its place they are within 2e-3, so the machines are the same.
-HELD_OUT = {"torchkm": 1.0, "SVC": 0.01, "qpsvm": 0.01}
+#: Rows of eighty that may be predicted otherwise when held out. TorchKM's folds end at a tolerance that nobody can set
+#: (`eps2`); with 1e-14 in its place all values are within 2e-3, so the machines are the same.
+OTHERWISE = {"torchkm": 4, "SVC": 0, "qpsvm": 0}
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -132,19 +132,17 @@ def test_grids_are_of_the_same_machines(name):
             assert primal_value(alone, point) == pytest.approx(optimum, rel=1e-3)
         else:
             assert alone.problem().certify(point.alpha).dual == pytest.approx(optimum, rel=1e-4)
-    judge = GridJudge(machine, GRID)
-    assert curve.held_out == pytest.approx(judge._held_out, abs=HELD_OUT[name])
-    verdict = judge.verdict(curve)
+    verdict = GridJudge(machine).verdict(curve)
     assert verdict["gap"] < 1e-3
     assert verdict["right"] == verdict["machines"] == 2
-    assert verdict["error_off"] < 0.03
+    assert verdict["error_off"] <= OTHERWISE[name] / 80 + 1e-12
 
 
 def test_the_judge_of_grids_does_not_believe():
     task = replace(KERNEL[0], grid=GRID)
     machine = task.machine(*task.source.load())
-    nothing = Curve((Point(np.zeros(80)), Point(coefficients=np.zeros(80))), np.ones((80, 2)))
-    verdict = GridJudge(machine, GRID).verdict(nothing)
+    nothing = Curve((Point(np.zeros(80)), Point(coefficients=np.zeros(80))), np.full(2, 0.5))
+    verdict = GridJudge(machine).verdict(nothing)
     assert verdict["gap"] > 0.1
     assert verdict["right"] == 0
     assert verdict["error_off"] > 0.2
