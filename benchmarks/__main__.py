@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+from benchmarks.threads import one_thread
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+one_thread()
 
 from benchmarks.cli import main  # noqa: E402  (after the threads)
 

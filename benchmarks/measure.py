@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.samples import Clouds
-from benchmarks.score import Judge
-from benchmarks.solvers import ENTRANTS, Entrant, Rung, Said
+from benchmarks.score import judge_of
+from benchmarks.solvers import Entrant, Rung, Said, entrant_of
 from benchmarks.tasks import Task
+from benchmarks.threads import Clock
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
-REPEAT_SECONDS, MOST_REPEATS = 0.3, 7
+REPEAT_SECONDS, MOST_REPEATS = 0.15, 7
 #: So many rungs in a row that do not halve the gap: the solver has reached what it can.
-PATIENCE = 2
+PATIENCE = 1
 #: Share of the machine's memory that a solver may use.
 MEMORY_SHARE = 0.6
 #: What is sent to the listener with each step.
@@ -45,6 +46,8 @@ class Plan:
         Seconds of all runs together, after which no further one is begun.
     max_iters : tuple of int
         Iteration limits to climb instead of tolerances.
+    clock : "processor" or "wall"
+        Which seconds count.
     """
 
     task: Task
@@ -53,6 +56,7 @@ class Plan:
     seconds: float
     budget: float
     max_iters: tuple[int, ...] = ()
+    clock: Clock = "processor"
 
     def rungs(self, entrant: Entrant) -> list[Rung]:
         """What the solver is asked, one after the other."""
@@ -63,21 +67,21 @@ class Plan:
 
 def measure(plan: Plan, send: Send) -> None:
     """Climb the ladder, and send a line after each run."""
-    entrant = ENTRANTS[plan.solver]
+    entrant = entrant_of(plan.solver, plan.task)
     _warm_up(plan, entrant)
     machine = plan.task.machine(*plan.task.source.load())
     send("facts", machine.size())
-    judge = Judge(machine)
+    judge = judge_of(machine)
     data = entrant.prepare(machine)
     best, stale, spent = float("inf"), 0, 0.0
     for rung in plan.rungs(entrant):
         send("begin", _asked(rung))
-        answer, line = _run(entrant, data, rung)
+        answer, line = _run(entrant, data, rung, plan.clock)
         spent += line["wall"] * line["repeats"]
         send("solved", {})
-        gap, bound = judge.gap(entrant.point(data, answer))
-        limited = line["wall"] >= plan.seconds
-        send("line", {**_asked(rung), **line, "gap": gap, "bound": bound, "outcome": "limit" if limited else "ran"})
+        verdict = judge.verdict(entrant.point(data, answer))
+        gap, limited = verdict["gap"], line["wall"] >= plan.seconds
+        send("line", {**_asked(rung), **line, **verdict, "outcome": "limit" if limited else "ran"})
         stale = 0 if gap < best / 2 else stale + 1
         best = min(best, gap)
         if limited or spent > plan.budget or (gap <= plan.goal and not plan.max_iters):
@@ -92,17 +96,20 @@ def _asked(rung: Rung) -> dict[str, Any]:
 
 def _warm_up(plan: Plan, entrant: Entrant) -> None:
     """A tiny machine of the same kind, so that nothing is imported in the time that counts."""
-    task = replace(plan.task, source=Clouds(40, 3, flipped=0.0, distance=20.0))
+    grid = None if plan.task.grid is None else replace(plan.task.grid, penalties=(1.0,))
+    task = replace(plan.task, source=Clouds(40, 3, flipped=0.0, distance=20.0), grid=grid)
     machine = task.machine(*task.source.load())
     with contextlib.suppress(Exception):  # what goes wrong here goes wrong again where it is reported
-        Judge(machine).gap(entrant.point(data := entrant.prepare(machine), entrant.run(data, Rung(1e-3, None, 5.0))[0]))
+        data = entrant.prepare(machine)
+        judge_of(machine).verdict(entrant.point(data, entrant.run(data, Rung(1e-3, None, 5.0))[0]))
 
 
-def _run(entrant: Entrant, data: Any, rung: Rung) -> tuple[Any, dict[str, Any]]:
+def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, dict[str, Any]]:
     """The last answer, and the medians of time over its repetitions.
 
-    What counts is processor time: on a quiet machine it is what the clock on the wall shows, for one thread, and on a
-    shared one the steadier of the two. Both are kept.
+    What counts in most suites is processor time: on a quiet machine it is what the clock on the wall shows, for one
+    thread, and on a shared one the steadier of the two. Of several threads it is the sum, and the wall's clock counts.
+    Both are kept.
     """
     walls: list[float] = []
     processors: list[float] = []
@@ -115,20 +122,20 @@ def _run(entrant: Entrant, data: Any, rung: Rung) -> tuple[Any, dict[str, Any]]:
         processors.append(cpu * walls[-1] / whole)
         if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
             break
-    return answer, _line(said, walls, processors, before)
+    times = {"processor": statistics.median(processors), "wall": statistics.median(walls)}
+    return answer, {"seconds": times[clock], **times, "repeats": len(walls), **_line(said, before)}
 
 
-def _line(said: Said, walls: list[float], processors: list[float], before: int | None) -> dict[str, Any]:
+def _line(said: Said, before: int | None) -> dict[str, Any]:
     peak = _peak()
     return {
-        "seconds": statistics.median(processors),
-        "wall": statistics.median(walls),
-        "repeats": len(walls),
         "memory": None if before is None or peak is None else float(max(peak - before, 0)),
         "iterations": said.iterations,
         "said": said.words,
         "engine": said.engine,
         "claimed": said.claimed,
+        "exhausted": said.exhausted,
+        "warned": said.warned,
     }
 
 

@@ -25,6 +25,7 @@ from benchmarks.summary import (
     GOALS,
     OURS,
     PACKAGES,
+    PEERS,
     SCIKIT_LEARN,
     Growth,
     Line,
@@ -55,6 +56,7 @@ LOOKS = {
     "dual_ascent": (GREY, "<"), "subgradient": (VERMILION, "P"), "SVC": (PURPLE, "s"), "NuSVC": (GREY, "P"),
     "LinearSVC": (ORANGE, "^"), "liblinear": (SKY, "v"), "piqp": (BLUE, "s"), "proxqp": (WINE, "D"),
     "clarabel": (VERMILION, "^"), "scs": (SKY, "P"), "highs": (OLIVE, "X"), "qpalm": (INDIGO, "<"), "daqp": (GREY, ">"),
+    "sklearnex SVC": (GREEN, "D"), "sklearnex NuSVC": (BLUE, "D"), "rehline": (VERMILION, "d"), "snapml": (OLIVE, "h"),
 }  # fmt: skip
 #: Lines of our backends, our bare methods, public QP solvers, and libraries for samples.
 BACKEND_DASHES, BARE_DASHES, QP_DASHES, LIBRARY_DASHES = (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (5, 1.5)), "-"
@@ -69,6 +71,8 @@ MARKS = 7
 #: Of the small print under a picture.
 CHARACTERS_AN_INCH = 13
 DPI = 144
+#: Suites that have pictures of their own, or too few tasks for a profile.
+UNPROFILED = ("threads", "grids", "scaling", "textbook")
 
 
 class Look:
@@ -99,7 +103,7 @@ def _dashes(solver: str) -> Any:
         return BACKEND_DASHES
     if solver in BARE:
         return BARE_DASHES
-    return LIBRARY_DASHES if solver in (*SCIKIT_LEARN, *PACKAGES) else QP_DASHES
+    return LIBRARY_DASHES if solver in (*SCIKIT_LEARN, *PACKAGES, *PEERS) else QP_DASHES
 
 
 def _panels(count: int, height: float = 4.2, width: float = 4.2, sharey: bool = True) -> tuple[Figure, list[Any]]:
@@ -281,7 +285,7 @@ def pictures(lines: Iterable[Line]) -> dict[str, Figure]:
     lines = list(lines)
     found: dict[str, Figure | None] = {}
     for suite in suites_of(lines):
-        if suite not in ("scaling", "textbook"):
+        if suite not in UNPROFILED:
             for part, runs in _parts(select(lines, suite)).items():
                 name = _file_name(f"{suite} {part}")
                 found |= {f"profiles_{name}": profiles(runs), f"gaps_{name}": times_and_gaps(runs)}

@@ -18,8 +18,9 @@ from tqdm import tqdm
 
 from benchmarks import lines
 from benchmarks.measure import MEMORY_SHARE, Plan, limit_memory, measure
-from benchmarks.solvers import ENTRANTS
-from benchmarks.suites import Suite
+from benchmarks.solvers import entrant_of
+from benchmarks.suite import Suite
+from benchmarks.threads import unset
 
 #: A run may take so many times its limit, and so many seconds more, before its process is ended.
 GRACE, GRACE_SECONDS = 1.2, 2.0
@@ -45,8 +46,10 @@ def pairs(suites: Sequence[Suite], solvers: Sequence[str] | None) -> Iterator[Pa
         for task in suite.tasks:
             for name in suite.solvers_of(task):
                 wanted = solvers is None or name in solvers
-                if wanted and ENTRANTS[name].version() is not None and ENTRANTS[name].takes(task):
-                    yield Pair(suite, Plan(task, name, suite.goal, suite.seconds, suite.budget, suite.max_iters))
+                entrant = entrant_of(name, task)
+                if wanted and entrant.version() is not None and entrant.takes(task):
+                    plan = Plan(task, name, suite.goal, suite.seconds, suite.budget, suite.max_iters, suite.clock)
+                    yield Pair(suite, plan)
 
 
 def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:
@@ -58,12 +61,16 @@ def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> No
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = lines.this_machine()
     lines.append(path, machine)
-    context = _context(start_method)
+    usual, free = _context(start_method), mp.get_context(start_method or "spawn")
     tqdm.monitor_interval = 0
     with tqdm(todo, unit="run", smoothing=0.05, dynamic_ncols=True) as bar:
         for pair in bar:
             bar.set_postfix_str(" · ".join(pair.key), refresh=True)
-            _Session(pair, path, machine["id"]).run(context)
+            if entrant_of(pair.plan.solver, pair.plan.task).every_thread:
+                with unset():  # a process of its own making: libraries that are loaded have made up their mind
+                    _Session(pair, path, machine["id"]).run(free)
+            else:
+                _Session(pair, path, machine["id"]).run(usual)
 
 
 def _context(start_method: str | None) -> Any:
@@ -82,11 +89,12 @@ class _Session:
         self.pair = pair
         self.path = path
         self.head = {"kind": "run", "machine": machine, "suite": pair.key[0], "task": pair.key[1]}
-        entrant = ENTRANTS[pair.plan.solver]
+        entrant = entrant_of(pair.plan.solver, pair.plan.task)
         self.facts: dict[str, Any] = dict(pair.plan.task.facts)
         form = entrant.form(pair.plan.task)
         self.who = {
             "solver": entrant.name, "version": entrant.version(), "form": form, "limit": pair.plan.seconds,
+            "threads": os.cpu_count() if entrant.every_thread else 1,
         }  # fmt: skip
         self.asked: dict[str, Any] = {}
 

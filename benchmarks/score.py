@@ -3,19 +3,31 @@
 A point with α is repaired to a feasible pair and its duality gap computed (`Problem.certify`), whoever found it. Where
 a solver gives w and b only, its primal value is compared with the best dual value known: that of a certified solution
 made here, a lower bound of the optimum whoever made it. This is the kinder way: its own dual point is not looked at.
+
+A grid is scored by the worst of its machines on all rows, and by how far its cross-validated errors are from the true
+ones.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 import qpsvm
+from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Point
 from benchmarks.tasks import Machine
 from qpsvm.problems import Problem
 
 #: The gap to which the lower bound of solvers without a dual point is made.
 REFERENCE_TOL = 1e-10
+#: And that of the machines whose cross-validated errors are held to be true.
+FOLD_TOL = 1e-8
+#: A machine of a grid is said to be right up to this gap.
+RIGHT = 1e-3
 
 
 class Judge:
@@ -26,12 +38,17 @@ class Judge:
         self.problem: Problem = machine.problem()
         self._bound: float | None = None
 
+    def verdict(self, point: Any) -> dict[str, Any]:
+        """What the record keeps of it."""
+        gap, bound = self.gap(point)
+        return {"gap": gap, "bound": bound}
+
     def gap(self, point: Point) -> tuple[float, str]:
         """Relative gap, and whose dual bound it is against: the point's "own", or the best "known"."""
         with np.errstate(all="ignore"):
             if point.alpha is not None:
                 return float(self.problem.certify(point.alpha, point.w).gap), "own"
-            if point.w is None:
+            if point.w is None and point.coefficients is None:
                 return np.inf, "own"
             return self._against_known(point), "known"
 
@@ -45,8 +62,49 @@ class Judge:
 
 
 def primal_value(machine: Machine, point: Point) -> float:
-    """½‖w‖² (+ ½b² for a penalised intercept) + C Σ max(0, 1 − y_i (wᵀx_i + b))."""
-    assert point.w is not None
-    squares = float(point.w @ point.w) + (point.b**2 if machine.task.intercept == "penalised" else 0.0)
-    margins = machine.y * (machine.X @ point.w + point.b)
+    """½‖f‖² (+ ½b² for a penalised intercept) + C Σ max(0, 1 − y_i (f(x_i) + b)), f linear or by coefficients."""
+    if point.w is not None:
+        values, squares = machine.X @ point.w, float(point.w @ point.w)
+    else:
+        assert point.coefficients is not None
+        values = qpsvm.RBF(machine.gamma)(machine.X, machine.X) @ point.coefficients
+        squares = float(point.coefficients @ values)
+    squares += point.b**2 if machine.task.intercept == "penalised" else 0.0
+    margins = machine.y * (values + point.b)
     return 0.5 * squares + machine.task.C * float(np.maximum(0.0, 1.0 - margins).sum())
+
+
+class GridJudge:
+    """Scores grids: the machines on all rows by their gaps, the folds by the errors of prediction."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._judges = [Judge(replace(machine, task=replace(machine.task, C=C))) for C in machine.grid.penalties]
+
+    def verdict(self, curve: Any) -> dict[str, Any]:
+        """The worst and the median gap, how many machines are right, the largest error of a cross-validated error."""
+        found = [judge.gap(point) for judge, point in zip(self._judges, curve.points, strict=True)]
+        gaps = [gap for gap, _ in found]
+        off = np.abs(curve.errors - self._errors)
+        return {
+            "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)),
+            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off.max()),
+        }  # fmt: skip
+
+    @cached_property
+    def _errors(self) -> FloatArray:
+        """Share of the rows that certified machines predict wrongly when they are held out (k,), one by one."""
+        X, y, grid = self.machine.X, self.machine.y, self.machine.grid
+        fold, wrong = grid.fold_of(len(y)), np.zeros(len(grid.penalties))
+        for k, C in enumerate(grid.penalties):
+            for j in range(grid.folds):
+                out = fold == j
+                problem = qpsvm.CSVM(X[~out], y[~out], C, qpsvm.RBF(self.machine.gamma))
+                values = qpsvm.solve(problem, tol=FOLD_TOL, check=False).decision_function(X[out])
+                wrong[k] += np.sum(np.sign(values) != y[out])
+        return wrong / len(y)
+
+
+def judge_of(machine: Machine) -> Judge | GridJudge:
+    """The judge of such a task."""
+    return Judge(machine) if machine.task.grid is None else GridJudge(machine)

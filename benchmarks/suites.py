@@ -1,4 +1,4 @@
-"""The suites: which machines, which solvers, how accurate, how long.
+"""The suites of published problems and of real data; `kinds` and `wide` have the others.
 
 `--quick` takes a few small tasks of each, on data that comes with scikit-learn or is generated, so that it is the same
 everywhere. Files are those of `--data`; what is absent is left out.
@@ -7,63 +7,23 @@ everywhere. Files are those of `--data`; what is absent is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kinds import kinds
 from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
-from benchmarks.summary import BACKENDS, BARE, PACKAGES, QP_SOLVERS, SCIKIT_LEARN
+from benchmarks.suite import PENALTIES, Suite
+from benchmarks.summary import BACKENDS, BARE, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task
-
-PENALTIES = (0.01, 1.0, 100.0)
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Tasks and the solvers that are to take them.
-
-    Attributes
-    ----------
-    name : str
-    about : str
-        One sentence.
-    tasks : tuple of Task
-    solvers : tuple of str
-        In the order of reports.
-    goal : float
-        The certified gap at which a solver may stop.
-    seconds, budget : float
-        Limit of one run, and of all runs of a solver on a task together.
-    max_iters : tuple of int
-        Iteration limits to climb instead of tolerances.
-    most_rows : dict
-        Rows up to which a solver takes part, for those that cannot be asked more.
-    """
-
-    name: str
-    about: str
-    tasks: tuple[Task, ...]
-    solvers: tuple[str, ...]
-    goal: float = 1e-9
-    seconds: float = 10.0
-    budget: float = 20.0
-    max_iters: tuple[int, ...] = ()
-    most_rows: dict[str, int] = field(default_factory=dict)
-
-    def solvers_of(self, task: Task) -> Iterator[str]:
-        """Those that this task is not too large for.
-
-        General solvers are asked once, with the free intercept: the penalised one beside it is there for LIBLINEAR.
-        """
-        rows, twin = task.facts.get("n", 0), task.intercept == "penalised"
-        for name in self.solvers:
-            if rows <= self.most_rows.get(name, rows) and not (twin and name in QP_SOLVERS):
-                yield name
+from benchmarks.wide import grids, threads
 
 
 def suites(data: Path, quick: bool) -> dict[str, Suite]:
     """All suites by name."""
-    makers: tuple[Callable[[Path, bool], Suite], ...] = (variants, osqp, linear, rbf, scaling, textbook)
+    makers: tuple[Callable[[Path, bool], Suite], ...] = (
+        threads, variants, osqp, linear, rbf, kinds, scaling, grids, textbook,
+    )  # fmt: skip
     found = (make(data, quick) for make in makers)
     return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}
 
@@ -92,8 +52,9 @@ def variants(data: Path, quick: bool) -> Suite:
     return Suite(
         "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
         "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
-        tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *QP_SOLVERS),
-        seconds=10.0, budget=8.0, most_rows={"qpsvm:slsqp": 300},
+        tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *PEERS,
+                       *QP_SOLVERS),
+        seconds=5.0, budget=4.0, most_rows={"qpsvm:slsqp": 300},
     )  # fmt: skip
 
 
@@ -115,8 +76,8 @@ def osqp(data: Path, quick: bool) -> Suite:
     return Suite(
         "osqp", "The SVM class of the OSQP paper (100 n samples of n features, 15 % non-zero) and Clarabel's (50 n "
         "samples, 20 %), by the published distributions with our seeds.",
-        tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", *QP_SOLVERS), seconds=10.0, budget=15.0,
-        most_rows={"daqp": 2000},
+        tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", "rehline", "snapml", *QP_SOLVERS),
+        seconds=6.0, budget=6.0, most_rows={"daqp": 2000},
     )  # fmt: skip
 
 
@@ -156,12 +117,13 @@ def linear(data: Path, quick: bool) -> Suite:
                          "kernel": "linear"}  # fmt: skip
                 title = f"{name}, {scaling}, C = {C:g}, {intercept} intercept"
                 tasks.append(Task(title, source, facts, variant, C, intercept=intercept))  # type: ignore[arg-type]
-    rows = {"SVC": 20_000, "libsvm": 20_000, "proxqp": 5000, "osqp": 20_000}
+    rows = {"SVC": 20_000, "libsvm": 20_000, "sklearnex SVC": 20_000, "proxqp": 5000, "osqp": 20_000}
     return Suite(
         "linear", "Linear C-SVMs on real data, raw and standardised; and with a penalised intercept, which is the "
         "problem that LIBLINEAR solves.",
-        tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, "piqp", "clarabel", *(() if quick else ("osqp",))),
-        seconds=6.0, budget=9.0, most_rows=rows,
+        tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp", "clarabel",
+                       *(() if quick else ("osqp",))),
+        seconds=4.0, budget=4.0, most_rows=rows,
     )  # fmt: skip
 
 
@@ -183,8 +145,8 @@ def rbf(data: Path, quick: bool) -> Suite:
                 tasks.append(Task(title, source, facts, C=C, kernel="rbf", gamma=gamma))
     return Suite(
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
-        tuple(tasks), ("qpsvm", "SVC", "libsvm", "piqp", "clarabel", "osqp"), seconds=20.0, budget=12.0,
-        most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
+        tuple(tasks), ("qpsvm", "SVC", "libsvm", "sklearnex SVC", "piqp", "clarabel", "osqp"),
+        seconds=12.0, budget=6.0, most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
     )  # fmt: skip
 
 
@@ -211,11 +173,15 @@ def scaling(data: Path, quick: bool) -> Suite:
                 title = f"{sweep}, n = {source.n}, d = {source.d}, {intercept} intercept"
                 machine: Any = {"variant": variant, "kernel": kernel, "intercept": intercept}
                 tasks.append(Task(title, source, facts, **machine))
-    rows = {"SVC": 30_000, "LinearSVC": 1_000_000, "piqp": 100_000, "clarabel": 100_000, "osqp": 30_000}
+    rows = {
+        "SVC": 30_000, "sklearnex SVC": 30_000, "LinearSVC": 1_000_000, "rehline": 1_000_000, "snapml": 1_000_000,
+        "piqp": 100_000, "clarabel": 100_000, "osqp": 30_000,
+    }  # fmt: skip
     return Suite(
         "scaling",
         "Generated clouds, 5 % of the labels flipped: time and memory to a gap of 1e-6 as rows or columns grow.",
-        tuple(tasks), ("qpsvm", "SVC", "LinearSVC", "piqp", "clarabel", "osqp"), goal=1e-6, seconds=20.0, budget=15.0,
+        tuple(tasks), ("qpsvm", "SVC", "LinearSVC", "sklearnex SVC", "rehline", "snapml", "piqp", "clarabel", "osqp"),
+        goal=1e-6, seconds=15.0, budget=10.0,
         most_rows=rows,
     )  # fmt: skip
 

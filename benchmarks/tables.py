@@ -19,6 +19,7 @@ from benchmarks.summary import (
     GOALS,
     OURS,
     PACKAGES,
+    PEERS,
     QP_SOLVERS,
     SCIKIT_LEARN,
     Claims,
@@ -55,6 +56,7 @@ GROUPS = (
     ("interior_point", ("interior_point",)),
     ("scikit-learn", SCIKIT_LEARN),
     ("LIBSVM, LIBLINEAR", PACKAGES),
+    ("newer libraries", PEERS),
     ("public QP solvers", QP_SOLVERS),
 )
 MEBIBYTE = 2**20
@@ -372,6 +374,11 @@ def rbf(lines: Iterable[Line]) -> str:
     return _data_sets(select(lines, "rbf"), ("scaling", "C", "gamma"))
 
 
+def kinds(lines: Iterable[Line]) -> str:
+    """Generated kinds of tables, linear and RBF."""
+    return _data_sets(select(lines, "kinds"), ("kernel", "C", "intercept"))
+
+
 def _data_sets(runs: Sequence[Line], settings: Sequence[str]) -> str:
     """qpsvm's time to 1e-6 beside the fastest of each group of others: time to 1e-3 / to 1e-6, ratio."""
     facts = ("data", "n", "d", *settings)
@@ -395,7 +402,7 @@ def _data_sets(runs: Sequence[Line], settings: Sequence[str]) -> str:
 
 def _setting(names: Sequence[str], values: Sequence[Any]) -> str:
     """The settings of a row in words: standardised, C = 1, intercept free."""
-    words = {"scaling": "", "C": "C = ", "gamma": "γ = ", "intercept": "intercept "}
+    words = {"scaling": "", "kernel": "", "C": "C = ", "gamma": "γ = ", "intercept": "intercept "}
     there = [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
     return ", ".join(f"{words[name]}{shown(value)}" for name, value in there)
 
@@ -516,6 +523,7 @@ TABLES: dict[str, Callable[[Iterable[Line]], str]] = {
     "osqp": osqp,
     "linear": linear,
     "rbf": rbf,
+    "kinds": kinds,
     "scaling": scaling,
     "textbook": textbook,
     "best_gap": best_gap,

@@ -7,11 +7,24 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 import qpsvm
 from benchmarks.samples import FloatArray, Source
 
 Variant = Literal["hard", "c", "nu", "hinge"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Exact cross-validation: for every C, largest first, the machine on all rows and on those of all folds but one."""
+
+    penalties: tuple[float, ...]
+    folds: int = 5
+
+    def fold_of(self, n: int) -> NDArray[np.int64]:
+        """Which fold leaves a row out (n,), the same for everybody."""
+        return np.random.default_rng(0).permutation(n) % self.folds
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,8 @@ class Task:
         Another than a free one: of the hinge loss only.
     facts : dict
         What a report sorts and labels by.
+    grid : Grid or None
+        Not one machine, but this one for many C, on all rows and on all folds.
     """
 
     name: str
@@ -46,6 +61,7 @@ class Task:
     kernel: Literal["linear", "rbf"] = "linear"
     gamma: Literal["scale", "1/d"] = "1/d"
     intercept: Literal["free", "penalised"] | None = "free"
+    grid: Grid | None = None
 
     def machine(self, X: Any, y: FloatArray) -> Machine:
         """This task's machine on its samples."""
@@ -67,6 +83,12 @@ class Machine:
     X: Any
     y: FloatArray
     gamma: float
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of a task that has one."""
+        assert self.task.grid is not None
+        return self.task.grid
 
     @property
     def lam(self) -> float:

@@ -48,10 +48,11 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
+from qpsvm.grid.cross_validation import CrossValidation, cross_validate
+from qpsvm.grid.path import Path, path, solve_path
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
-from qpsvm.path import solve_path
 from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -83,6 +84,7 @@ __all__ = [
     "QP",
     "RBF",
     "Certificate",
+    "CrossValidation",
     "DataError",
     "DataTypeError",
     "Dense",
@@ -106,6 +108,7 @@ __all__ = [
     "Operator",
     "ParameterError",
     "ParameterTypeError",
+    "Path",
     "Polynomial",
     "Precomputed",
     "PrimalHinge",
@@ -124,9 +127,11 @@ __all__ = [
     "UnsupportedError",
     "backends",
     "compile",
+    "cross_validate",
     "derive",
     "dualise",
     "load",
+    "path",
     "plotting",
     "solve",
     "solve_path",

@@ -38,7 +38,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"solve"},
-    {"path"},
+    {"grid"},
     {"derivation", "plotting"},
     {"play"},
     {"__init__"},

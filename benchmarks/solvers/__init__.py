@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
+from benchmarks.solvers.grids import GridSolve, GridSVC, TorchKM
 from benchmarks.solvers.machines import SVC, Liblinear, Libsvm, LinearSVC
 from benchmarks.solvers.ours import Bare, Solve
+from benchmarks.solvers.peers import ReHLine, Sklearnex, SnapML
 from benchmarks.solvers.quadratic import QuadraticSolver
 from benchmarks.summary import BACKENDS, BARE, QP_SOLVERS
+from benchmarks.tasks import Task
 
+#: Those that take one machine.
 ENTRANTS: dict[str, Entrant] = {
     entrant.name: entrant
     for entrant in (
         Solve(), *(Solve(name) for name in BACKENDS), *(Bare(name) for name in BARE),
-        SVC("c"), SVC("nu"), LinearSVC(), Libsvm(), Liblinear(), *(QuadraticSolver(name) for name in QP_SOLVERS),
+        SVC("c"), SVC("nu"), LinearSVC(), Libsvm(), Liblinear(),
+        Sklearnex("c"), Sklearnex("nu"), ReHLine(), SnapML(), *(QuadraticSolver(name) for name in QP_SOLVERS),
+        Solve(every_thread=True), SVC("c", every_thread=True), Sklearnex("c", every_thread=True),
     )
 }  # fmt: skip
+#: Those that take a grid of them, under the same names.
+GRIDS: dict[str, Entrant] = {entrant.name: entrant for entrant in (GridSolve(), GridSVC(), TorchKM())}
 
-__all__ = ["ENTRANTS", "Entrant", "Point", "Rung", "Said"]
+
+def entrant_of(name: str, task: Task) -> Entrant:
+    """Who goes by that name on such a task."""
+    return ENTRANTS[name] if task.grid is None else GRIDS[name]
+
+
+__all__ = ["ENTRANTS", "GRIDS", "Curve", "Entrant", "Point", "Rung", "Said", "entrant_of"]

@@ -38,6 +38,10 @@ class Said:
         Set-up and solution alone, where the call does other work as well.
     engine : str or None
         Which of several algorithms behind one name found the point.
+    exhausted : bool or None
+        Whether it used up the iterations that it was allowed; None where that cannot be seen, or its status says it.
+    warned : bool
+        Whether a user who reads warnings, or what is printed, would know of it.
     """
 
     words: str
@@ -45,15 +49,29 @@ class Said:
     iterations: int | None = None
     seconds: float | None = None
     engine: str | None = None
+    exhausted: bool | None = None
+    warned: bool = False
 
 
 @dataclass(frozen=True)
 class Point:
-    """What a solver found, in the units of the machine: α (n,), or w and b where it has no dual point."""
+    """What a solver found, in the units of the machine: α (n,), or a primal point where it has no dual one.
+
+    The primal point is w (d,) and b, or, with a kernel, the coefficients (n,) of f = Σ c_j k(·, x_j) + b.
+    """
 
     alpha: FloatArray | None = None
     w: FloatArray | None = None
     b: float = 0.0
+    coefficients: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What was found for every C of a grid: machines on all rows, and the errors (k,) on rows that were held out."""
+
+    points: tuple[Point, ...]
+    errors: FloatArray
 
 
 def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
@@ -74,11 +92,14 @@ class Entrant(ABC):
         The form of the QP that it is given, where it is given one.
     tolerances : tuple of float
         What it may be asked for, loosest first.
+    every_thread : bool
+        Run in a process where nobody limits threads, as users run it; otherwise with one.
     """
 
     name: str
     package: str
     tolerances: tuple[float, ...] = tuple(10.0**-k for k in range(3, 11))
+    every_thread: bool = False
 
     def version(self) -> str | None:
         """The installed version, None where there is none."""
@@ -101,5 +122,5 @@ class Entrant(ABC):
         """One call, timed by the runner: the raw answer and what the solver says of it."""
 
     @abstractmethod
-    def point(self, data: Any, answer: Any) -> Point:
-        """The point in the answer; not timed."""
+    def point(self, data: Any, answer: Any) -> Point | Curve:
+        """The point in the answer, one for every C of a grid; not timed."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import scipy.sparse as sp
 from benchmarks.capture import captured
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.tasks import Machine, Task
+from benchmarks.threads import ALL
 from qpsvm.arrays.types import as_dense
 
 #: Tolerances of coordinate descent and SMO: how far a KKT condition may be violated.
@@ -20,11 +24,32 @@ VIOLATIONS = tuple(10.0**-k for k in range(1, 10))
 MOST_PASSES = 10_000
 
 
-def _known_to_libsvm(task: Task) -> bool:
+@dataclass
+class Noted:
+    """Whether a block warned that it did not converge, in Python's own way."""
+
+    warned: bool = False
+
+
+@contextmanager
+def noted() -> Iterator[Noted]:
+    """The warnings of the block are not printed, but known of after it."""
+    found = Noted()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield found
+        finally:
+            found.warned = any("Convergence" in warning.category.__name__ for warning in caught)
+
+
+def known_to_libsvm(task: Task) -> bool:
+    """C- and ν-SVM with a free intercept."""
     return task.variant in ("c", "nu") or (task.variant == "hinge" and task.intercept == "free")
 
 
-def _known_to_liblinear(task: Task) -> bool:
+def known_to_liblinear(task: Task) -> bool:
+    """A linear machine with a penalised intercept."""
     return task.kernel == "linear" and task.intercept == "penalised"
 
 
@@ -34,12 +59,13 @@ class SVC(Entrant):
     package = "scikit-learn"
     tolerances = VIOLATIONS
 
-    def __init__(self, variant: str) -> None:
-        self.name = "NuSVC" if variant == "nu" else "SVC"
+    def __init__(self, variant: str, every_thread: bool = False) -> None:
+        self.name = ("NuSVC" if variant == "nu" else "SVC") + (ALL if every_thread else "")
         self.variant = variant
+        self.every_thread = every_thread
 
     def takes(self, task: Task) -> bool:
-        return _known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
+        return known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
@@ -52,10 +78,10 @@ class SVC(Entrant):
         return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
 
     def point(self, data: Machine, answer: Any) -> Point:
-        return _alpha(data, answer.support_, np.abs(as_dense(answer.dual_coef_)).ravel())
+        return libsvm_alpha(data, answer.support_, np.abs(as_dense(answer.dual_coef_)).ravel())
 
 
-def _alpha(machine: Machine, support: Any, values: Any) -> Point:
+def libsvm_alpha(machine: Machine, support: Any, values: Any) -> Point:
     """α from LIBSVM's coefficients; those of its ν-SVM are divided by ρ, so that only their sum has to be set."""
     alpha = np.zeros(len(machine.y))
     alpha[support] = values
@@ -72,17 +98,17 @@ class LinearSVC(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return _known_to_liblinear(task)
+        return known_to_liblinear(task)
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
         machine = svm.LinearSVC(C=data.task.C, loss="hinge", tol=rung.tol, max_iter=MOST_PASSES)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with noted() as said:
             machine.fit(data.X, data.y)
         solved = machine.n_iter_ < MOST_PASSES
-        return machine, Said("converged" if solved else "iteration limit", solved, int(machine.n_iter_))
+        words = "converged" if solved else "iteration limit"
+        return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
 
     def point(self, data: Machine, answer: Any) -> Point:
         del data
@@ -97,12 +123,12 @@ class Libsvm(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return _known_to_libsvm(task)
+        return known_to_libsvm(task)
 
     def prepare(self, machine: Machine) -> Any:
         from libsvm.svm import svm_problem
 
-        return machine, svm_problem(machine.y, _sparse(machine.X))
+        return machine, svm_problem(machine.y, small_csr(machine.X))
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         from libsvm.svmutil import svm_train
@@ -118,7 +144,7 @@ class Libsvm(Entrant):
     def point(self, data: Any, answer: Any) -> Point:
         machine, _ = data
         support = np.array(answer.get_sv_indices()) - 1
-        return _alpha(machine, support, np.abs(np.array(answer.get_sv_coef(), dtype=float)).ravel())
+        return libsvm_alpha(machine, support, np.abs(np.array(answer.get_sv_coef(), dtype=float)).ravel())
 
 
 class Liblinear(Entrant):
@@ -129,12 +155,12 @@ class Liblinear(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return _known_to_liblinear(task)
+        return known_to_liblinear(task)
 
     def prepare(self, machine: Machine) -> Any:
         from liblinear.liblinear import problem
 
-        return machine, problem(machine.y, _sparse(machine.X), bias=1)
+        return machine, problem(machine.y, small_csr(machine.X), bias=1)
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         from liblinear.liblinearutil import train
@@ -153,7 +179,7 @@ class Liblinear(Entrant):
         return Point(w=sign * w, b=sign * float(b))
 
 
-def _sparse(X: Any) -> Any:
+def small_csr(X: Any) -> Any:
     """These packages build their rows fastest from CSR with 32-bit indices."""
     X = sp.csr_matrix(X)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -164,4 +190,5 @@ def _said(printed: str) -> Said:
     """LIBSVM and LIBLINEAR say how they ended only on the screen."""
     limited = "max number of iterations" in printed
     found = re.findall(r"#iter = (\d+)", printed)
-    return Said("iteration limit" if limited else "finished", not limited, int(found[-1]) if found else None)
+    words, iterations = "iteration limit" if limited else "finished", int(found[-1]) if found else None
+    return Said(words, not limited, iterations, exhausted=limited, warned=limited)

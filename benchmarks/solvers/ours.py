@@ -11,6 +11,7 @@ import qpsvm
 from benchmarks.samples import Clouds
 from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task, Variant
+from benchmarks.threads import ALL
 from qpsvm import backends
 from qpsvm.backends.abilities import Form, Traits
 from qpsvm.choice import machine_traits
@@ -26,9 +27,10 @@ class Solve(Entrant):
     package = "qpsvm"
     tolerances = (1e-3, 1e-6, 1e-9)
 
-    def __init__(self, backend: str = "auto") -> None:
+    def __init__(self, backend: str = "auto", every_thread: bool = False) -> None:
         self.backend = backend
-        self.name = "qpsvm" if backend == "auto" else f"qpsvm:{backend}"
+        self.name = ("qpsvm" if backend == "auto" else f"qpsvm:{backend}") + (ALL if every_thread else "")
+        self.every_thread = every_thread
 
     def takes(self, task: Task) -> bool:
         return self.backend == "auto" or _takes(self.backend, task)

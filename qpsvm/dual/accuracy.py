@@ -12,10 +12,12 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
 
     (ACC.3)  by (KBLOCK.2), with L = max ‖a‖²:  |δe| ≤ (3(d + 2) + 17) u L,  |δK| ≤ K (e^|δe| − 1 + 8u)
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
+    (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
+             is off itself, since raising brings ê nearer to any e ≥ −40
 
 Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
 exp itself, whose implementations claim one ulp, at most four. A power p < 1 has no slope at 0: |a^p − b^p| ≤ |a − b|^p.
-In twice the precision, kernel values come from long doubles, each as a sum of two doubles.
+In twice the precision, kernel values come from long doubles, each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
@@ -29,9 +31,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.kernels.functions import DISTANCE_ERROR, RBF, Polynomial, Precomputed, Sigmoid
+from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import squared_norms
 from qpsvm.kernels.space import FeatureSpace
@@ -40,6 +43,12 @@ from qpsvm.kernels.space import FeatureSpace
 BOUNDED = (RBF, Polynomial, Sigmoid)
 #: Roundings of exp, and of a power or tanh besides one a factor.
 FUNCTION_ROUNDINGS = 8
+#: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
+FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
+#: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
+SHARP_EXPONENT = -100.0
+#: γ‖x‖² from which on pairs of rows go by differences (`products`).
+LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Numbers whose square underflows.
 TINY_NORM = 2.0**-536
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
@@ -78,7 +87,7 @@ class Accuracy:
             largest = float(np.abs(space.centred.dense()).max())
             return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
         if isinstance(kernel, RBF):
-            return np.ones(n)
+            return repeated(1.0, n)
         products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
@@ -88,7 +97,8 @@ class Accuracy:
     def largest(self) -> float:
         """A bound on every ρ_i."""
         if self._sizes is not None:
-            return float(self._sizes.max())
+            common = common_value(self._sizes)
+            return float(self._sizes.max()) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
@@ -100,7 +110,8 @@ class Accuracy:
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
-            return self._sizes[rows]
+            common = common_value(self._sizes)
+            return self._sizes[rows] if common is None else repeated(common, len(rows))
         return self._norms(squared_norms(self.space.rows.take(rows)))
 
     def _norms(self, squares: FloatArray) -> FloatArray:
@@ -123,15 +134,16 @@ class Accuracy:
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.exact:
-            return gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT  # (ACC.4)
+            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
             error = (3.0 * (d + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
             length = float(kernel.gamma) * float(squared_norms(X).max())
-            error = 14.0 * (d + 4) * UNIT * min(length, DISTANCE_ERROR / (8.0 * UNIT)) + 6.0 * gamma(d + 4)
+            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
-        return min(math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT, 1.0)  # K is between 0 and 1
+        rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
+        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """What ρ_i is multiplied by in (ACC.2)."""
@@ -271,11 +283,11 @@ def _long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, Flo
     for a, c in zip(left.T, right.T, strict=True):
         exponents += (a[:, None] - c) ** 2
     exponents *= float(kernel.gamma)
-    K = np.exp(-exponents)
+    K = np.exp(np.maximum(-exponents, SHARP_EXPONENT))
     slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
     grown = np.expm1(np.minimum(slope * exponents, 1.0))  # beyond that K is 0, and 0 times ∞ would be no number
     off: FloatArray = (K * (grown + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
-    return K, off
+    return K, off + math.exp(SHARP_EXPONENT) * 2.0
 
 
 def _long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:

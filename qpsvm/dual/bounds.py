@@ -19,7 +19,7 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
 from qpsvm.dual.losses import gap_term, loss
+from qpsvm.dual.row_radii import row_radii
 from qpsvm.dual.svm_dual import Group, SVMDual
 
 #: A few roundings, where it does not pay to count them.
@@ -75,17 +76,42 @@ class Bounds:
         common = common_value(point.margin)
         margin = point.margin[rows] if common is None else common
         t: FloatArray = margin - point.yf[rows]
-        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
-        r += self._kappa(point) * FEW * size + (1 + point.placed) * point.level_radius
+        r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
         r += self.svm.margin_radius(point.multipliers, rows)
         return t, r
 
+    def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
+        """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
+        if point.value_radius is not None:
+            return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
+        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
+        return self._kappa(point) * FEW * size
+
     def samples(self, rows: IntArray) -> IntArray:
         """The samples of some rows of the dual: (r,)."""
         return rows if self.svm.rows is None else self.svm.rows[rows]
+
+    def refined(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
+
+        Where the norm is all that the objective has, on the support as well.
+        """
+        if point.w is not None:
+            return None
+        samples = np.unique(self.samples(rows))
+        if self.homogeneous:
+            samples = np.union1d(samples, np.flatnonzero(point.coef))
+        found = row_radii(self.accuracy.space, samples, point.coef)
+        if found is None:
+            return None
+        radius = self._value_radius(point, slice(None)) if self.svm.rows is None else point.value_radius
+        radius = self._kappa(point) * FEW * self.accuracy.largest if radius is None else radius
+        radius = np.array(np.broadcast_to(radius, len(point.coef)))
+        radius[samples] = np.minimum(radius[samples], found * FEW)
+        return replace(point, value_radius=radius, slack=None, radius=None)
 
     def at_samples(self, values: FloatArray) -> FloatArray:
         """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""
@@ -183,6 +209,9 @@ class Bounds:
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        elif self.svm.hard is None:  # (CERT.1), two lines
+            high, low = (np.where(end > 0.0, (upper - a) * end, -a * end) for end in (t + r, t - r))
+            return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
@@ -209,9 +238,10 @@ class Bounds:
             known = point.weight_radius
             distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.explicit is not None:  # coef is that times the factor, rounded
+            distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
-            support = np.flatnonzero(point.coef)
-            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
         if spread is not None:
@@ -243,12 +273,25 @@ class Bounds:
             moved += bound * max(reaches) * FEW
         return distance, moved
 
+    def apart_from_own(self, point: Certificate) -> float:
+        """‖w − w(α)‖ of an explicit w over few samples, from above."""
+        size = self._size(point)
+        most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+
+    def _size(self, point: Certificate) -> float:
+        """Σ|coef_i| ρ_i."""
+        support = np.flatnonzero(point.coef)
+        return float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+
     def _weight_below(self, point: Certificate) -> float:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         support = np.flatnonzero(point.coef)
-        error = self._kappa(point) * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        error = self._kappa(point) * self._size(point)
+        if point.value_radius is not None:
+            error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
 
 

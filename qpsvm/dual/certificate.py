@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,9 @@ class Certificate:
     level, level_radius : float
         The intercept over the rows computed with that b stands for, and how far it may be off.
     factor : float
-        coef = factor·β, but for rounding.
+        coef = factor·β, but for rounding; or factor·explicit.
+    explicit : ndarray, shape (n,), or None
+        Coefficients of a w over few samples, of a kernel that is not linear, which stands in for w(α).
     half_norm : float
         ½‖w‖².
     offset : float
@@ -76,6 +79,8 @@ class Certificate:
         How often y f was taken over from a point with another b or factor, at a few roundings each.
     weight_radius : float or None
         How far `offset` may be off, where that is known better than a-priori.
+    value_radius : ndarray, shape (n,), or None
+        How far K coef may be off at each sample, where that is known row by row.
     slack, radius : ndarray, shape (n,), or None
         t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
@@ -118,10 +123,12 @@ class Certificate:
     offset: float = 0.0
     placed: int = 0
     weight_radius: float | None = None
+    value_radius: FloatArray | None = None
     slack: FloatArray | None = None
     radius: FloatArray | None = None
     contributing: IntArray | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
+    explicit: FloatArray | None = None
 
     @property
     def rho(self) -> float:
@@ -145,6 +152,31 @@ class Certificate:
 
     def __repr__(self) -> str:
         return outline("Certificate", **vars(self))
+
+    def changed(self, **parts: Any) -> Certificate:
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+
+        Parameters
+        ----------
+        **parts
+            Attributes by name.
+
+        Returns
+        -------
+        Certificate
+            Of the same dual.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> certificate = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).certify([0.5, 0.5])
+        >>> print(certificate.changed(gap=1.0).gap)
+        1.0
+        """
+        copy = object.__new__(Certificate)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(parts)
+        return copy
 
     @property
     def short(self) -> FloatArray:

@@ -11,7 +11,9 @@ import numpy as np
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
+from qpsvm.dual.bounds import FEW
 from qpsvm.dual.certificate import Certificate, gap_sums, middle, prefer_average
+from qpsvm.dual.far import far_rows
 from qpsvm.dual.hard import hard_certificate, hard_intercept, hard_reach
 from qpsvm.dual.points import PrimalPoint, primal_points
 from qpsvm.dual.repair import feasible
@@ -37,7 +39,8 @@ def certify(
     alpha : ndarray, shape (m,)
         Any numbers.
     w : ndarray or None
-        An explicit weight vector in the coordinates of `space.rows`.
+        An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
+        (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
     enough : float
         A relative gap at which no better primal candidate is looked for.
 
@@ -50,9 +53,13 @@ def certify(
     if svm.all_hard and svm.scalable:
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
-    own, points = primal_points(space, beta, w)
+    slopes, far = penalised_multipliers(svm, a), far_rows(space, svm, beta)
+    if far is None:
+        own, points = primal_points(space, beta, w)
+    else:
+        found = far.settled(svm, lambda point: _best_levels(svm, a, point, slopes, 0.0)[0])
+        own, points = found.half_norm, iter([found])
     curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
-    slopes = penalised_multipliers(svm, a)
     best: Measured | None = None
     for point in points:
         for measured in _measure(svm, a, point, slopes, own + curvature):
@@ -272,7 +279,7 @@ def _certificate(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta, point.w, b, factor)
+    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
     yf += plane.level
     yf *= svm.sign
@@ -289,4 +296,6 @@ def _certificate(
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
         multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
+        value_radius=None if point.radius is None else point.radius * (factor * FEW),
+        explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -1,9 +1,9 @@
 """The very numbers that the user gets, with a proven gap; and where rounding spoils that of a good point, better ones.
 
-`bounds` bounds the gap of a point as it is. Where the bound spoils a good point, three things help. (w, b) is pushed
-outwards by as much as the radius, which costs little where the classes are all but separated. The rows that matter are
-evaluated again in twice the precision. And w and b are rounded from that. What then remains, hardly any pair of floats
-(w, b) does away with.
+`bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
+are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where
+the classes are all but separated. The rows that matter are evaluated again in twice the precision. And w and b are
+rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ PUSHABLE = 1e-3
 NEAR = 1e-7
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
+#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
+HOPELESS = 0.5
 
 
 class Proof:
@@ -63,7 +65,7 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
-        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+        return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
     def _measured(self, point: Certificate) -> float:
         """The gap of a proven point without what is there for rounding."""
@@ -82,6 +84,7 @@ class Proof:
         base = self._bounded(certificate)
         if base.gap <= tol:
             return base
+        base = self._refined(base)
         best = self._pushed(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
@@ -97,10 +100,17 @@ class Proof:
             return Vanishing(self.bounds).nothing(best) or best
         return best
 
+    def _refined(self, point: Certificate) -> Certificate:
+        """The point bounded with the kernel values of the rows that contribute, where that helps."""
+        rows = point.contributing
+        refined = None if rows is None or not len(rows) else self.bounds.refined(point, rows)
+        refined = None if refined is None else self._bounded(refined)
+        return point if refined is None or not refined.gap < point.gap else refined
+
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return replace(point, gap=found.gap, contributing=found.rows)
+        return point.changed(gap=found.gap, contributing=found.rows)
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
@@ -109,6 +119,9 @@ class Proof:
         if point.w is not None:
             plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
             offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        elif point.explicit is not None:
+            plane = self.space.plane(point.explicit, None, b, total_factor)
+            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
             plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
@@ -119,6 +132,7 @@ class Proof:
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
             placed=point.placed + 1, slack=None, radius=None,
+            value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
     def _pushed(self, point: Certificate) -> Certificate:
@@ -172,6 +186,11 @@ class Proof:
         rows = point.contributing
         if rows is None or not len(rows):
             return None
+        if (
+            point.explicit is not None
+            and 0.5 * self.bounds.apart_from_own(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+        ):
+            return None  # it is the kernel values between support vectors that are not known better
         better = self._sharp_weights(point)
         if better is not point:
             rows = self._bounded(better).contributing

@@ -3,6 +3,7 @@
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
     (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and the product is the exponent itself
 
+Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
 Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
 Rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through
 the kernel object; an explicit Gram matrix is read.
@@ -19,7 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.kernels.functions import OWN, RBF, Kernel
+from qpsvm.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Operator
 from qpsvm.resources.workers import in_tiles, parts_of, strips
 
@@ -28,6 +30,8 @@ from qpsvm.resources.workers import in_tiles, parts_of, strips
 STRIP, TILE = 256, 512
 #: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
 AT_ONCE, TASKS = 32_768, 32
+#: Products that `rough_sums` adds up in single precision; divides STRIP, which divides TILE.
+ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
 #: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
@@ -68,6 +72,7 @@ class KernelBlocks:
         self.single = False
         self.samples: FloatArray | None = None
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
+        self.floored = True  # whether an exponent may be so low that it is raised
         self.exact = False  # whether `whole` was made by differences, without cancellation
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and self._operator is None and isinstance(kernel, RBF):
@@ -85,7 +90,7 @@ class KernelBlocks:
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
         centred *= math.sqrt(2.0 * gamma)
-        half = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        half = 0.5 * squared_norms(centred)
         longest = 4.0 * float(half.max())
         if not longest * EPS <= EXPONENT_ERROR:
             return
@@ -94,6 +99,7 @@ class KernelBlocks:
         right[:, d], right[:, d + 1] = 1.0, -half
         self._left, self._right, self.samples, self.longest = left, right, X, longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
+        self.floored = longest > -LOWEST_EXPONENT
 
     @classmethod
     def by_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
@@ -102,9 +108,19 @@ class KernelBlocks:
 
         exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
         exponents *= -float(kernel.gamma)
-        blocks = cls(kernel, X, np.exp(exponents, out=exponents))
+        blocks = cls(kernel, X, exp_in_place(exponents))
         blocks.exact = True
         return blocks
+
+    def restricted(self, rows: IntArray, X: Matrix) -> KernelBlocks:
+        """Some of the samples, X (k, d), with their part of the whole matrix, which is kept; as exact as it is."""
+        assert self.whole is not None
+        part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
+        if self._left is not None and self._right is not None:
+            part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+        part.longest, part.single = self.longest, self.single
+        part.exact, part.asymmetry = self.exact, self.asymmetry
+        return part
 
     def symmetrised(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
@@ -119,11 +135,16 @@ class KernelBlocks:
         return self._left is not None
 
     @property
+    def lengths(self) -> FloatArray | None:
+        """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
+        return None if self._left is None else -2.0 * self._left[:, self.width]
+
+    @property
     def width(self) -> int:
         """d."""
         return int(self.X.shape[1])
 
-    def _seconds(self, entries: int) -> float:
+    def _seconds(self, entries: float) -> float:
         """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
         if self.whole is not None or self._operator is not None or not isinstance(self.kernel, OWN):
             return 0.0
@@ -168,9 +189,7 @@ class KernelBlocks:
         out, right = np.empty((len(rows), len(columns))), right[columns].T
 
         def fill(tile: slice) -> None:
-            strip = left[rows[tile]] @ right
-            np.exp(strip, out=strip)
-            out[tile] = strip
+            out[tile] = exp_in_place(left[rows[tile]] @ right, self.floored)
 
         in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
         return out
@@ -182,13 +201,13 @@ class KernelBlocks:
                 return self.kernel(self.X, self.X)
             index = np.arange(self.n) if rows is None else rows
             return self.block(index, index)
-        return _mirrored(self._left, self._right, rows)
+        return _mirrored(self._left, self._right, rows, self.floored)
 
     def rough_symmetric(self, rows: IntArray | None) -> FloatArray:
         """`symmetric` with values in single precision where that is faster, stored in double: (r, r)."""
         if not (self.fast and self.single) or self.whole is not None:
             return self.symmetric(rows)
-        return _mirrored(*self._factors(rough=True), rows)
+        return _mirrored(*self._factors(rough=True), rows, self.floored)
 
     def grown(self, K: FloatArray, rows: IntArray, added: IntArray, rough: bool = False) -> FloatArray:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
@@ -218,7 +237,7 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
-        if not self.fast:
+        if not self.fast or self.whole is not None:
 
             def multiply(tile: slice) -> None:
                 out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
@@ -231,6 +250,53 @@ class KernelBlocks:
             out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
         return out
 
+    def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """`product` for several vectors of weights (k, s), in single precision where there is: (k, r) float64.
+
+        Only so many products as `ROUGH_TERMS` are added up in single precision.
+        """
+        left, right = self._factors(rough=True)
+        padding = -len(support) % ROUGH_TERMS
+        left = np.concatenate([left[support], np.zeros((padding, left.shape[1]), left.dtype)])
+        padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
+        parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
+        out = np.zeros((len(weights), len(rows)))
+
+        def add(tile: slice) -> None:
+            columns = right[rows[tile]].T
+            for j in range(0, len(left), STRIP):
+                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
+                sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
+                out[:, tile] += sums.sum(axis=0, dtype=np.float64)
+
+        in_tiles(add, strips(len(rows), TILE), self._seconds(len(rows) * len(left)))
+        return out
+
+    def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
+        """`product` for the rows of the support themselves, (s,), with every value made once for both its sides."""
+        if not self.fast:
+            return self.product(support, weights, support)
+        assert self._left is not None
+        assert self._right is not None
+        left, right, s = self._left[support], self._right[support], len(support)
+        tiles = strips(s, TILE)
+        runs = parts_of(len(tiles), 1, TASKS)  # a sum for each
+        sums = np.zeros((len(runs), s))
+
+        def add(run: int) -> None:
+            for tile in tiles[runs[run]]:
+                columns = right[tile].T
+                for j in range(tile.start, s, STRIP):
+                    block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                    sums[run, tile] += np.dot(weights[j : j + STRIP], block)
+                    if j >= tile.stop:
+                        sums[run, j : j + STRIP] += np.dot(block, weights[tile])
+
+        in_tiles(add, range(len(runs)), self._seconds(0.5 * s * s))
+        out: FloatArray = sums.sum(axis=0)
+        return out
+
     def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
         """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
         parts, columns = strips(len(left), STRIP), right[rows].T
@@ -241,8 +307,7 @@ class KernelBlocks:
         def add(task: tuple[slice, slice]) -> None:
             tile, run = task
             for k in range(run.start, run.stop):
-                block = left[parts[k]] @ columns[:, tile]
-                np.exp(block, out=block)
+                block = exp_in_place(left[parts[k]] @ columns[:, tile], self.floored)
                 np.dot(weights[parts[k]], block, out=sums[k, tile])
 
         in_tiles(add, list(product(tiles, runs)), self._seconds(columns.shape[1] * len(left)))
@@ -253,7 +318,7 @@ class KernelBlocks:
         stop = start + len(out)
         if self.fast and self.single and self.whole is None:
             left, right = self._factors(rough=True)
-            np.exp(np.matmul(left[start:stop], right.T, out=out), out=out)
+            exp_in_place(np.matmul(left[start:stop], right.T, out=out), self.floored)
         else:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
 
@@ -263,7 +328,7 @@ def entry_seconds(width: int) -> float:
     return ENTRY_SECONDS + FEATURE_SECONDS * width
 
 
-def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
+def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> FloatArray:
     """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
     if rows is not None:
         left, right = left[rows], right[rows]
@@ -275,9 +340,9 @@ def _mirrored(left: Any, right: Any, rows: IntArray | None) -> FloatArray:
         start, stop = tile.start, tile.stop
         strip = K[start:stop, :stop]
         if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
-            np.exp(np.matmul(left[start:stop], columns[:, :stop], out=strip), out=strip)
+            exp_in_place(np.matmul(left[start:stop], columns[:, :stop], out=strip), floored)
         else:
-            strip[...] = np.exp(left[start:stop] @ columns[:, :stop])
+            strip[...] = exp_in_place(left[start:stop] @ columns[:, :stop], floored)
         K[:start, start:stop] = strip[:, :start].T
 
     in_tiles(fill, strips(m, height)[::-1], 0.5 * m * m * entry_seconds(left.shape[1]))

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_positive, as_real
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
@@ -27,6 +28,10 @@ Gamma = float | Literal["scale", "auto"]
 
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
 DISTANCE_ERROR = 1e-11
+#: Exponents below this are raised to it. Beyond, exp and products of what it returns run into denormal numbers, in
+#: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
+#: twentieth of what one rounding of K_ii = 1 may be.
+LOWEST_EXPONENT = -40.0
 #: Degrees up to which a power is made by repeated multiplication, which is faster than the general one.
 REPEATED_PRODUCTS = 8
 
@@ -228,7 +233,7 @@ class Polynomial(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -245,6 +250,11 @@ class RBF(Kernel):
     ------
     ParameterError, ParameterTypeError, UnknownOptionError
         A gamma that is not positive and finite, of another type, or a rule that does not exist.
+
+    Notes
+    -----
+    Values below e⁻⁴⁰ = 4.2e-18 are computed as e⁻⁴⁰: what that changes is less than the rounding of any sum with them,
+    certificates count it, (ACC.5), and numbers near the smallest that there are would make everything slow.
 
     Examples
     --------
@@ -266,7 +276,7 @@ class RBF(Kernel):
         gamma = _number(self.gamma)
         distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
         distances *= -gamma
-        return np.exp(distances, out=distances)
+        return exp_in_place(distances)
 
     def diagonal(self, X: Matrix) -> FloatArray:
         """Ones: (n,)."""
@@ -279,7 +289,7 @@ class RBF(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -333,7 +343,7 @@ class Sigmoid(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -454,6 +464,14 @@ def _check_gamma(gamma: Any) -> None:
             raise UnknownOptionError(f"gamma must be a number, 'scale' or 'auto', got {gamma!r}")
     else:
         as_positive(gamma, "gamma")
+
+
+def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
+    """Overwrite −γ‖x − z‖², in double or single precision, with K(x, z); `floored` where some may be below −40."""
+    if floored:
+        np.maximum(exponents, exponents.dtype.type(LOWEST_EXPONENT), out=exponents)
+    values: NDArray[Any] = np.exp(exponents, out=exponents)
+    return values
 
 
 def _number(gamma: Gamma) -> float:

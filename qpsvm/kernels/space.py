@@ -76,10 +76,13 @@ class FeatureSpace:
     ----------
     samples : RowSource, shape (n, d)
         The samples as they came: all that a linear machine looks at.
+    is_linear : bool
+        Whether w is a vector in the space of the samples.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule) -> None:
         self.kernel = kernel
+        self.is_linear = isinstance(kernel, Linear)
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
@@ -92,11 +95,6 @@ class FeatureSpace:
     def X(self) -> Matrix:
         """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
         return self.samples.matrix()
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
-        return isinstance(self.kernel, Linear)
 
     @cached_property
     def origin(self) -> FloatArray | None:
@@ -140,6 +138,22 @@ class FeatureSpace:
         gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
         exact.__dict__["_treated"] = Treated(gram, gram)
         return exact
+
+    def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
+        """Some of the samples, whose Gram matrix is a part of this one; None where that is not made, or not the part.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (k,)
+        X : ndarray or csr_array, shape (k, d)
+            These samples.
+        """
+        if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
+            return None
+        part = FeatureSpace(self.kernel, X, self.intercept, self.psd)
+        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restricted(rows, part.X))
+        part.__dict__["_treated"] = Treated(gram, gram)
+        return part
 
     @property
     def gram(self) -> Operator:

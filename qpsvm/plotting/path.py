@@ -12,7 +12,8 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.path import family, path_values, solve_path
+from qpsvm.grid.parameters import family, path_values
+from qpsvm.grid.path import solve_path
 from qpsvm.plotting.style import BLACK, CURVES, new_axes
 from qpsvm.plotting.texts import legend_below, set_title
 from qpsvm.plotting.view import feature_names
@@ -107,7 +108,7 @@ def path(
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
     as_flag(legend, "legend")
-    letter, _ = family(problem)
+    _, letter = family(problem)
     at = path_values(values)
     if show == "coefficients" and not problem.space.is_linear:
         raise NoWeightVectorError(

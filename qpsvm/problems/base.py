@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_positive, as_real_vector
+from qpsvm.arrays.checks import all_finite, as_finite_vector, as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -25,17 +25,20 @@ from qpsvm.dual.certify import certify
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
 from qpsvm.dual.proven import Proof
 from qpsvm.dual.repair import feasible
+from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.affordable import affordable_alpha
+from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
-from qpsvm.qp.program import QP
+from qpsvm.problems.replaced import replaced
+from qpsvm.qp.later import LaterQP
+from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
@@ -107,12 +110,18 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: The names of the machine's own parameters, which `_keep` checks and keeps.
+    own: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         Problem.machines[cls.__name__] = cls
 
     def __init__(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        self._take(samples, kernel, intercept, psd)
+
+    def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        """Check and keep what every machine has."""
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
@@ -124,6 +133,48 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+
+    def _keep(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `own`."""
+        assert not own
+
+    def replace(self, **parameters: Any) -> Self:
+        """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
+
+        Parameters
+        ----------
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
+
+        Returns
+        -------
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError
+            A parameter that this machine or kernel does not have; names the nearest.
+        ParameterError, ParameterTypeError
+            A value out of its range, or of another type.
+
+        See Also
+        --------
+        qpsvm.path, qpsvm.cross_validate : Many parameters.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
+        """
+        return replaced(self, parameters)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
@@ -211,7 +262,8 @@ class Problem(ABC):
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
-        return self._dual(self.space.centred, self.space.computed_intercept)
+        centred, kept = self.space.centred, self.space.computed_intercept
+        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
 
     @cached_property
     def outlined(self) -> SVMDual:
@@ -296,8 +348,48 @@ class Problem(ABC):
             original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
-        variables, rows, objective = scaling(self.svm, self.space.scale, form)
-        return ScaledQP(original.scaled(variables, rows, objective), original, variables, rows, objective)
+        factors = scaling(self.svm, self.space.scale, form)
+        return ScaledQP(original.scaled(*factors), original, *factors)
+
+    def posed(self, form: Form = "dual") -> ScaledQP:
+        """The same, but a dual is written down when somebody looks at it: our own solvers read its statement alone.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            With the same numbers as that of `solver_qp`.
+
+        Raises
+        ------
+        UnknownOptionError, IndefiniteKernelError
+            As `solver_qp`.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).posed()
+        >>> print(posed.qp.statement.svm.upper, posed.qp.ub)
+        [8. 8.] [8. 8.]
+        """
+        if form == "primal":
+            return self.solver_qp(form)
+        factors = variables, rows, objective = scaling(self.svm, self.space.scale, check_form(form))
+        check_scales(*variables.values(), *rows.values(), objective)
+        original = LaterQP(Statement(self._stated), lambda: self._dual_qp(self.space.centred))
+        scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
+        return ScaledQP(scaled, original, *factors)
+
+    @cached_property
+    def _stated(self) -> SVMDual:
+        """The dual that the dual QP is of: where the intercept is penalised, it is a feature of ones behind φ."""
+        if self.intercept != "penalised":
+            return self.svm
+        return self._dual(self.space.with_penalised_intercept(), None)
 
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
         """Turn any α into a feasible primal-dual pair with a proven gap.
@@ -306,8 +398,10 @@ class Problem(ABC):
         ----------
         alpha : array_like, shape (n,)
             Anything finite; it is repaired first. Indexed by the caller's rows.
-        w : array_like, shape (d,), optional
-            An explicit weight vector for a linear kernel, used where its primal value is the better one.
+        w : array_like, shape (d,) or (n,), optional
+            An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
+            kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
+            kernel values of those samples only, however many α are not 0.
 
         Returns
         -------
@@ -335,9 +429,11 @@ class Problem(ABC):
         a = as_finite_vector(alpha, "alpha", self.n)
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.X.shape[1],) if self.space.is_linear else None
+            width = (self.X.shape[1] if self.space.is_linear else self.n,)
             if explicit.shape != width or not np.isfinite(explicit).all():
-                raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
+                whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
+                raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
+            explicit = explicit if self.space.is_linear else self.taking_part(explicit)
         return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
@@ -509,10 +605,16 @@ class Problem(ABC):
         """
         form = read_form(solution, form, self.svm.m)
         alpha, w = self.read(solution, form)
-        alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        if w is None:
+            alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        elif not self.space.is_linear and certificate_seconds(self.space, alpha) > certifying:
+            enough = float("inf")  # the solver's own w is all that can be looked at
         measured = Clock()
-        certificate = self._certify(alpha, w, 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol))
+        certificate = self._certify(alpha, w, enough)
         each, solver_gap = measured.seconds, certificate.gap
+        if certificate.explicit is not None:  # from here on without it
+            each = max(each, certificate_seconds(self.space, alpha))
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
@@ -563,7 +665,7 @@ class Problem(ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        for derived in ("_proof", "svm"):
+        for derived in ("_proof", "svm", "_stated"):
             twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
@@ -583,7 +685,8 @@ class Problem(ABC):
         alpha : ndarray, shape (rows that take part,)
             As the solver left it: not repaired. Zeros where it gave no point.
         w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite.
+            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
+            in its place, (rows that take part,).
 
         Examples
         --------
@@ -599,16 +702,15 @@ class Problem(ABC):
         w: FloatArray | None = None
         if form == "dual":
             alpha = parts["alpha"]
-            if self.space.is_linear and solution.v is not None:
+            if solution.v is not None:
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
-                w = w[:-1] if self.intercept == "penalised" else w
+                w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
             alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
-        finite = np.isfinite(alpha)
-        if w is not None and not np.isfinite(w).all():
+        if w is not None and not all_finite(w):
             w = None
-        return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
+        return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
@@ -628,7 +730,11 @@ class Problem(ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
-        del certificate
+        if certificate.explicit is not None:
+            return (
+                f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
+                "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+            )
         if self.space.shift:
             return (
                 f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
@@ -638,8 +744,7 @@ class Problem(ABC):
 
     def _dual_qp(self, gram: Operator) -> QP:
         """The dual over a Gram matrix, a penalised intercept being a feature of ones behind φ."""
-        penalised = self.intercept == "penalised"
-        svm = self._dual(self.space.with_penalised_intercept(), None) if penalised else self._dual(gram, self.intercept)
+        svm = self._stated if self.intercept == "penalised" else self._dual(gram, self.intercept)
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
 
     def _dual_formula(self, svm: SVMDual) -> str:

@@ -101,7 +101,7 @@ class CSVM(Problem):
     [1.] [0. 0. 0. 0.]
     """
 
-    dual_tag = "CSVM.10"
+    dual_tag, own = "CSVM.10", ("C",)
 
     def __init__(
         self,
@@ -113,6 +113,9 @@ class CSVM(Problem):
         psd: PSDRule = "raise",
     ) -> None:
         super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
+        self._keep(C=C)
+
+    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
         self.C = as_penalties(C, self.n)
         if float(np.log(self.C).max() + np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
             raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")

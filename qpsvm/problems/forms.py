@@ -161,8 +161,11 @@ def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
         raise ParameterTypeError(f"interpret takes the QPSolution of a QP of this problem, got {shown(solution)}")
     qp = solution.qp
     form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
-    group = qp.constraints.get("margin")
-    rows = qp.variables.get("alpha") if form == "dual" else None if group is None else group.rows
+    if form == "dual":
+        rows = qp.variables.get("alpha")
+    else:
+        group = qp.constraints.get("margin")
+        rows = None if group is None else group.rows
     if rows is None or rows.stop - rows.start != n:
         raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
     return form

@@ -112,7 +112,10 @@ class HardMargin(Problem):
         largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
-        self._hulls: HullDistance | None = None
+        self._keep()
+
+    def _keep(self) -> None:  # type: ignore[override]
+        self._hulls: HullDistance | None = None  # of these samples, for this kernel
 
     @property
     def title(self) -> str:

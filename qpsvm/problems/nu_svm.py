@@ -110,7 +110,7 @@ class NuSVM(Problem):
     True
     """
 
-    dual_tag = "NUSVM.11"
+    dual_tag, own = "NUSVM.11", ("nu",)
 
     def __init__(
         self,
@@ -121,10 +121,13 @@ class NuSVM(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
     ) -> None:
+        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
+        self._keep(nu=nu)
+
+    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
         s = self.sample_weight
         nu_max = 2 * min(float(s[self.y > 0].sum()), float(s[self.y < 0].sum())) / float(s.sum())  # (NUSVM.16)
         if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):

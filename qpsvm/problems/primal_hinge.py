@@ -107,7 +107,7 @@ class PrimalHinge(Problem):
     0.125 True
     """
 
-    dual_tag, unit_letter = "PHINGE.10", "λ"
+    dual_tag, unit_letter, own = "PHINGE.10", "λ", ("lam",)
 
     def __init__(
         self,
@@ -123,6 +123,9 @@ class PrimalHinge(Problem):
             known = ("free", "penalised", "None")
             raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
         super().__init__(two_classes(X, y, sample_weight), kernel, intercept, psd)
+        self._keep(lam=lam)
+
+    def _keep(self, *, lam: float) -> None:  # type: ignore[override]
         self.lam = as_positive(lam, "lam")
 
     @cached_property

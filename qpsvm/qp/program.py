@@ -391,9 +391,7 @@ class QP:
         for scales, name in ((variables, "variables"), (rows, "rows")):
             if not isinstance(scales, Mapping):
                 raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
-        objective = as_positive(objective, "a positive scale")
-        for factor in (*variables.values(), *rows.values()):
-            as_positive(factor, "a positive scale")
+        check_scales(*variables.values(), *rows.values(), objective)
         s, g, a = self.scales(variables, rows)
         common = common_value(s)
         inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
@@ -496,6 +494,18 @@ class QP:
         low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
         high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
         return f"{low}{name}{high}"
+
+
+def check_scales(*factors: float) -> None:
+    """Check factors of variables, rows or the objective.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        One is not positive and finite, or no number.
+    """
+    for factor in factors:
+        as_positive(factor, "a positive scale")
 
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:

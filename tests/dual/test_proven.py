@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from dyadic import Dyadic
 from exact import faults, judge
 from exact_space import BITS, gram
@@ -12,8 +13,10 @@ from hostile import hostile_task
 from hunt import examined, problem
 from proof import Task
 
+import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
 from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.row_radii import row_radii
 from qpsvm.kernels.space import FeatureSpace
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -65,6 +68,55 @@ def test_epsilon_bounds_the_kernel_values_that_are_computed_with(scale):
     assert epsilon <= 1.0
     worst = max(abs(Fraction(float(K[i, j])) - true[i][j]) for i in range(len(X)) for j in range(len(X)))
     assert worst <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("gamma", [3.0, 8.0, 30.0, 1e6])
+def test_raised_exponents_are_within_epsilon(gamma):
+    """Where all values but the diagonal are far below e⁻⁴⁰, and where some are just above."""
+    X, y = samples(2.0)
+    space = FeatureSpace(RBF(gamma), X, "free", "raise")
+    K, true, epsilon = space.gram.dense(), exact_gram(RBF(gamma), X), Accuracy(space).epsilon
+    low = [(i, j) for i in range(len(X)) for j in range(len(X)) if true[i][j] < Fraction(1, 10**20)]
+    assert low
+    assert all(K[i, j] > 4e-18 for i, j in low)
+    assert all(abs(Fraction(float(K[i, j])) - true[i][j]) <= Fraction(epsilon) for i, j in low)
+    for variant in ("c", "nu", "hard"):
+        task = Task(X, y, variant, RBF(gamma), C=1e6)
+        result = task.solve("auto")
+        assert result.status == "optimal"
+        assert not faults(task, result)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 30.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("whole", [False, True])
+def test_row_radii_bound_the_values_that_are_computed(scale, form, whole):
+    """Near pairs that are far from all others, on every road; and not much more than they must."""
+    X, _ = twins(scale)
+    X[::2] += 1e-3 * np.random.default_rng(5).standard_normal((6, 2))
+    rows, beta = np.arange(len(X)), np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
+    space = FeatureSpace(RBF(1.0), form(X), "free", "raise")
+    if whole:
+        space.gram.dense()
+    u, true = space.gram @ beta, exact_gram(RBF(1.0), X)
+    radii = row_radii(space, rows, beta)
+    assert radii is not None
+    for i in rows:
+        exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
+        assert abs(Fraction(float(u[i])) - exact) <= Fraction(float(radii[i])) + Fraction(1, 1 << 200)
+    if 1.0 < scale < 1e9 and form is np.asarray:
+        assert np.median(radii) < 0.1 * Accuracy(space).kappa(beta, None)
+
+
+def test_nearly_all_values_zero_is_proven_without_twice_the_precision(monkeypatch):
+    """Raw samples whose rows are far from each other: a-priori, rounding was bounded by Σ|β| for every row."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3)) * [3e3, 2e4, 1e3]
+    task = Task(X, np.where(X[:, 0] + 1e3 * rng.standard_normal(300) > 0, 1.0, -1.0), "c", RBF(0.05), C=1e3)
+    monkeypatch.setattr(Accuracy, "sharp_values", lambda *_: pytest.fail("evaluated again"))
+    result = qpsvm.solve(task.problem, tol=1e-8, polish=False)
+    assert result.status == "optimal"
+    assert not faults(task, result)
 
 
 def test_a_power_below_one_has_no_slope_at_zero():

@@ -9,7 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise
 
 import qpsvm
-from qpsvm.kernels.functions import gamma_of
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import LOWEST_EXPONENT, gamma_of
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.space import pivoted_cholesky
 
@@ -166,3 +167,42 @@ def test_a_kernel_class_of_a_users_own_has_to_be_symmetric():
     problem = qpsvm.CSVM(KX, (KX[:, 0] > 0).astype(int), kernel=Cosine(lean=0.5))
     with pytest.raises(qpsvm.DataError, match=r"Cosine\(lean=0.5\) is not symmetric"):
         qpsvm.solve(problem)
+
+
+ROADS = {
+    "kernel": lambda kernel, X, rows: kernel(X, X)[rows],
+    "sparse": lambda kernel, X, rows: kernel(*[sp.csr_array(X)] * 2)[rows],
+    "block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X))),
+    "rough block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X)), rough=True),
+    "symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).symmetric(None)[rows],
+    "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).rough_symmetric(None)[rows],
+    "differences": lambda kernel, X, rows: KernelBlocks.by_differences(kernel, X).all()[rows],
+    "product": lambda kernel, X, rows: (
+        np.array([KernelBlocks(kernel, X).product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T
+    ),
+    "fill": lambda kernel, X, rows: _filled(KernelBlocks(kernel, X))[rows],
+}
+
+
+def _filled(blocks):
+    out = np.empty((blocks.n, blocks.n), np.float32)
+    blocks.fill(out, 0)
+    return out
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("gamma", [0.02, 1.0, 40.0, 3000.0])
+def test_rbf_values_are_never_denormal(road, gamma):
+    """Values below e⁻⁴⁰ are e⁻⁴⁰ on every road, so that training and predicting agree, and nothing underflows."""
+    K, rows = ROADS[road](qpsvm.RBF(gamma), KX, np.arange(2, 30)), np.arange(2, 30)
+    exponents = np.maximum(-gamma * cdist(KX, KX, "sqeuclidean"), LOWEST_EXPONENT)
+    rough = K.dtype == np.float32 or "rough" in road
+    np.testing.assert_allclose(K, np.exp(exponents)[rows], rtol=3e-2 if rough else 1e-9)
+    assert K.min() >= np.exp(LOWEST_EXPONENT) * (1 - 1e-6)
+    if road in ("kernel", "sparse", "differences"):
+        assert (K[:, 2:].diagonal() == 1.0).all()
+
+
+def test_rbf_exponents_are_compared_only_where_some_may_be_low():
+    assert not KernelBlocks(qpsvm.RBF(0.01), KX).floored
+    assert KernelBlocks(qpsvm.RBF(100.0), KX).floored

@@ -19,6 +19,8 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
+from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
+from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
@@ -182,6 +184,20 @@ class WorkingSet:
         if len(join) > most:
             join = join[np.argpartition(-reach[join], most)[:most]]
         return self.outside[np.sort(join)]
+
+    def exact(self, target: float) -> DualPoint | None:
+        """The point of the split that the loop found, where W is all of few rows and that is the right one.
+
+        Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
+        """
+        if not self.whole or self.problem.n > BORDERED.rows:
+            return None
+        point = bordered_point(self.K, self.problem, self.beta)
+        if point is None or not point.gap <= target:
+            return None
+        self._move(point.beta, point.u)
+        self.effort.newton_steps += 1
+        return point if point.gap <= SETTINGS.rounding else None
 
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""

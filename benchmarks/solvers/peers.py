@@ -1,0 +1,137 @@
+"""Newer libraries that take samples: oneDAL through scikit-learn-intelex, ReHLine, Snap ML.
+
+What each of them minimises was read in its code and documentation, and held against CVXOPT's optimum (in the tests):
+
+- `sklearnex.svm.SVC` and `NuSVC`: the same problems, and the same scale of α, as scikit-learn's. Not LIBSVM's loop but
+  oneDAL's "thunder" working sets, which end after 10 000 rounds where `max_iter=-1`, that is no limit, was asked for;
+  `fit_status_` is 0 always.
+- `rehline.plq_Ridge_Classifier` with the loss "svm": C Σ max(0, 1 − y_i f(x_i)) + ½‖β‖², where β includes the weight of
+  a column of ones if there is to be an intercept: LIBLINEAR's problem. Its dual variables Λ are in [0, 1]: α = CΛ.
+- `snapml.SupportVectorMachine`: Σ max(0, 1 − y_i f(x_i)) + ½λ‖β‖², β as before: λ = 1/C, the same machine. It computes
+  in single precision, and gives no dual point. Its licence is IBM's own, not a free one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.solvers.base import Entrant, Point, Rung, Said
+from benchmarks.solvers.machines import (
+    MOST_PASSES,
+    VIOLATIONS,
+    known_to_liblinear,
+    known_to_libsvm,
+    libsvm_alpha,
+    noted,
+    small_csr,
+)
+from benchmarks.tasks import Machine, Task
+from benchmarks.threads import ALL
+from qpsvm.arrays.types import as_dense
+
+#: Rounds after which oneDAL ends, as scikit-learn-intelex sets it (`onedal/svm/svm.py`) where no other limit is given.
+ONEDAL_ROUNDS = 10_000
+
+
+class Sklearnex(Entrant):
+    """`sklearnex.svm.SVC` or `NuSVC`: oneDAL, in one thread or in as many as it takes by itself."""
+
+    package = "scikit-learn-intelex"
+    tolerances = VIOLATIONS
+
+    def __init__(self, variant: str, every_thread: bool = False) -> None:
+        self.name = f"sklearnex {'NuSVC' if variant == 'nu' else 'SVC'}{ALL if every_thread else ''}"
+        self.variant = variant
+        self.every_thread = every_thread
+
+    def takes(self, task: Task) -> bool:
+        return known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
+
+    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+        from sklearnex import svm
+
+        task = data.task
+        settings = {"kernel": task.kernel, "gamma": data.gamma, "tol": rung.tol}
+        machine = svm.NuSVC(nu=task.nu, **settings) if self.variant == "nu" else svm.SVC(C=task.C, **settings)
+        machine.set_params(n_jobs=None if self.every_thread else 1)
+        with noted() as said:
+            machine.fit(data.X, data.y)
+        rounds, solved = int(np.ravel(machine.n_iter_)[0]), machine.fit_status_ == 0
+        words = "fitted" if solved else "not converged"
+        return machine, Said(words, solved, rounds, exhausted=rounds >= ONEDAL_ROUNDS, warned=said.warned)
+
+    def point(self, data: Machine, answer: Any) -> Point:
+        values = np.abs(as_dense(answer.dual_coef_)).ravel()
+        return libsvm_alpha(data, np.asarray(answer.support_, dtype=int), values)
+
+
+def _linear_hinge(task: Task) -> bool:
+    """With a penalised intercept, or with none."""
+    return known_to_liblinear(task) or (task.kernel == "linear" and task.variant == "hinge" and task.intercept is None)
+
+
+class ReHLine(Entrant):
+    """`rehline.plq_Ridge_Classifier`, hinge loss: coordinate descent on the dual; its tolerance is a relative gap."""
+
+    name = "rehline"
+    package = "rehline"
+
+    def takes(self, task: Task) -> bool:
+        return _linear_hinge(task)
+
+    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+        from rehline import plq_Ridge_Classifier
+
+        task = data.task
+        machine = plq_Ridge_Classifier(
+            loss={"name": "svm"}, C=task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
+            max_iter=MOST_PASSES,
+        )  # fmt: skip
+        with noted() as said:
+            machine.fit(data.X, data.y)
+        solved = bool(machine.converged_)
+        words = "converged" if solved else "iteration limit"
+        return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
+
+    def point(self, data: Machine, answer: Any) -> Point:
+        alpha = data.task.C * np.ravel(answer._Lambda)
+        return Point(alpha, np.ravel(answer.coef_), float(np.ravel(answer.intercept_)[0]))
+
+
+class SnapML(Entrant):
+    """`snapml.SupportVectorMachine`, hinge loss, linear: coordinate descent on the dual, no word of how it ended."""
+
+    name = "snapml"
+    package = "snapml"
+    tolerances = tuple(10.0**-k for k in range(3, 12, 2))
+
+    def takes(self, task: Task) -> bool:
+        return _linear_hinge(task)
+
+    def prepare(self, machine: Machine) -> Any:
+        """It reads CSR of the old kind and dense rows."""
+        rows = small_csr(machine.X) if sp.issparse(machine.X) else np.ascontiguousarray(machine.X)
+        return machine, rows
+
+    def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
+        from snapml import SupportVectorMachine
+
+        machine, rows = data
+        task = machine.task
+        fitted = SupportVectorMachine(
+            loss="hinge", regularizer=1.0 / task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
+            max_iter=MOST_PASSES, n_jobs=1,
+        )  # fmt: skip
+        with noted() as said:
+            fitted.fit(rows, machine.y)
+        exhausted = int(fitted.n_iter_) >= MOST_PASSES
+        words = "iteration limit" if exhausted else "ended"
+        return fitted, Said(words, not exhausted, int(fitted.n_iter_), exhausted=exhausted, warned=said.warned)
+
+    def point(self, data: Any, answer: Any) -> Point:
+        del data
+        intercept = float(np.ravel(answer.intercept_)[0])
+        return Point(w=np.ravel(answer.coef_).astype(float), b=intercept)

@@ -1,0 +1,1 @@
+"""Many parameters of one machine: paths, grids and cross-validation, over one Gram matrix a kernel."""

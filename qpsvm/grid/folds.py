@@ -1,0 +1,168 @@
+"""Folds: which samples train and which are tested, and the decision values of the tested ones.
+
+All folds take their parts of one Gram matrix, where that fits: the part among the rows that train, and that between
+these and the tested ones. So testing evaluates no kernel value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.words import shown
+from qpsvm.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
+from qpsvm.kernels.functions import Precomputed
+from qpsvm.kernels.gram import CACHE_ROWS, KernelGram
+from qpsvm.problems import Problem
+from qpsvm.problems.replaced import restricted
+from qpsvm.resources.memory import check_memory
+from qpsvm.result import SVMResult
+from qpsvm.samples import original_labels
+
+#: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
+MATRICES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The rows that train and those that are tested, among the samples that take part."""
+
+    train: IntArray
+    test: IntArray
+
+
+def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
+    """The folds asked for, by scikit-learn's `StratifiedKFold` where their number is given.
+
+    Raises
+    ------
+    ParameterTypeError, ParameterError
+        Neither a number from 2 on, nor pairs of row numbers, nor an object that splits; a seed without shuffling.
+    DataError
+        A row that does not exist, trains and is tested, or a fold without any; fewer samples of a class than folds.
+    """
+    labels = original_labels(problem.samples)[problem.rows]
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        return _stratified(labels, int(folds), shuffle, seed)
+    if shuffle or seed is not None:
+        raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
+    splits = hasattr(folds, "split") and not isinstance(folds, str)
+    pairs = folds.split(np.zeros((problem.n, 1)), original_labels(problem.samples)) if splits else folds
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ParameterTypeError(
+            f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
+            f"got {shown(folds)}"
+        )
+    found = [_given(problem, pair) for pair in pairs]
+    for k, fold in enumerate(found):
+        if len(np.unique(labels[fold.train])) < 2:
+            raise DataError(f"the rows that train fold {k} are all of one class")
+    if not found:
+        raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
+    return found
+
+
+def _stratified(labels: NDArray[Any], folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
+    from sklearn.model_selection import StratifiedKFold
+
+    if folds < 2:
+        raise ParameterError(f"folds must be at least 2, got {folds}")
+    if seed is not None and not shuffle:
+        raise ParameterError("a seed has no effect without shuffle=True")
+    smallest = int(np.unique(labels, return_counts=True)[1].min())
+    if smallest < folds:
+        raise DataError(f"the smaller class has {smallest} samples that take part, too few for {folds} folds")
+    split = StratifiedKFold(folds, shuffle=shuffle, random_state=seed).split(np.zeros((len(labels), 1)), labels)
+    return [Fold(train, test) for train, test in split]
+
+
+def _given(problem: Problem, pair: Any) -> Fold:
+    """A pair of the caller's row numbers, or masks, as places among the samples that take part."""
+    if not isinstance(pair, Sequence) or len(pair) != 2:
+        raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {shown(pair)}")
+    parts = []
+    for rows, name in zip(pair, ("train", "test"), strict=True):
+        index = np.asarray(rows)
+        if index.dtype == bool and index.shape == (problem.n,):
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
+            raise DataError(f"the {name} rows of a fold must be a vector of at least one row number, got {shown(rows)}")
+        if index.min() < 0 or index.max() >= problem.n:
+            raise DataError(f"the {name} rows of a fold go from {index.min()} to {index.max()}; X has {problem.n} rows")
+        place = np.full(problem.n, -1)
+        place[problem.rows] = np.arange(len(problem.rows))
+        parts.append(place[index][place[index] >= 0])
+    train, test = parts
+    if len(np.intersect1d(train, test)):
+        raise DataError(f"row {problem.rows[np.intersect1d(train, test)[0]]} of a fold trains and is tested")
+    if len(np.unique(train)) < len(train):
+        raise DataError("a row trains twice in a fold: give it the weight 2 instead")
+    return Fold(train, test)
+
+
+def share_gram(problem: Problem) -> None:
+    """Make the Gram matrix that all folds take their parts of, where it is the kernel's own and fits."""
+    space = problem.space
+    if space.is_linear or space.n > CACHE_ROWS or not space.is_plain or not isinstance(space.gram, KernelGram):
+        return
+    try:
+        check_memory(MATRICES * space.n, space.n, "the Gram matrices of the folds")
+    except TooLargeError:
+        return
+    space.gram.dense()
+
+
+class Part:
+    """The problem of one fold, and the tested samples as it sees them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Over all samples.
+    fold : Fold
+    """
+
+    def __init__(self, problem: Problem, fold: Fold) -> None:
+        self.problem, self.fold, self.space = restricted(problem, fold.train), fold, problem.space
+        rows = problem.rows
+        self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
+        self.labels = original_labels(problem.samples)[self.test_rows]
+        X = problem.samples.X[self.test_rows]
+        self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
+
+    @cached_property
+    def _between(self) -> FloatArray | None:
+        """K between the tested rows and those that train, (t, k), where the whole is there."""
+        gram = None if self.space.is_linear else self.space.gram
+        kept = gram.kept if isinstance(gram, KernelGram) and self.space.is_plain else None
+        return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
+
+    def values(self, results: Sequence[SVMResult]) -> FloatArray:
+        """f at the tested samples: (t, r) for r results."""
+        K = self._between
+        columns = [None if K is None else _coefficients(result) for result in results]
+        known = [j for j, column in enumerate(columns) if column is not None]
+        values = np.empty((len(self.fold.test), len(results)))
+        if known:
+            assert K is not None
+            coef = np.column_stack([column for column in columns if column is not None])
+            values[:, known] = K @ coef + [results[j].b for j in known]
+        for j in set(range(len(results))) - set(known):
+            values[:, j] = results[j].decision_function(self.X)
+        return values
+
+
+def _coefficients(result: SVMResult) -> FloatArray | None:
+    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with α > 0."""
+    support = np.flatnonzero(result.alpha)
+    if result.model.w is not None or len(support) != len(result.model.coef):
+        return None
+    coef = np.zeros(len(result.alpha))
+    coef[support] = result.model.coef
+    return coef

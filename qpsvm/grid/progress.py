@@ -1,0 +1,109 @@
+"""Tasks of many points each: one after the other with a progress bar, or several at a time in processes of their own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, Protocol, TypeVar
+
+from qpsvm.errors import ParameterError
+
+T = TypeVar("T")
+
+
+class Bar(Protocol):
+    """What is asked of a progress bar."""
+
+    def update(self, n: int) -> object:
+        """Count so many points as done."""
+
+    def close(self) -> None:
+        """End the line."""
+
+
+def run_tasks(
+    task: Callable[..., Iterable[T]],
+    arguments: Sequence[tuple[Any, ...]],
+    sizes: Sequence[int],
+    n_jobs: int | None,
+    verbose: bool,
+) -> Iterator[list[T]]:
+    """What each task yields, as a list, in their order.
+
+    Parameters
+    ----------
+    task : callable
+        Of a module's top level.
+    arguments : sequence of tuple
+        Of each task.
+    sizes : sequence of int
+        How many points each has.
+    n_jobs : int, optional
+        Processes; None and 1 are this one.
+    verbose : bool
+        Whether progress is shown.
+
+    Raises
+    ------
+    ParameterError
+        `n_jobs` is 0 or no whole number.
+    """
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
+        raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+    with closing(_bar(sum(sizes), verbose)) as bar:
+        if n_jobs in (None, 1) or len(arguments) == 1:
+            for given in arguments:
+                found = []
+                for each in task(*given):
+                    found.append(each)
+                    bar.update(1)
+                yield found
+            return
+        from joblib import Parallel, delayed
+
+        run = Parallel(n_jobs=n_jobs, return_as="generator")
+        for found, size in zip(run(delayed(_listed)(task, given) for given in arguments), sizes, strict=True):
+            bar.update(size)
+            yield found
+
+
+def _listed(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]:
+    return list(task(*given))
+
+
+class Silent:
+    """No bar."""
+
+    def update(self, n: int) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Lines:
+    """A line on standard output at every tenth of the way."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.said = total, 0, 0
+
+    def update(self, n: int) -> None:
+        """Count, and print where another tenth is done."""
+        self.done += n
+        if 10 * self.done // self.total > self.said:
+            self.said = 10 * self.done // self.total
+            print(f"qpsvm: {self.done} of {self.total} points", flush=True)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _bar(total: int, verbose: bool) -> Bar:
+    if not verbose:
+        return Silent()
+    if importlib.util.find_spec("tqdm") is None:
+        return Lines(total)
+    bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit="point")
+    return bar

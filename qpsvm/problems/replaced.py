@@ -1,0 +1,123 @@
+"""The same machine with other parameters, or over some of its samples, sharing what stays the same.
+
+What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.types import IntArray
+from qpsvm.errors import UnknownOptionError, UnsupportedError, nearest
+from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
+from qpsvm.kernels.space import FeatureSpace
+
+if TYPE_CHECKING:
+    from qpsvm.problems.base import Problem
+
+P = TypeVar("P", bound="Problem")
+
+
+def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
+    """The parameters of a kernel by name: none of a kernel that is no dataclass."""
+    return {each.name: getattr(kernel, each.name) for each in fields(kernel)} if is_dataclass(kernel) else {}
+
+
+def parameters(problem: Problem) -> dict[str, Any]:
+    """Every parameter of a problem that is a number (or one a sample), by name: the machine's, then the kernel's."""
+    return {**{name: getattr(problem, name) for name in problem.own}, **kernel_parameters(problem.kernel)}
+
+
+def replaced(problem: P, changes: Mapping[str, Any]) -> P:
+    """`Problem.replace`."""
+    kernel = as_kernel(changes.get("kernel", problem.kernel))
+    values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
+    known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
+    unknown = next((name for name in changes if name not in known), None)
+    if unknown is not None:
+        raise UnknownOptionError(
+            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; {nearest(unknown, known)}"
+        )
+    if values:
+        kernel = replace(kernel, **values)  # type: ignore[type-var]
+    psd = changes.get("psd", problem.psd)
+    own = {name: changes.get(name, _one(getattr(problem, name))) for name in problem.own}
+    new = _bare(problem)
+    new._take(problem.samples, kernel, problem.intercept, psd)
+    new._keep(**own)
+    if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
+        new.__dict__["space"] = problem.space
+    return new
+
+
+def restricted(problem: P, rows: IntArray) -> P:
+    """The same machine over some of its samples, which all take part: the Gram matrix is a part of its own.
+
+    Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : ndarray of int, shape (k,)
+        Among the samples that take part.
+
+    Raises
+    ------
+    UnsupportedError
+        The machine keeps numbers of each sample that it does not name in `own`.
+    """
+    samples, space = problem.samples, problem.space
+    chosen = rows if problem.takes_all else problem.rows[rows]
+    X, target = samples.X[chosen], samples.target[chosen]
+    if isinstance(problem.kernel, Precomputed):
+        X = X[:, chosen]
+    weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]
+    part = replace(samples, X=X, target=target, weight=weight if len(weight) == len(chosen) else weight[chosen])
+    new = _bare(problem)
+    stray = [name for name, value in vars(new).items() if _one_each(value, samples.n) and name not in ("X", *new.own)]
+    if stray:
+        raise UnsupportedError(
+            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that it "
+            "can be restricted to some of them"
+        )
+    new._take(part, problem.kernel, problem.intercept, problem.psd)
+    new.__dict__.update({name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own})
+    shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
+    if shared is not None:
+        new.__dict__["space"] = shared
+    return new
+
+
+def _bare(problem: P) -> P:
+    """A shallow copy that has forgotten everything that it had worked out."""
+    new = copy.copy(problem)
+    for name in [*vars(new)]:
+        if isinstance(getattr(type(new), name, None), cached_property):
+            del new.__dict__[name]
+    return new
+
+
+def _of(value: Any, n: int, rows: IntArray) -> Any:
+    """A parameter for some of the rows: one a sample is picked, one for all stays."""
+    if not _one_each(value, n):
+        return value
+    common = common_value(value)
+    return value[rows] if common is None else repeated(common, len(rows))
+
+
+def _one(value: Any) -> Any:
+    """A parameter as its owner takes it: one number where it is the same for all."""
+    common = common_value(value) if isinstance(value, np.ndarray) else None
+    return value if common is None else common
+
+
+def _one_each(value: Any, n: int) -> bool:
+    """Whether a value is an array with an entry for each of n samples."""
+    return isinstance(value, np.ndarray) and value.shape[:1] == (n,)
