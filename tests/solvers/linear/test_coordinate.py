@@ -76,7 +76,7 @@ def test_what_begins_with_it_is_solved(intercept, C, sparse):
 
 def test_centring_is_that_of_the_rows():
     random = np.random.default_rng(0)
-    X, y = random.standard_normal((80, 3)) + [100.0, -50.0, 0.0], np.where(np.arange(80) % 2, 1.0, -1.0)
+    X, y = random.standard_normal((80, 3)) + np.array([100.0, -50.0, 0.0]), np.where(np.arange(80) % 2, 1.0, -1.0)
     X[:, 0] += y
     answer = solve_linear(X, y, 0.1, engine="coordinate")
     assert answer.reason == "converged"
@@ -138,7 +138,7 @@ def test_rows_of_weight_zero_take_no_part():
 
 @pytest.mark.parametrize("wrong", ["zeros", "noise", "not a number", "nothing done"])
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
-    def lying(X, y, upper, *_):
+    def lying(X, _, upper, *__):
         n, d = X.shape
         alpha = np.random.default_rng(0).random(n) * upper if wrong == "noise" else np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
