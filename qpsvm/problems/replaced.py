@@ -84,8 +84,8 @@ def restricted(problem: P, rows: IntArray) -> P:
     stray = [name for name, value in vars(new).items() if _one_each(value, samples.n) and name not in ("X", *new.own)]
     if stray:
         raise UnsupportedError(
-            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that it "
-            "can be restricted to some of them"
+            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
+            "it can be restricted to some of them"
         )
     new._take(part, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update({name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own})
