@@ -218,7 +218,7 @@ def cross_validate(
         A number of stratified folds, those of scikit-learn's `StratifiedKFold`; pairs of row numbers (or masks); or one
         of scikit-learn's splitters.
     shuffle, seed : bool, int
-        Of `StratifiedKFold`: without shuffling, the folds are those of `cross_val_score`.
+        Of `StratifiedKFold`: without shuffling, the folds are those of scikit-learn's own cross-validation.
     scoring : str or callable, default="accuracy"
         The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the tested samples and
         their labels. The estimator has `predict` and `decision_function`, whose values come from the Gram matrix.
@@ -350,8 +350,8 @@ def _gathered(
     short = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and short:
         warnings.warn(
-            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of such "
-            "a point says what to try",
+            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of "
+            "such a point says what to try",
             InaccurateWarning,
             stacklevel=3,
         )
