@@ -23,8 +23,8 @@ from benchmarks.solvers.machines import noted
 from benchmarks.tasks import Machine, Task
 from qpsvm.qp.solution import Status
 
-#: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a warning,
-#: and leaves zeros for the others.
+#: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a
+#: warning, and leaves zeros for the others.
 MOST_STEPS = 10_000_000
 
 
