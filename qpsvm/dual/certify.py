@@ -54,7 +54,7 @@ def certify(
     if svm.all_hard and svm.scalable:
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
-    slopes, far = penalised_multipliers(svm, a), far_rows(space, svm, beta)
+    slopes, far = penalised_multipliers(svm, a), far_rows(space, svm, a, beta)
     if far is None:
         own, points = primal_points(space, beta, w)
     else:
