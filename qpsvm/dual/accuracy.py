@@ -143,7 +143,8 @@ class Accuracy:
         if blocks is not None and blocks.fast:
             error = (3.0 * (blocks.width + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3): sparse rows are centred
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
-            X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
+            centre = None if blocks is None else blocks.centre
+            X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)

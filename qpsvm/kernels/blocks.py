@@ -74,6 +74,7 @@ class KernelBlocks:
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
         self.floored = True  # whether an exponent may be so low that it is raised
         self.exact = False  # whether `whole` was made by differences, without cancellation
+        self.centre: FloatArray | None = None  # (d,) taken off the rows that `whole` was made of, if not their mean
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and self._operator is None and isinstance(kernel, RBF):
             self._augment(float(kernel.gamma))
@@ -118,8 +119,12 @@ class KernelBlocks:
         part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
         if self._left is not None and self._right is not None:
             part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+        elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
+            part.centre = self.X.mean(axis=0) if self.centre is None else self.centre
         part.longest, part.single = self.longest, self.single
-        part.exact, part.asymmetry = self.exact, self.asymmetry
+        part.exact = self.exact
+        if self.asymmetry and part.whole is not None and (largest := float(np.abs(part.whole).max())):
+            part.asymmetry = self.asymmetry * float(np.abs(self.whole).max()) / largest
         return part
 
     def symmetrised(self, K: FloatArray) -> FloatArray:

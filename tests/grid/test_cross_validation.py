@@ -6,12 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
+from exact import faults
+from proof import Task, gram
 from sklearn.datasets import make_classification, make_moons
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 import qpsvm
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.row_radii import row_radii
 from qpsvm.grid import folds as folds_module
+from qpsvm.problems.replaced import restricted
 
 X, Y = make_moons(90, noise=0.3, random_state=0)
 LABELS = np.where(Y == 1, "yes", "no")
@@ -242,3 +247,32 @@ def test_no_problem_and_no_parameter():
         qpsvm.cross_validate(RBF)
     with pytest.raises(qpsvm.UnsupportedError, match="has none"):
         qpsvm.cross_validate(qpsvm.HardMargin(X, Y))
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e10])
+def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
+    """Its samples are near each other, and far from the mean of all samples, which was taken off all of them."""
+    rng = np.random.default_rng(0)
+    near, labels = rng.standard_normal((10, 2)), np.repeat([1.0, -1.0], 10)
+    near = np.concatenate([near, near + 1e-3 * rng.standard_normal((10, 2))])
+    rows = np.concatenate([near, rng.standard_normal((20, 2)) + scale])
+    problem = qpsvm.CSVM(rows, np.tile(labels, 2), 1e5, kernel=qpsvm.RBF(1.0))
+    folds_module.share_gram(problem)
+    part = restricted(problem, np.arange(20))
+    assert part.space.gram.kept is not None
+    K, true = part.space.gram.dense(), gram(qpsvm.RBF(1.0), near, near)
+    off = np.abs(K - true).astype(float)
+    assert off.max() > 1e-12
+    assert off.max() <= Accuracy(part.space).epsilon
+    radii = row_radii(part.space, np.arange(20), np.arange(20) == 0)
+    assert radii is None or (off[:, 0] <= radii).all()
+    assert not faults(Task(near, labels, "c", qpsvm.RBF(1.0), C=1e5), qpsvm.solve(part, check=False))
+
+
+def test_a_fold_knows_what_made_its_part_of_a_given_matrix_symmetric():
+    K = np.eye(6) + 1e3 * np.outer([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1])
+    K[0, 1] = 1e-6
+    problem = qpsvm.CSVM(K, [0, 1, 0, 1, 0, 1], kernel="precomputed")
+    part = restricted(problem, np.arange(4))
+    space = Accuracy(part.space)
+    assert space.epsilon * space.largest**2 >= 0.5e-6
