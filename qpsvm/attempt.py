@@ -71,6 +71,12 @@ class Request:
         seconds = None if left == float("inf") else max(left, SHORTEST)
         return Limits(tol if backend.abilities.tightens else self.tol, self.max_iter, seconds, self.verbose)
 
+    @property
+    def asks(self) -> bool:
+        """Whether anything is asked for that a backend may not be able to do."""
+        limited = self.time_limit is not None or self.max_iter is not None
+        return limited or self.start is not None or bool(self.options)
+
     def begins(self, backend: Backend, form: Form) -> bool:
         """Whether there is a start that this backend can use."""
         return self.start is not None and backend.abilities.starts and form == "dual"
@@ -160,7 +166,7 @@ def _attempt(
             point = None  # a solver that is asked again goes on from where it is
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
-            answer = scaled.unscale(answer).changed(solve_time=solve_time, iterations=iterations or None)
+            answer = scaled.unscale(answer, solve_time=solve_time, iterations=iterations or None)
             pulse.doing = "measuring and polishing the point"
             result = problem.interpret(
                 answer, tol=request.tol, polished=request.polish, form=form, backend=backend.name,

@@ -17,14 +17,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.costs import Cost, Size
+from qpsvm.costs import FEW_ROWS, Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
+#: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
+MOST_REACHED = 1_000_000
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
 #: All followers together may take so many times as long as the first choice; that counts as at least so many seconds.
@@ -81,9 +84,10 @@ LINEAR = (
     Place("cvxopt", "dual", most=DENSE_ROWS),
     # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
     Place("cvxpy", order="last"),
-    # First-order methods, and LIBSVM's loop: where C is large they take a thousand times their estimate.
+    # First-order methods, and loops over single α: where C is large they take a thousand times their estimate.
     Place("osqp", most=0.0),
     Place("libsvm", most=0.0),
+    Place("liblinear", most=0.0),
 )
 #: Machines with another kernel.
 KERNEL = (
@@ -102,23 +106,30 @@ KERNEL = (
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
-    places = LINEAR if size.linear else KERNEL
-    given = {place.backend for place in places}
-    ranked = [place for place in places if place.order == "estimate"]
-    ranked += [_unplaced(name) for name in backends.REGISTRY if name not in given]
+    ranked, listed, last = _places(size.linear, tuple(backends.REGISTRY))
 
     def turns(places: Iterable[Place]) -> Iterator[Choice]:
-        found = (_choice(place, traits, size) for place in places)
-        return (choice for choice in found if choice is not None)
+        for place in places:
+            choice = _choice(place, traits, size)
+            if choice is not None:
+                yield choice
 
-    listed = turns(place for place in places if place.order == "listed")
-    yield from _woven(sorted(turns(ranked), key=lambda choice: choice.seconds), listed)
-    yield from turns(place for place in places if place.order == "last")
+    yield from _woven(sorted(turns(ranked), key=_seconds), turns(listed))
+    yield from turns(last)
 
 
 @cache
-def _unplaced(backend: str) -> Place:
-    return Place(backend)
+def _places(linear: bool, names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
+    """The places ranked by estimate, those listed, and those that come last, of the backends of these names."""
+    places = LINEAR if linear else KERNEL
+    given = {place.backend for place in places}
+    by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
+    ranked = by_order["estimate"] + [Place(name) for name in names if name not in given]
+    return ranked, by_order["listed"], by_order["last"]
+
+
+def _seconds(choice: Choice) -> float:
+    return choice.seconds
 
 
 def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
@@ -146,9 +157,27 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    X = problem.X
+    X, linear = problem.X, problem.space.is_linear
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
+    entries = X.nnz if sparse else X.size
+    reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
+    stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
+    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach, stakes)
+
+
+def _reach(problem: Problem) -> float:
+    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    svm = problem.outlined
+    if not svm.bounded or any(not group.ridge for group in svm.groups):
+        return float("inf")
+    ones = 1.0 if svm.penalised else 0.0
+    return float(np.mean(svm.upper)) * (problem.space.scale + ones)
+
+
+def _stakes(problem: Problem) -> float:
+    """ΣC_i κ where α is bounded, else 0."""
+    svm, rows = problem.outlined, problem.space.rows
+    return float(svm.upper.sum()) * rows.sum_of_squares() / rows.n if svm.bounded else 0.0
 
 
 def machine_traits(problem: Problem) -> Traits:

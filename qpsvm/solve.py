@@ -294,9 +294,10 @@ def _choices(
     """
     if form is not None:
         check_form(form)
+    linear = problem.space.is_linear
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
-    found, size, traits = False, size_of(problem), None
+    found = False
     candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
     if request.verbose and not named:
         candidates = list(candidates)
@@ -305,12 +306,12 @@ def _choices(
         chosen = backends.get(choice.backend)
         if form is not None and choice.form not in (None, form):
             continue
-        preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(problem.space.is_linear)
+        preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)
         wanted = form or choice.form or preferred
         reason, estimate = None, choice.cost
-        if estimate is None or wanted != (choice.form or chosen.preferred_form(size.linear)):  # not judged yet
-            traits, estimate = traits or machine_traits(problem), chosen.cost(size, wanted)
-            reason = chosen.refuse(traits, size.rows, wanted)
+        if estimate is None or wanted != (choice.form or chosen.preferred_form(linear)):  # not judged yet
+            size = size_of(problem)
+            reason, estimate = chosen.refuse(machine_traits(problem), size.rows, wanted), chosen.cost(size, wanted)
         can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
         try:
             if reason:
@@ -318,7 +319,7 @@ def _choices(
             if named and request.start is not None and not request.begins(chosen, wanted):
                 raise chosen.cannot_begin(wanted)
             late = can_stop and request.too_late(estimate) is not None  # it will not be started
-            if named or not late:  # its options are asked of its package
+            if request.asks and (named or not late):  # its options are asked of its package
                 chosen.check(request.limits(chosen), request.options)
         except (UnsupportedError, UnknownOptionError) as error:
             refused = error

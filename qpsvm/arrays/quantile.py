@@ -32,7 +32,7 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
     if common is not None and 0.0 < common < math.inf and len(points) < MANY_POINTS:
         return _order_statistics(points, level / common)
     slack = 4 * len(points) * EPS * float(weights.sum())
-    points, weights, level = _near_level(points, weights, level, slack)
+    points, weights, level = near_level(points, weights, level, slack)
     order = np.argsort(points, kind="stable")
     sorted_points = points[order]
     cumulative = np.cumsum(weights[order])
@@ -53,22 +53,35 @@ def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
     return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 
-def _near_level(
-    points: FloatArray, weights: FloatArray, level: float, slack: float
+def near_level(
+    points: FloatArray, weights: FloatArray, level: float, slack: float, ridge: float = 0.0
 ) -> tuple[FloatArray, FloatArray, float]:
     """The points that can be the quantile, and the level that is left for them: found without sorting all.
 
     A sorted sample brackets the quantile; two sums prove that the bracket holds it, or everything is kept.
+
+    Parameters
+    ----------
+    points, weights : ndarray, shape (m,)
+    level, slack : float
+        The level, and how far sums of weights may be off.
+    ridge : float
+        R, where the level is that of Rt + the weights of the points up to t.
+
+    Returns
+    -------
+    points, weights : ndarray, shape (k,)
+    level : float
     """
     if len(points) < MANY_POINTS:
         return points, weights, level
     step = len(points) // SAMPLE
     order = np.argsort(points[::step])
     sample, mass = points[::step][order], np.cumsum(weights[::step][order])
-    k = int(np.searchsorted(mass, level / float(weights.sum()) * mass[-1]))
-    low, high = sample[max(k - BRACKET, 0)], sample[min(k + BRACKET, len(sample) - 1)]
+    k = int(np.searchsorted(ridge * sample + float(weights.sum()) / mass[-1] * mass, level))
+    low, high = float(sample[max(k - BRACKET, 0)]), float(sample[min(k + BRACKET, len(sample) - 1)])
     below, inside = points < low, (points >= low) & (points <= high)
     rest, within = total(weights, below), total(weights, inside)
-    if rest + slack < level < rest + within - slack:
+    if ridge * low + rest + slack < level < ridge * high + rest + within - slack:
         return points[inside], weights[inside], level - rest
     return points, weights, level

@@ -30,6 +30,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "augmented_lagrangian": ("qpsvm.backends.augmented_lagrangian_", "AugmentedLagrangianBackend"),
     "kernel_newton": ("qpsvm.backends.kernel_newton_", "KernelNewtonBackend"),
     "libsvm": ("qpsvm.backends.libsvm_", "LibsvmBackend"),
+    "liblinear": ("qpsvm.backends.liblinear_", "LiblinearBackend"),
     "interior_point": ("qpsvm.backends.interior_point_", "InteriorPointBackend"),
     "dual_ascent": ("qpsvm.backends.dual_ascent_", "DualAscentBackend"),
     "subgradient": ("qpsvm.backends.subgradient_", "SubgradientBackend"),

@@ -10,7 +10,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, own_settings
+from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
 from qpsvm.costs import Cost, Rows, Size
 from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.dual.statement import Statement
@@ -18,6 +18,8 @@ from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 from qpsvm.rows import WithOnes
+from qpsvm.solvers.linear.coordinate import is_loaded
+from qpsvm.solvers.linear.settings import SETTINGS
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -30,6 +32,9 @@ HINGE = ANYTHING - {
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
 #: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
 CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
+#: Coordinate descent goes first up to this reach, and so many numbers: seconds of a call, and of its passes a number.
+FEW_FREE, COORDINATE_NUMBERS = SETTINGS.coordinate_reach, SETTINGS.coordinate_numbers
+COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
 
 
 class AugmentedLagrangianBackend(Backend):
@@ -42,12 +47,14 @@ class AugmentedLagrangianBackend(Backend):
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
-        """None of its own."""
-        return frozenset()
+        """The engine that goes first: auto, coordinate or newton."""
+        return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
+        if size.reach <= FEW_FREE and size.entries <= COORDINATE_NUMBERS and is_loaded():
+            return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
         steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
         return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)
 
@@ -75,12 +82,15 @@ class AugmentedLagrangianCompiled(Compiled):
 
         data, statement = self.data, self._statement
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
+        if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
+            settings.setdefault("engine", "newton")
         answer = solve_linear(
             data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
         y = statement.multipliers({"b": answer.b})
-        return self._answer(answer, statement.x(answer.alpha), y=y, v=statement.lift(w))
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        return self._answer(answer, statement.x(answer.alpha), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """w, b and α at a point of the QP: b is the best one for w."""

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_finite_vector, as_flag
+from qpsvm.arrays.checks import all_finite, as_finite_vector, as_flag
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
 from qpsvm.backends.contract import Limits, Run, stopped
@@ -171,7 +170,7 @@ class Compiled(ABC):
         """
         status, words = stopped(run.reason)
         solver = Solver(self.backend.name, self.backend.version() or "?", words if raw is None else raw)
-        if not all(np.isfinite(part).all() for part in (x, parts.get("z"), parts.get("v")) if part is not None):
+        if not all(all_finite(part) for part in (x, parts.get("z"), parts.get("v")) if part is not None):
             return QPSolution(self.qp, status, solver, iterations=run.iterations)
         return QPSolution(self.qp, status, solver, x=x, iterations=run.iterations, **parts)
 

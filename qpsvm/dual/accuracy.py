@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
@@ -86,17 +87,23 @@ class Accuracy:
             largest = float(np.abs(space.centred.dense()).max())
             return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
         if isinstance(kernel, RBF):
-            return np.ones(n)
+            return repeated(1.0, n)
         products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
 
+    @property
+    def uniform(self) -> bool:
+        """Whether ρ is one number for all rows."""
+        return self._sizes is not None and common_value(self._sizes) is not None
+
     @cached_property
     def largest(self) -> float:
         """A bound on every ρ_i."""
         if self._sizes is not None:
-            return float(self._sizes.max())
+            common = common_value(self._sizes)
+            return float(self._sizes.max()) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
@@ -108,7 +115,8 @@ class Accuracy:
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
-            return self._sizes[rows]
+            common = common_value(self._sizes)
+            return self._sizes[rows] if common is None else repeated(common, len(rows))
         return self._norms(squared_norms(self.space.rows.take(rows)))
 
     def _norms(self, squares: FloatArray) -> FloatArray:

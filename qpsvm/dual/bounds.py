@@ -141,10 +141,9 @@ class Bounds:
             edge = r + FEW * self._knee(part) if self.svm.curved else r
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
-            t -= r
-            losses += self.losses(part, t)
+            losses += self.losses(part, t - r)
         rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
-        t, r = self.slack(point, rows)
+        t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
         terms = self.terms(point, rows, t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
@@ -209,6 +208,9 @@ class Bounds:
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
+        elif self.svm.hard is None:  # (CERT.1), two lines
+            high, low = (np.where(end > 0.0, (upper - a) * end, -a * end) for end in (t + r, t - r))
+            return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
@@ -235,9 +237,10 @@ class Bounds:
             known = point.weight_radius
             distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
+        elif point.explicit is not None:  # coef is that times the factor, rounded
+            distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
-            support = np.flatnonzero(point.coef)
-            size = float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+            size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
         if spread is not None:
@@ -269,12 +272,23 @@ class Bounds:
             moved += bound * max(reaches) * FEW
         return distance, moved
 
+    def apart_from_own(self, point: Certificate) -> float:
+        """‖w − w(α)‖ of an explicit w over few samples, from above."""
+        size = self._size(point)
+        most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+
+    def _size(self, point: Certificate) -> float:
+        """Σ|coef_i| ρ_i."""
+        support = np.flatnonzero(point.coef)
+        return float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+
     def _weight_below(self, point: Certificate) -> float:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         support = np.flatnonzero(point.coef)
-        error = self._kappa(point) * float(np.abs(point.coef[support]) @ self.accuracy.sizes(support)) * FEW
+        error = self._kappa(point) * self._size(point)
         if point.value_radius is not None:
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))

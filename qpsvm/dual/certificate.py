@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,9 @@ class Certificate:
     level, level_radius : float
         The intercept over the rows computed with that b stands for, and how far it may be off.
     factor : float
-        coef = factor·β, but for rounding.
+        coef = factor·β, but for rounding; or factor·explicit.
+    explicit : ndarray, shape (n,), or None
+        Coefficients of a w over few samples, of a kernel that is not linear, which stands in for w(α).
     half_norm : float
         ½‖w‖².
     offset : float
@@ -125,6 +128,7 @@ class Certificate:
     radius: FloatArray | None = None
     contributing: IntArray | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
+    explicit: FloatArray | None = None
 
     @property
     def rho(self) -> float:
@@ -148,6 +152,31 @@ class Certificate:
 
     def __repr__(self) -> str:
         return outline("Certificate", **vars(self))
+
+    def changed(self, **parts: Any) -> Certificate:
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+
+        Parameters
+        ----------
+        **parts
+            Attributes by name.
+
+        Returns
+        -------
+        Certificate
+            Of the same dual.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> certificate = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).certify([0.5, 0.5])
+        >>> print(certificate.changed(gap=1.0).gap)
+        1.0
+        """
+        copy = object.__new__(Certificate)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(parts)
+        return copy
 
     @property
     def short(self) -> FloatArray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
 from qpsvm.dual.bounds import FEW
@@ -39,7 +40,8 @@ def certify(
     alpha : ndarray, shape (m,)
         Any numbers.
     w : ndarray or None
-        An explicit weight vector in the coordinates of `space.rows`.
+        An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
+        (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
     enough : float
         A relative gap at which no better primal candidate is looked for.
 
@@ -278,7 +280,7 @@ def _certificate(
     """The certificate of what was measured, in the caller's own coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
-    plane = space.plane(beta, point.w, b, factor)
+    plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
     yf += plane.level
     yf *= svm.sign
@@ -288,12 +290,13 @@ def _certificate(
     primal = best.primal
     if not math.isfinite(primal):
         dual = float(svm.level @ a) - dual_cost
-    return Certificate(
-        svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+    return made(
+        Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
         b_interval=(min(best.interval[0] + shift, plane.b), max(best.interval[1] + shift, plane.b)),
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
         multipliers={group.multiplier: best.levels[group.multiplier] for group in svm.margins},
         value_radius=None if point.radius is None else point.radius * (factor * FEW),
+        explicit=point.coef, weight_radius=point.apart_radius,
     )  # fmt: skip

@@ -79,7 +79,7 @@ def hard_certificate(space: FeatureSpace, svm: SVMDual, a: FloatArray, w: FloatA
         plus = svm.sign > 0
         a = np.where(plus, 1 / plus.sum(), 1 / (~plus).sum())
     a = a / a.max()  # only the direction counts, and a diverging solver's α may overflow
-    half_norm, points = primal_points(space, svm.beta(a), w)
+    half_norm, points = primal_points(space, svm.beta(a), w if space.is_linear else None)
     norm2, total = 2 * half_norm, float(svm.level @ a)
     stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
     *explicit, own = points

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import total
-from qpsvm.arrays.quantile import quantile_interval
+from qpsvm.arrays.quantile import near_level, quantile_interval
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Part, SVMDual
 
@@ -109,6 +109,7 @@ def _all_units(column: FloatArray) -> bool:
 
 def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> float:
     """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
+    points, weights, level = near_level(points, weights, level, 0.0, ridge)
     order = np.argsort(points, kind="stable")
     points, passed = points[order], np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level))

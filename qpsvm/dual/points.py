@@ -1,12 +1,23 @@
-"""Candidates for the primal point: the w of the dual point, and the one that a solver returned."""
+"""Candidates for the primal point: the w of the dual point, and the one that a solver returned.
+
+Of a kernel that is not linear a solver may return coefficients: w = Σ_j c_j φ(x_j) over few samples (`spanned`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.spanned import Span, span_of
 from qpsvm.kernels.space import FeatureSpace
+
+#: Kernel values between all samples and the support vectors up to which w(α) is a candidate beside a w over few
+#: samples: half a minute. Of more, that w stands alone.
+AFFORDABLE_VALUES = 4e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,6 +25,9 @@ class PrimalPoint:
     """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
 
     `radius` (n,) says how far u may be off where that differs from row to row.
+
+    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
+    much that may be more.
     """
 
     u: FloatArray
@@ -21,9 +35,14 @@ class PrimalPoint:
     half_norm: float
     offset: FloatArray | None = None
     radius: FloatArray | None = None
+    coef: FloatArray | None = None
+    apart: float = 0.0
+    apart_radius: float | None = None
 
     def half_distance(self, growth: float = 0.0) -> float:
-        """½‖(1 + growth)w − w(α)‖²."""
+        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
+        if self.coef is not None:
+            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
         if self.offset is None or self.w is None:
             return growth * growth * self.half_norm
         difference = self.offset + growth * self.w
@@ -31,11 +50,17 @@ class PrimalPoint:
 
 
 def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -> tuple[float, Iterator[PrimalPoint]]:
-    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α)."""
+    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
+
+    `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
+    ½‖w(α)‖² is bounded from above: what it is would take all kernel values between support vectors.
+    """
     if not space.is_linear:
-        u = space.centred @ beta  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
-        half_norm = max(0.5 * float(beta @ u), 0.0)  # what is below 0 is rounding
-        return half_norm, iter([PrimalPoint(u, None, half_norm)])
+        span = None if w is None else span_of(space, beta, w)
+        if span is None or w is None:
+            point = _kernel_point(space, beta)
+            return point.half_norm, iter([point])
+        return _spanned_points(space, beta, w, span)
     own = space.weights(beta)  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(own @ own)
 
@@ -45,3 +70,33 @@ def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -
         yield PrimalPoint(space.rows.margins(own), own, half_norm)
 
     return half_norm, candidates()
+
+
+def _kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
+    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β."""
+    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
+    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
+
+
+def _spanned_points(
+    space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
+) -> tuple[float, Iterator[PrimalPoint]]:
+    """As `primal_points`, for coefficients (n,): these, those nearest to w(α) over the same samples, and w(α)."""
+
+    def spanned(own: FloatArray) -> PrimalPoint:
+        apart, radius = span.distance(own)
+        spread = np.zeros(space.n)
+        spread[span.pivots] = own
+        point = _kernel_point(space, spread)
+        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
+
+    first = spanned(coef[span.pivots])
+
+    def candidates() -> Iterator[PrimalPoint]:
+        yield first
+        yield spanned(span.nearest)
+        if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
+            yield _kernel_point(space, beta)
+
+    most = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
+    return 0.5 * most * most, candidates()

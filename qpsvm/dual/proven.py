@@ -29,6 +29,8 @@ PUSHABLE = 1e-3
 NEAR = 1e-7
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
+#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
+HOPELESS = 0.5
 
 
 class Proof:
@@ -63,7 +65,7 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
-        return replace(proven, measured=certificate.gap if same else self._measured(proven))
+        return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
     def _measured(self, point: Certificate) -> float:
         """The gap of a proven point without what is there for rounding."""
@@ -108,7 +110,7 @@ class Proof:
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return replace(point, gap=found.gap, contributing=found.rows)
+        return point.changed(gap=found.gap, contributing=found.rows)
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
@@ -117,6 +119,9 @@ class Proof:
         if point.w is not None:
             plane = self.space.plane(self.svm.beta(point.alpha), w, b, factor)
             offset = point.offset + (factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
+        elif point.explicit is not None:
+            plane = self.space.plane(point.explicit, None, b, total_factor)
+            offset = point.offset + abs(factor - 1.0) * math.sqrt(2.0 * max(point.half_norm, 0.0))
         else:
             plane = self.space.plane(self.svm.beta(point.alpha), None, b, total_factor)
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
@@ -181,6 +186,11 @@ class Proof:
         rows = point.contributing
         if rows is None or not len(rows):
             return None
+        if (
+            point.explicit is not None
+            and 0.5 * self.bounds.apart_from_own(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+        ):
+            return None  # it is the kernel values between support vectors that are not known better
         better = self._sharp_weights(point)
         if better is not point:
             rows = self._bounded(better).contributing

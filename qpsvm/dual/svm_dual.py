@@ -130,6 +130,25 @@ class SVMDual:
     def __repr__(self) -> str:
         return outline("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
+    def over(self, gram: Operator) -> SVMDual:
+        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
+
+        Parameters
+        ----------
+        gram : Operator, shape (n, n)
+            Over the same samples.
+
+        Returns
+        -------
+        SVMDual
+            With the same rows, bounds and groups.
+        """
+        twin = object.__new__(SVMDual)
+        twin.__dict__.update(self.__dict__)
+        twin.__dict__.pop("matrix", None)
+        twin.__dict__["gram"] = gram
+        return twin
+
     @property
     def m(self) -> int:
         """Number of rows of the dual."""

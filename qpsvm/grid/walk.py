@@ -1,12 +1,9 @@
 """One kernel's points, each solved from those before it.
 
-Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points, it
-foretells the next one exactly. Where samples change sides, the last solution is the better start: those at their bound
-begin at the new bound, and the others where they were.
+Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
+it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
 
-    (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  and y f in the same way
-    (WALK.2)  what it foretells is taken where Σ (C_i − α_i) max(1 − y f, 0) + α_i max(y f − 1, 0), with α in its box,
-              is at most a small share of Σ α_i
+    (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import backends
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InfeasibleNuError
 from qpsvm.grid.parameters import FALLING, RISING, Grid
@@ -24,8 +22,6 @@ from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
-#: The largest share in (WALK.2).
-FORETOLD = 0.02
 #: Relative difference of two C from which on they foretell a third.
 LEAST_STEP = 1e-9
 
@@ -55,6 +51,8 @@ def walk(
     KeyboardInterrupt
         The user pressed the interrupt key.
     """
+    name = options.get("backend", "auto")
+    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []
     for point in points:
         try:
@@ -65,7 +63,7 @@ def walk(
             yield error
             continue
         price = price_of(point)
-        start = {} if "start" in options or not past else {"start": _start(step, price, past)}
+        start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # it was meant for all points, not for one of them
@@ -83,15 +81,9 @@ def price_of(point: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _start(step: Problem, price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
+def _start(price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Where to begin: what the last two results foretell, or the last one."""
     (before, first), (last, second) = past[0], past[-1]
     if price is None or before is None or last is None or abs(last - before) <= LEAST_STEP * last:
         return second
-    ahead = (price - last) / (last - before)  # (WALK.1)
-    alpha, yf = second.alpha + ahead * (second.alpha - first.alpha), second.yf + ahead * (second.yf - first.yf)
-    upper = step.samples.spread(step.upper)
-    inside = np.minimum(np.maximum(alpha, 0.0), upper)
-    short = 1.0 - yf
-    lost = float((upper - inside) @ np.maximum(short, 0.0) + inside @ np.maximum(-short, 0.0))
-    return inside if lost <= FORETOLD * float(inside.sum()) else second  # (WALK.2)
+    return second.alpha + (price - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)

@@ -231,7 +231,7 @@ class Polynomial(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class RBF(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -341,7 +341,7 @@ class Sigmoid(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return replace(self, gamma=gamma_of(self.gamma, X))
+        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.checks import FEW_VALUES
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 
 
@@ -20,7 +21,7 @@ def squared_norms(X: Matrix) -> FloatArray:
     if sp.issparse(X):
         norms: FloatArray = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return norms
-    dense: FloatArray = np.einsum("ij,ij->i", X, X)
+    dense: FloatArray = np.add.reduce(X * X, axis=1) if X.size <= FEW_VALUES else np.einsum("ij,ij->i", X, X)
     return dense
 
 

@@ -76,10 +76,13 @@ class FeatureSpace:
     ----------
     samples : RowSource, shape (n, d)
         The samples as they came: all that a linear machine looks at.
+    is_linear : bool
+        Whether w is a vector in the space of the samples.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule) -> None:
         self.kernel = kernel
+        self.is_linear = isinstance(kernel, Linear)
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
@@ -92,11 +95,6 @@ class FeatureSpace:
     def X(self) -> Matrix:
         """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
         return self.samples.matrix()
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
-        return isinstance(self.kernel, Linear)
 
     @cached_property
     def origin(self) -> FloatArray | None:

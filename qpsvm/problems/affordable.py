@@ -29,8 +29,7 @@ def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, secon
     """
     if seconds == float("inf") or space.is_linear:
         return alpha
-    n, d = space.X.shape
-    most = int(seconds / (n * (VALUE_SECONDS + FEATURE_SECONDS * d)))
+    most = int(seconds / _row_seconds(space))
     whole = feasible(svm, alpha)
     if not whole.any() and svm.all_hard:  # nothing bounds the direction from one class to another
         return _largest(np.ones(svm.m), svm.sign, 2)
@@ -38,6 +37,17 @@ def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, secon
         return alpha
     part = _largest(whole, svm.sign, most)
     return part if np.count_nonzero(feasible(svm, part)) < np.count_nonzero(whole) else alpha
+
+
+def certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
+    """Seconds of a certificate of α (m,), where the kernel is not linear."""
+    return float(np.count_nonzero(alpha)) * _row_seconds(space)
+
+
+def _row_seconds(space: FeatureSpace) -> float:
+    """Seconds of the kernel values of one support vector."""
+    n, d = space.X.shape
+    return float(n * (VALUE_SECONDS + FEATURE_SECONDS * d))
 
 
 def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_positive, as_real_vector
+from qpsvm.arrays.checks import all_finite, as_finite_vector, as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -32,7 +32,7 @@ from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.problems.affordable import affordable_alpha
+from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
@@ -174,7 +174,8 @@ class Problem(ABC):
         >>> problem.replace(C=10).space is problem.space
         True
         """
-        return replaced(self, parameters)
+        same: Self = replaced(self, parameters)
+        return same
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
@@ -262,7 +263,8 @@ class Problem(ABC):
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
-        return self._dual(self.space.centred, self.space.computed_intercept)
+        centred, kept = self.space.centred, self.space.computed_intercept
+        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
 
     @cached_property
     def outlined(self) -> SVMDual:
@@ -397,8 +399,10 @@ class Problem(ABC):
         ----------
         alpha : array_like, shape (n,)
             Anything finite; it is repaired first. Indexed by the caller's rows.
-        w : array_like, shape (d,), optional
-            An explicit weight vector for a linear kernel, used where its primal value is the better one.
+        w : array_like, shape (d,) or (n,), optional
+            An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
+            kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
+            kernel values of those samples only, however many α are not 0.
 
         Returns
         -------
@@ -426,9 +430,11 @@ class Problem(ABC):
         a = as_finite_vector(alpha, "alpha", self.n)
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.X.shape[1],) if self.space.is_linear else None
+            width = (self.X.shape[1] if self.space.is_linear else self.n,)
             if explicit.shape != width or not np.isfinite(explicit).all():
-                raise DataError(f"w must be finite, of shape {width}, for a linear kernel; got shape {explicit.shape}")
+                whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
+                raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
+            explicit = explicit if self.space.is_linear else self.taking_part(explicit)
         return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
@@ -600,10 +606,16 @@ class Problem(ABC):
         """
         form = read_form(solution, form, self.svm.m)
         alpha, w = self.read(solution, form)
-        alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        if w is None:
+            alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
+        elif not self.space.is_linear and certificate_seconds(self.space, alpha) > certifying:
+            enough = float("inf")  # the solver's own w is all that can be looked at
         measured = Clock()
-        certificate = self._certify(alpha, w, 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol))
+        certificate = self._certify(alpha, w, enough)
         each, solver_gap = measured.seconds, certificate.gap
+        if certificate.explicit is not None:  # from here on without it
+            each = max(each, certificate_seconds(self.space, alpha))
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
@@ -674,7 +686,8 @@ class Problem(ABC):
         alpha : ndarray, shape (rows that take part,)
             As the solver left it: not repaired. Zeros where it gave no point.
         w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite.
+            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
+            in its place, (rows that take part,).
 
         Examples
         --------
@@ -690,16 +703,15 @@ class Problem(ABC):
         w: FloatArray | None = None
         if form == "dual":
             alpha = parts["alpha"]
-            if self.space.is_linear and solution.v is not None:
+            if solution.v is not None:
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
-                w = w[:-1] if self.intercept == "penalised" else w
+                w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
             alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             w = parts["w"] if self.space.is_linear else None
-        finite = np.isfinite(alpha)
-        if w is not None and not np.isfinite(w).all():
+        if w is not None and not all_finite(w):
             w = None
-        return (alpha if finite.all() else np.where(finite, alpha, 0.0)), w
+        return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
@@ -719,7 +731,11 @@ class Problem(ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
-        del certificate
+        if certificate.explicit is not None:
+            return (
+                f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
+                "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+            )
         if self.space.shift:
             return (
                 f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "

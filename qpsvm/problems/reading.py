@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.dual.certificate import Certificate
@@ -31,8 +32,8 @@ def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, 
         absent = np.flatnonzero(samples.weight == 0)
         yf[absent] = samples.target[absent] * model.decision_function(samples.X[absent])
         margin[absent] = certificate.rho
-    return SVMResult(
-        alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
+    return made(
+        SVMResult, alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
         rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kinds(space, certificate)), yf=yf, margin=margin,
         upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit, model=model, **record,
@@ -52,25 +53,32 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     inside = (kind == 1).nonzero()[0]
     if not len(inside):
         return kind
-    alpha, upper, bend = certificate.alpha[inside], svm.upper[inside], svm.curvature[inside]
+    alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
     samples = inside if svm.rows is None else svm.rows[inside]
-    curvature = np.maximum(space.curvature(samples), 1e-12 * space.scale) + bend
-    slack = certificate.yf[inside] - certificate.margin[inside] + bend * alpha
-    clear = CLEAR * np.abs(certificate.margin[inside])
-    nothing = np.where((np.abs(slack) > clear) & (upper < np.inf), NOTHING * upper, 0.0)
-    slack *= np.maximum(1.0 / curvature, nothing)
-    price = np.minimum(upper, float(certificate.alpha.max()))  # C, or of a hard margin, the largest α
-    zero, full = np.minimum(slack, SMALL * price), np.minimum(-slack, SMALL * price)
-    free = np.where(bend > 0.0, 2, 1)
-    kind[inside] = np.where(alpha <= zero, 0, np.where(upper - alpha <= full, 2, free))
+    curvature = np.maximum(space.curvature(samples), 1e-12 * space.scale)
+    slack = certificate.yf[inside] - margin
+    free: Any = 1
+    if svm.curved:
+        bend = svm.curvature[inside]
+        curvature += bend
+        slack += bend * alpha
+        free = np.where(bend > 0.0, 2, 1)
+    way = 1.0 / curvature
+    clear = np.abs(slack) > CLEAR * np.abs(margin)
+    if clear.any():
+        way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
+    slack *= way
+    price = SMALL * np.minimum(upper, float(certificate.alpha.max()))  # of C, or of a hard margin, the largest α
+    at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
+    kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
-    kind = np.zeros(len(alpha), dtype=np.int8)
-    kind[alpha > 0.0] = 1  # (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    kind[(alpha > 0.0) & (alpha >= upper)] = 2  # (CSVM.13), (NUSVM.14), (PHINGE.13)
+    positive = alpha > 0.0
+    kind = positive.astype(np.int8)  # (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[positive & (alpha >= upper)] = 2  # (CSVM.13), (NUSVM.14), (PHINGE.13)
     return kind
 
 

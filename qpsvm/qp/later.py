@@ -16,6 +16,7 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.statement import Statement
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.qp.program import QP
 
 
@@ -45,7 +46,7 @@ class LaterQP(QP):
         return self._svm.m
 
     @property
-    def variables(self) -> Mapping[str, slice]:  # type: ignore[override]
+    def variables(self) -> Mapping[str, slice]:
         """α, and nothing else."""
         return {"alpha": slice(0, self.n)}
 
@@ -57,8 +58,9 @@ class LaterQP(QP):
         return repeated(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
 
     @property
-    def _svm(self) -> Any:
-        return self.__dict__["statement"].svm
+    def _svm(self) -> SVMDual:
+        svm: SVMDual = self.__dict__["statement"].svm
+        return svm
 
     def _derived(self, **changed: Any) -> QP:
         return self.made._derived(**changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,20 +42,21 @@ class ScaledQP:
         """A point of `original`, one block of variables, in the units of `qp`: (n,)."""
         return x / self.original.scales(self.variables, self.rows)[0]
 
-    def unscale(self, solution: QPSolution) -> QPSolution:
-        """The solution in the units of `original`.
+    def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
+        """The solution in the units of `original`, with other attributes changed as `QPSolution.changed` does.
 
         With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
         """
         if solution.x is None:
-            return solution.changed(qp=self.original)
+            return solution.changed(qp=self.original, **others)
         s, g, a = self.original.scales(self.variables, self.rows)
         t = self.objective
         return solution.changed(
             qp=self.original,
             x=times(s, solution.x),
             y=a * solution.y / t,
-            z=g * solution.z / t,
+            z=g * solution.z / t if len(g) else solution.z,
             box=None if solution.box is None else solution.box / (t * s),
             v=None if solution.v is None else solution.v / np.sqrt(t),
+            **others,
         )

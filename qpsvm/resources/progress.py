@@ -23,21 +23,22 @@ class Pulse:
     def __init__(self, on: bool, doing: str) -> None:
         self.doing = doing
         self._on = on
-        self._done = threading.Event()
+        self._done: threading.Event | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Pulse:
         if self._on:
-            self._began = time.perf_counter()
-            self._thread = threading.Thread(target=self._beat, name="qpsvm progress", daemon=True)
+            self._began, self._done = time.perf_counter(), threading.Event()
+            self._thread = threading.Thread(target=self._beat, args=(self._done,), name="qpsvm progress", daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._done.set()
+        if self._done is not None:
+            self._done.set()
         if self._thread is not None:
             self._thread.join()
 
-    def _beat(self) -> None:
-        while not self._done.wait(EVERY):
+    def _beat(self, done: threading.Event) -> None:
+        while not done.wait(EVERY):
             print(f"qpsvm: {time.perf_counter() - self._began:.0f} s, {self.doing}", flush=True)

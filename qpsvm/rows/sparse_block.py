@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.rows.blocks import Block, Moments, Places, added_moments, rows_at_a_time
+from qpsvm.rows.blocks import Block, Moments, Places, added_moments
+from qpsvm.rows.tiles import rows_at_a_time
 
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …
@@ -121,9 +122,11 @@ class SparseBlock(Block):
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²."""
-        X = self._csr
-        lengths = np.diff(X.indptr)
-        return _summed(np.repeat(np.arange(self.n), lengths), X.data * X.data, self.n)
+        X, norms = self._csr, np.zeros(self.n)
+        filled = np.flatnonzero(np.diff(X.indptr))
+        if len(filled):  # an empty range would be read as one number
+            norms[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
+        return norms
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""

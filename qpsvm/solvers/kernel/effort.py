@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, libsvm_loop
 from qpsvm.solvers.shared.stopping import Clock, StopReason
 
 
@@ -21,7 +21,7 @@ class Settings:
     #: last digits where C is large: where it needs more iterations than this, Newton steps are cheaper. Of a hundred
     #: rows an iteration costs next to nothing.
     short_per_row: int = 2
-    short_besides: int = 500
+    short_besides: int = 1500
     #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
     #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
     gram_seconds: float = 20e-9
@@ -72,12 +72,19 @@ class Effort:
         return self.loop_iterations is not None and self.iterations >= self.loop_iterations
 
     def loop(
-        self, problem: HingeDual, data: FloatArray, tol: float, gamma: float | None = None, short: bool = False
+        self,
+        problem: HingeDual,
+        data: FloatArray,
+        tol: float,
+        gamma: float | None = None,
+        short: bool = False,
+        most: int = MOST_ITERATIONS,
     ) -> FloatArray:
-        """LIBSVM's loop within what is left. β (n,)."""
+        """LIBSVM's loop within what is left, with at most so many iterations. β (n,)."""
         limit = SETTINGS.per_row * problem.n + SETTINGS.besides
         if short:
             limit = SETTINGS.short_per_row * problem.n + SETTINGS.short_besides
+        limit = min(limit, most)
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         result = libsvm_loop(problem, data, limit, self.clock, gamma=gamma, tol=tol, verbose=self.verbose)

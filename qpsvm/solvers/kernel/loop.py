@@ -59,8 +59,10 @@ def solve_from(
             continue
         if not W.settle(stage.tolerance, plan.again, stage.short):
             break
-        most = max(most_moving(problem, W.beta), stage.crowd)
-        point = W.near(target) if plan.rough else W.exact(target) or W.sharpen(target, most)
+        if plan.rough:
+            point = W.near(target)
+        else:
+            point = W.exact(target) or W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
         best = point if best is None or point.gap < best.gap else best
         if effort.iterations - before > plan.wearisome * problem.n:
             break

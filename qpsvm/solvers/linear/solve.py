@@ -1,4 +1,4 @@
-"""Linear SVMs with hinge loss: the one entry to `augmented_lagrangian` and `working_set`.
+"""Linear SVMs with hinge loss: the one entry to `coordinate_start`, `augmented_lagrangian` and `working_set`.
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ C_i max(0, 1 − y_i(x_iᵀw + b))
 
@@ -17,6 +17,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
+from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
@@ -25,6 +26,9 @@ from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
+#: What may go first: coordinate descent where it pays, always or never.
+Engine: TypeAlias = Literal["auto", "coordinate", "newton"]
+ENGINES = ("auto", "coordinate", "newton")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +42,12 @@ class LinearSolution:
     alpha : ndarray, shape (n,)
         0 ≤ α_i ≤ C_i, and yᵀα = 0 up to rounding where the intercept is free and the run converged.
     iterations : int
-        Newton steps, those on parts of the rows included.
+        Newton steps, those on parts of the rows included, and passes of coordinate descent.
     reason : str
         "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or numbers that are not finite,
         keep the gap from falling further).
+    engine : str
+        "coordinate", "newton", or "coordinate and newton": who has made steps.
     """
 
     w: FloatArray
@@ -49,6 +55,7 @@ class LinearSolution:
     alpha: FloatArray
     iterations: int
     reason: StopReason
+    engine: str = "newton"
 
 
 def solve_linear(
@@ -62,6 +69,7 @@ def solve_linear(
     time_limit: float | None = None,
     verbose: bool = False,
     start: tuple[FloatArray, float, FloatArray] | None = None,
+    engine: Engine = "auto",
 ) -> LinearSolution:
     """Solve (LIN.1).
 
@@ -86,6 +94,8 @@ def solve_linear(
         The solution of a neighbouring problem (another C, other weights, a few other rows): w (d,), b, and alpha (n,)
         over this problem's rows, 0 for a row that was not there. It need not be feasible: α is clipped to the box.
         For another C, pass α_i C_i/C_i(old) if some α are at their bound (measured: half the steps of α as it was).
+    engine : "auto", "coordinate" or "newton"
+        Whether coordinate descent goes first: where it pays and there is no start, always, or never.
 
     Returns
     -------
@@ -95,12 +105,14 @@ def solve_linear(
     Raises
     ------
     ParameterError
-        An unknown `intercept`, `tol` not positive, `max_iter` below 1, or b of the start not finite.
+        An unknown `intercept` or `engine`, `tol` not positive, `max_iter` below 1, or b of the start not finite.
     DataError
         w or α of the start of another shape or not finite.
     """
     if intercept not in ("free", "penalised", None):
         raise ParameterError(f"intercept must be 'free', 'penalised' or None, got {intercept!r}")
+    if engine not in ENGINES:
+        raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not tol > 0:
         raise ParameterError(f"tol must be positive, got {tol!r}")
     budget = Budget(max_iter, time_limit, verbose)
@@ -114,10 +126,11 @@ def solve_linear(
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
         problem = _problem(rows, C, intercept)
         first = _first(problem, intercept) if start is None else _given(problem, start, mean, narrow)
-        point, reason = _run(problem, first, tol, budget)
+        by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
+        point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
     b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w))
-    return LinearSolution(w, b, point.alpha, budget.steps, reason)
+    return LinearSolution(w, b, point.alpha, budget.steps, reason, used)
 
 
 def _problem(rows: SignedRows, C: Any, intercept: Intercept) -> HingeProblem:
@@ -130,10 +143,25 @@ def _problem(rows: SignedRows, C: Any, intercept: Intercept) -> HingeProblem:
     return HingeProblem(rows, upper, ridge, np.zeros(rows.d + 1))
 
 
-def _run(problem: HingeProblem, first: Start, tol: float, budget: Budget) -> tuple[Point, StopReason]:
-    if is_large(problem.rows.n, problem.rows.d):
-        return solve_large(problem, first, tol, budget)
-    return AugmentedLagrangian(problem, first, budget).run(tol)
+def _run(
+    problem: HingeProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
+) -> tuple[Point, StopReason, str]:
+    """The best pair, why the run ended, and who has made steps."""
+    found = coordinate_point(problem, tol, budget) if by_coordinates else None
+    if found is not None:
+        reason = "converged" if found.relative_gap <= tol else budget.spent()
+        if reason is not None:
+            return found, reason, "coordinate"
+        first = as_start(problem, found)
+    large = is_large(problem.rows.n, problem.rows.d)
+    if large:
+        point, reason = solve_large(problem, first, tol, budget)
+    else:
+        point, reason = AugmentedLagrangian(problem, first, budget).run(tol)
+    if found is None:
+        return point, reason, "newton"
+    best = found if found.relative_gap < point.relative_gap else point
+    return best, reason, "coordinate and newton"
 
 
 def _first(problem: HingeProblem, intercept: Intercept) -> Start:

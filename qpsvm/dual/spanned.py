@@ -1,0 +1,202 @@
+"""How far w(α) is from a w over few samples: from n·r kernel values, where α has many more than r support vectors.
+
+Any w = Σ_j c_j φ(z_j) is a primal point, and (GAP.1) holds for it. Its f costs r kernel values a row; what is missing
+is ‖w − w(α)‖, which seems to take all kernel values between support vectors. Instead each φ(x_i) is replaced by a
+combination of the r pivots z, and what that leaves is bounded row by row:
+
+    (SPAN.1)  w(α) = Σ_i β_i Σ_j A_ij φ(z_j) + Σ_i β_i ρ_i,  ρ_i = φ(x_i) − Σ_j A_ij φ(z_j):  true for any numbers A
+    (SPAN.2)  ‖w − w(α)‖ ≤ ‖Σ_j g_j φ(z_j)‖ + Σ_i |β_i| ‖ρ_i‖,  g = c − Aᵀβ
+    (SPAN.3)  ‖ρ_i‖² = K_ii − ‖L_i‖² + ‖RᵀA_i − L_i‖² − 2 A_iᵀs_i + A_iᵀG A_i,  s_i = k_i − R L_i,  G = K_zz − RRᵀ
+
+for the column k_i of kernel values between the pivots and x_i, and again any numbers R and L. With R the Cholesky
+factor of K_zz, L_i = R⁻¹k_i and A_i = R⁻ᵀL_i, the last three terms of (SPAN.3) are rounding, which is measured here:
+nothing is said about how R, L and A came about.
+
+    (SPAN.4)  |s_ij| ≤ σ_i τ_j,  |G_jk| ≤ g τ_j τ_k,  a_i = Σ_j |A_ij| τ_j:  the last two terms are ≤ 2 a_i σ_i + g a_i²
+
+with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences of which nearly nothing remains. Taken off in blocks B
+of few columns, they are off by little, because what remains becomes small soon:
+
+    (SPAN.5)  |ŝ_ij − s_ij| ≤ Σ_B (γ_|B| ‖L_iB‖ ‖R_jB‖ + u ‖L_i>B‖ ‖R_j>B‖) + a rounding of ŝ_ij itself for each B
+
+where > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii − 2A_iᵀk_i + A_iᵀK_zz A_i; put in k_i and
+K_zz, and complete the square.
+
+Sources: Fine & Scheinberg (2001) for the low-rank dual; Higham (2002), sections 3.1 and 10.3.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import blas, lapack, solve_triangular
+
+from qpsvm.arrays.rounding import UNIT, gamma
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
+from qpsvm.kernels.functions import RBF, exp_in_place
+from qpsvm.kernels.space import FeatureSpace
+
+#: Numbers worked on at a time, which stay in the cache, and fewest and most rows that these are.
+STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
+#: Columns of a block of (SPAN.5): few at first, where they are long; then a share of those before.
+NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
+#: Most pivots, and most as a share of the support vectors: otherwise the kernel values among those cost no more.
+MOST_PIVOTS, MOST_SHARE = 4000, 0.5
+#: A few roundings, where it does not pay to count them.
+FEW = 1.0 + 64 * UNIT
+
+
+class Span:
+    """w(α) beside the span of some samples.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        Of a kernel that is not linear, neither centred nor repaired.
+    beta : ndarray, shape (n,)
+        β of α.
+    pivots : ndarray of int, shape (r,)
+        The samples z.
+
+    Attributes
+    ----------
+    nearest : ndarray, shape (r,)
+        Aᵀβ: the coefficients c of the w nearest to w(α), up to rounding.
+    """
+
+    def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
+        self.space, self.pivots, self.beta = space, pivots, beta
+        accuracy = Accuracy(space)
+        self._tau, self._sizes = accuracy.sizes(pivots), accuracy.sizes
+        self._epsilon = (
+            self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
+        )
+        self._K = self._values(pivots)
+        self._factor()
+        self.nearest = np.zeros(len(pivots))
+        self._left = self._most_left = self._moved = 0.0
+        support = np.flatnonzero(beta)
+        step = int(np.clip(STRIP // max(len(self._kept), 1), FEWEST_ROWS, MOST_ROWS))
+        for start in range(0, len(support), step):
+            self._add(support[start : start + step])
+
+    @cached_property
+    def _by_differences(self) -> bool:
+        """Whether kernel values come from differences of samples, which do not cancel."""
+        return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)
+
+    @staticmethod
+    def _differences_epsilon(d: int) -> float:
+        """ε of (ACC.4) and (ACC.5)."""
+        return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)
+
+    def _values(self, rows: IntArray) -> FloatArray:
+        """Kernel values between pivots and rows, each known to ε of the sizes: (r, k)."""
+        if not self._by_differences:
+            return self.space.gram.block(self.pivots, rows)
+        from scipy.spatial.distance import cdist
+
+        X, kernel = self.space.X, self.space.kernel
+        assert isinstance(kernel, RBF)
+        exponents: FloatArray = cdist(X[self.pivots], X[rows], "sqeuclidean")
+        exponents *= -float(kernel.gamma)
+        return exp_in_place(exponents)
+
+    def _factor(self) -> None:
+        """R of the pivots that are independent in floating point, its inverse, and g of (SPAN.4)."""
+        floor = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
+        factor, order, rank, _ = lapack.dpstrf(self._K, tol=floor, lower=1)
+        q, self._kept = int(rank), order[: int(rank)] - 1
+        self._R = np.asfortranarray(np.tril(factor[:q, :q]))
+        self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
+        tau = self._tau[self._kept]
+        self._blocks = _column_blocks(q)
+        self._slack = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
+        squares = self._squares(self._R.T) / (tau * tau)
+        self._long, self._after = (np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _after(squares)))
+        self._stretch = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
+        G, off = self._residual(self._K[np.ix_(self._kept, self._kept)], self._R.T)
+        self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
+
+    def _squares(self, L: FloatArray) -> FloatArray:
+        """‖L_iB‖² of Lᵀ (q, k) for each block: (blocks, k)."""
+        return np.array([np.einsum("ij,ij->j", L[block], L[block]) for block in self._blocks]).reshape(-1, L.shape[1])
+
+    def _residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and how far it may be off, (SPAN.5): (k,)."""
+        left: FloatArray = np.array(K, order="C")
+        for block in self._blocks:
+            left[block.start :] -= self._R[block.start :, block] @ L[block]
+        np.abs(left, out=left)
+        largest: FloatArray = (left / self._tau[self._kept, None]).max(axis=0, initial=0.0)
+        squares = self._squares(L)
+        off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(_after(squares))
+        off += len(self._blocks) * UNIT * largest
+        return largest, off * FEW
+
+    def _add(self, rows: IntArray) -> None:
+        """What some rows add to (SPAN.2)."""
+        tau, size, weight = self._tau[self._kept], self._sizes(rows), np.abs(self.beta[rows])
+        k = self._values(rows)[self._kept]
+        L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
+        A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
+        apart = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
+        largest, off = self._residual(k, L)
+        squares = self._squares(L)
+        length = np.sqrt(squares.sum(axis=0)) * FEW
+        sigma = largest + off + self._epsilon * size
+        spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
+        apart += gamma(len(tau) + 4) * (apart + spread * self._stretch + length)
+        rest: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
+        off = self._epsilon * size**2 + self._slack @ squares + apart**2
+        for square in squares:
+            rest = rest - square
+            off += UNIT * np.abs(rest)
+        off += spread * (2.0 * sigma + spread * self._g)
+        self._left += float(weight @ np.sqrt(np.maximum(rest, 0.0)))
+        self._most_left += float(weight @ np.sqrt(np.maximum(rest + off * FEW, 0.0)))
+        self._moved += float(weight @ spread)
+        self.nearest[self._kept] += A @ self.beta[rows]
+
+    def distance(self, coef: FloatArray) -> tuple[float, float]:
+        """‖w − w(α)‖ of (SPAN.2) for w = Σ_j c_j φ(z_j), c (r,): as measured, and by how much it may be more."""
+        g = coef - self.nearest
+        square = max(float(g @ (self._K @ g)), 0.0)
+        size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
+        most = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
+        summed = gamma(len(self.beta) + 8)
+        most += summed * self._moved * FEW + self._most_left * (1.0 + summed)
+        measured = math.sqrt(square) + self._left
+        return measured, (most - measured) * FEW + 4.0 * UNIT * most
+
+
+def _column_blocks(q: int) -> list[slice]:
+    """The blocks B of (SPAN.5)."""
+    starts, width = [0], NARROWEST
+    while starts[-1] < q:
+        width = min(max(NARROWEST, starts[-1] // BLOCKS_A_WIDTH), WIDEST)
+        starts.append(min(starts[-1] + width, q))
+    return [slice(start, stop) for start, stop in pairwise(starts)]
+
+
+def _after(squares: FloatArray) -> FloatArray:
+    """Sums of what comes after each block: (blocks, k)."""
+    after = np.zeros_like(squares)
+    after[:-1] = np.cumsum(squares[:0:-1], axis=0)[::-1]
+    return after
+
+
+def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray) -> Span | None:
+    """The span of the samples where coef (n,) is not 0; None where w(α) costs no more, or K is not the kernel's own."""
+    pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
+    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= min(MOST_PIVOTS, MOST_SHARE * support):
+        return None
+    return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
+
+
+__all__ = ["Span", "span_of"]

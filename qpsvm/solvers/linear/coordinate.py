@@ -1,0 +1,211 @@
+"""LIBLINEAR's dual coordinate descent, one α after the other, with its multipliers: a start, and often the answer.
+
+    (COORD.1)  α_i ← clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),  w ← w + y_i Δα_i x_i,  rows in random order, pass by
+               pass; rows that stay at a bound are set aside
+    (COORD.2)  row i has one more feature, δ, in a column of its own:  its weight is δ y_i α_i, and K becomes K + δ²I
+
+LIBLINEAR returns w alone. By (COORD.2) it returns α too: that weight is stored apart from all others, so that α_i has
+all its digits however small δ is, and with δ² = 10⁻¹⁸ mean K_ii the sums are the same to the last bit. The intercept is
+the weight of a feature 1, penalised. Where rows are many and short, or α mostly at bounds, nothing is faster.
+
+The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
+one in a child (`sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the same
+each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class is
+called directly where it passes a test on four points.
+
+Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.resources.memory import LITTLE, available_memory
+from qpsvm.solvers.shared.sliced import run_sliced
+from qpsvm.solvers.shared.stopping import Clock
+
+#: δ of (COORD.2) in units of the root of the mean squared length of the rows.
+OWN_FEATURE = 1e-9
+#: α within this share of its bound is at it: what adding up up to 300 steps may leave.
+AT_BOUND = 1e-12
+#: LIBLINEAR's number for the dual of the hinge loss.
+HINGE_DUAL = 3
+#: Seconds of a pass over all rows for each number in them, and for each row; and the share of it that a pass takes in
+#: the mean, because rows are set aside. A time limit counts on the whole. Without one a child process is worth its
+#: 30 ms only where the mean is too long.
+NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
+#: Bytes for each number: in compressed rows, while they are made, and in LIBLINEAR's own list of them.
+NUMBER_BYTES = 45.0
+#: The most that LIBLINEAR can count.
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """w (d,), b, α (n,), the passes made, and whether LIBLINEAR's own test was met."""
+
+    w: FloatArray
+    b: float
+    alpha: FloatArray
+    iterations: int
+    finished: bool
+
+
+def is_loaded() -> bool:
+    """Whether scikit-learn's machines are imported already: that takes longer than most runs."""
+    return "sklearn.svm" in sys.modules
+
+
+def numbers_of(X: Matrix) -> int:
+    """How many numbers X (n, d) holds."""
+    return int(X.nnz if sp.issparse(X) else X.size)
+
+
+def countable(X: Matrix) -> bool:
+    """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
+    n, d = X.shape
+    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST)
+
+
+def fits(X: Matrix) -> bool:
+    """Whether it can, and there is memory for its copies."""
+    size = NUMBER_BYTES * (numbers_of(X) + 3 * X.shape[0])
+    return countable(X) and (size <= LITTLE or size <= available_memory())
+
+
+def descend(
+    X: Matrix,
+    y: FloatArray,
+    upper: FloatArray,
+    intercept: bool,
+    *,
+    eps: float,
+    most: int,
+    clock: Clock | None = None,
+    verbose: bool = False,
+    mean: FloatArray | None = None,
+) -> Descent:
+    """Run (COORD.1) until no row violates its condition by more than eps, or a limit is reached.
+
+    Parameters
+    ----------
+    X : ndarray or sparse, shape (n, d)
+        That `fits`.
+    y : ndarray, shape (n,)
+        −1 or +1, both present.
+    upper : ndarray, shape (n,)
+        C, positive.
+    intercept : bool
+        Whether there is one, with ½b² in the objective.
+    eps : float
+        In units of the margin.
+    most : int
+        Passes allowed.
+    clock : Clock, optional
+        Where it stops, the answer is that of a shorter run.
+    verbose : bool
+        Print a sign of life every two seconds.
+    mean : ndarray, shape (d,), optional
+        Taken off the rows of a dense X.
+
+    Returns
+    -------
+    Descent
+    """
+    n, d = X.shape
+    clock = clock or Clock()
+    seconds = NUMBER_SECONDS * (numbers_of(X) + 2 * n) + ROW_SECONDS * n
+    seconds *= MEAN_SHARE if clock.limit is None else 1.0
+
+    def nothing() -> Descent:
+        return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
+
+    # never a slice that is merely worth while: nearly all runs need more passes than it would make
+    return run_sliced(
+        passes, (X, y, upper, intercept, eps, mean), most, most, lambda allowed: int(min(allowed / seconds, MOST)),
+        nothing, clock, verbose,
+    )  # fmt: skip
+
+
+def passes(
+    X: Matrix, y: FloatArray, upper: FloatArray, intercept: bool, eps: float, mean: FloatArray | None, most: int
+) -> Descent:
+    """At most so many passes, in this process; as in `descend`."""
+    n, d = X.shape
+    delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
+    Z, signs, bias = lengthened(X, delta, mean), (y > 0).astype(np.float64), 1.0 if intercept else -1.0
+    train = compiled_train()
+    if train is None:
+        raw, made = _through_class(Z, signs, upper, intercept, eps, most)
+    else:
+        # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
+        raw, made = train(Z, signs, True, HINGE_DUAL, eps, bias, 1.0, np.ones(2), most, 0, 0.0, upper)
+    weights, made = raw.ravel(), int(np.max(made))
+    alpha = np.clip(y * weights[d : d + n] / delta, 0.0, upper)
+    alpha[alpha <= AT_BOUND * upper] = 0.0
+    alpha = np.where(alpha >= (1.0 - AT_BOUND) * upper, upper, alpha)
+    return Descent(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
+
+
+def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
+    """[X − 1μᵀ, δI] for X (n, d), in compressed rows with short indices: (n, d + n)."""
+    n, d = X.shape
+    places = np.arange(n, dtype=np.int32)
+    if sp.issparse(X):
+        rows = X.tocsr()
+        starts = rows.indptr.astype(np.int32) + np.arange(n + 1, dtype=np.int32)
+        given = np.ones(rows.nnz + n, dtype=bool)
+        given[starts[1:] - 1] = False
+        data, indices = np.empty(len(given)), np.empty(len(given), dtype=np.int32)
+        data[given], indices[given] = rows.data, rows.indices
+        data[starts[1:] - 1], indices[starts[1:] - 1] = delta, d + places
+    else:
+        values, columns = np.empty((n, d + 1)), np.empty((n, d + 1), dtype=np.int32)
+        values[:, :d] = X if mean is None else X - mean
+        values[:, d], columns[:, :d], columns[:, d] = delta, np.arange(d, dtype=np.int32), d + places
+        data, indices, starts = values.ravel(), columns.ravel(), (d + 1) * np.arange(n + 1, dtype=np.int32)
+    return sp.csr_array((data, indices, starts), shape=(n, d + n))
+
+
+def _root_mean_square(X: Matrix) -> float:
+    """The root of the mean squared length of the rows."""
+    values = X.data if sp.issparse(X) else X.ravel(order="K")
+    return float(np.linalg.norm(values)) / float(np.sqrt(X.shape[0]))
+
+
+def _through_class(
+    Z: Matrix, signs: FloatArray, upper: FloatArray, intercept: bool, eps: float, most: int
+) -> tuple[FloatArray, Any]:
+    """By the public class, which warns where the passes do not suffice."""
+    from sklearn.svm import LinearSVC
+
+    machine = LinearSVC(
+        loss="hinge", dual=True, tol=eps, C=1.0, fit_intercept=intercept, max_iter=most, random_state=0
+    ).fit(Z, signs, sample_weight=upper)
+    return np.append(machine.coef_[0], machine.intercept_), machine.n_iter_
+
+
+@cache
+def compiled_train() -> Any:
+    """The compiled function behind `LinearSVC`, or None where it is absent or does not answer four points rightly."""
+    try:
+        from sklearn.svm import _liblinear
+
+        _liblinear.set_verbosity_wrap(0)
+        Z = lengthened(sp.csr_array(np.diag(np.sqrt([1.0, 2.0, 1.0, 2.0]))), 1e-9)
+        raw, made = _liblinear.train_wrap(
+            Z, np.array([0.0, 0.0, 1.0, 1.0]), True, HINGE_DUAL, 1e-9, -1.0, 1.0, np.ones(2), 100, 0, 0.0,
+            np.array([9.0, 9.0, 9.0, 0.25]),
+        )  # fmt: skip
+        alpha, enough = 1e9 * raw.ravel()[4:], 0 < np.max(made) < 100
+    except (ImportError, AttributeError, TypeError, ValueError, IndexError):
+        return None
+    right = alpha.shape == (4,) and enough and np.allclose(alpha, [-1.0, -0.5, 1.0, 0.25], atol=1e-6)
+    return _liblinear.train_wrap if right else None
