@@ -33,7 +33,8 @@ class Model:
     b : float
         Intercept.
     coef : ndarray, shape (m,)
-        c_i = α_i y_i of the m rows kept. Empty for a linear machine, which has `w` instead.
+        c_i = α_i y_i of the m rows kept; where the kernel matrix has a low rank, coefficients of their own for fewer
+        rows. Empty for a linear machine, which has `w` instead.
     vectors : ndarray or csr_array, shape (m, d)
         The rows kept. For a precomputed kernel their column numbers, shape (m,).
     w : ndarray, shape (d,), or None

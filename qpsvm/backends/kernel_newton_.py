@@ -6,13 +6,13 @@ A hard margin is the C-SVM with a C that no α reaches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.blocks import KernelBlocks
@@ -22,6 +22,9 @@ from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+
+if TYPE_CHECKING:
+    from qpsvm.solvers.linear.solve import LinearSolution
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
@@ -45,8 +48,9 @@ LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
 #: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
-#: long its steps then take; and the rows up to which LIBSVM's loop finds the split for next to nothing all the same.
-CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
+#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
+#: stakes.
+CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 4e-4, 2e-8
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
@@ -72,7 +76,7 @@ class KernelNewtonBackend(Backend):
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
     def options(self) -> frozenset[str]:
-        """The engine: auto, gram, band, dense or libsvm."""
+        """The engine: auto, gram, band, dense, libsvm or low_rank."""
         return frozenset({"engine"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
@@ -85,7 +89,7 @@ class KernelNewtonBackend(Backend):
         gram = n * n * VALUE_SECONDS + product
         if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
             return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        crowded = n > max(CROWDED * size.features, FEW_ROWS)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
         seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
@@ -124,6 +128,15 @@ def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArra
     )
 
 
+def over_factor(
+    L: FloatArray, y: FloatArray, C: FloatArray, tol: float, time_limit: float | None, verbose: bool
+) -> LinearSolution:
+    """The linear machine over the rows of a factor (n, r): engines of kernels do not know the linear solvers."""
+    from qpsvm.solvers.linear.solve import solve_linear
+
+    return solve_linear(L, y, C, tol=tol, time_limit=time_limit, verbose=verbose)
+
+
 class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
 
@@ -151,9 +164,10 @@ class KernelNewtonCompiled(Compiled):
         if statement.svm.all_hard:
             answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(kernel, X, y, C, **settings)
+            answer = solve_kernel(kernel, X, y, C, linear=over_factor, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}))
+        v = None if answer.coef is None else statement.lift(answer.coef)
+        return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
 
     def _nu(self, settings: dict[str, Any]) -> QPSolution:
         """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ."""

@@ -141,10 +141,9 @@ class Bounds:
             edge = r + FEW * self._knee(part) if self.svm.curved else r
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
-            t -= r
-            losses += self.losses(part, t)
+            losses += self.losses(part, t - r)
         rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
-        t, r = self.slack(point, rows)
+        t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
         terms = self.terms(point, rows, t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
@@ -239,9 +238,7 @@ class Bounds:
             distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
         elif point.explicit is not None:  # coef is that times the factor, rounded
-            size = self._size(point)
-            distance += (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
-            distance += abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+            distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
@@ -274,6 +271,12 @@ class Bounds:
             distance += bound * max(sizes) * FEW
             moved += bound * max(reaches) * FEW
         return distance, moved
+
+    def apart_from_own(self, point: Certificate) -> float:
+        """‖w − w(α)‖ of an explicit w over few samples, from above."""
+        size = self._size(point)
+        most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
 
     def _size(self, point: Certificate) -> float:
         """Σ|coef_i| ρ_i."""

@@ -29,6 +29,8 @@ PUSHABLE = 1e-3
 NEAR = 1e-7
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
+#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
+HOPELESS = 0.5
 
 
 class Proof:
@@ -184,6 +186,11 @@ class Proof:
         rows = point.contributing
         if rows is None or not len(rows):
             return None
+        if (
+            point.explicit is not None
+            and 0.5 * self.bounds.apart_from_own(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+        ):
+            return None  # it is the kernel values between support vectors that are not known better
         better = self._sharp_weights(point)
         if better is not point:
             rows = self._bounded(better).contributing

@@ -73,7 +73,9 @@ class Span:
         self.space, self.pivots, self.beta = space, pivots, beta
         accuracy = Accuracy(space)
         self._tau, self._sizes = accuracy.sizes(pivots), accuracy.sizes
-        self._epsilon = self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
+        self._epsilon = (
+            self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
+        )
         self._K = self._values(pivots)
         self._factor()
         self.nearest = np.zeros(len(pivots))

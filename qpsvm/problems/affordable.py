@@ -47,7 +47,7 @@ def certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
 def _row_seconds(space: FeatureSpace) -> float:
     """Seconds of the kernel values of one support vector."""
     n, d = space.X.shape
-    return n * (VALUE_SECONDS + FEATURE_SECONDS * d)
+    return float(n * (VALUE_SECONDS + FEATURE_SECONDS * d))
 
 
 def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:

@@ -174,7 +174,8 @@ class Problem(ABC):
         >>> problem.replace(C=10).space is problem.space
         True
         """
-        return replaced(self, parameters)
+        same: Self = replaced(self, parameters)
+        return same
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
@@ -730,7 +731,11 @@ class Problem(ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
-        del certificate
+        if certificate.explicit is not None:
+            return (
+                f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
+                "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+            )
         if self.space.shift:
             return (
                 f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "

@@ -37,6 +37,8 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
+from qpsvm.solvers.kernel.low_rank import LinearSolver, able, foretold_rank, low_rank_point, pays
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
 from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
@@ -73,8 +75,8 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are worth
-    #: it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner there.
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are
+    #: worth it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner.
     path_rows: int = 2000
     path_moving: float = 1.7
     path_besides: int = 60
@@ -103,12 +105,22 @@ class Engines:
     ----------
     used : str
         The engine that found it.
+    coef : ndarray, shape (n,), or None
+        Coefficients of its own, of a point that `low_rank` found.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: HingeDual, target: float, effort: Effort) -> None:
-        self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
+    def __init__(
+        self,
+        blocks: KernelBlocks,
+        problem: HingeDual,
+        target: float,
+        effort: Effort,
+        linear: LinearSolver | None = None,
+    ) -> None:
+        self.blocks, self.problem, self.target, self.effort, self.linear = blocks, problem, target, effort, linear
         self._best: DualPoint | None = None
         self.used = "none"
+        self.coef: FloatArray | None = None
 
     @property
     def best(self) -> DualPoint:
@@ -121,17 +133,19 @@ class Engines:
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
         if start is None or not self._from_start(start):
-            if engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
+            if engine == "low_rank":
+                self._low_rank(self.problem.upper, named=True)
+            elif engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
                 self._small()
             else:
                 self._large(engine, start is not None)
-        if self.best.gap > self.target and not self.effort.late():
+        if self.best.gap > self.target and not self.effort.late() and not (engine == "auto" and self._more_free()):
             self._patient()
 
-    def _done(self, engine: str, point: DualPoint | None) -> bool:
+    def _done(self, engine: str, point: DualPoint | None, coef: FloatArray | None = None) -> bool:
         """Keep the point if it is the best so far; whether that ends the search."""
         if point is not None and (self.used == "none" or point.gap < self.best.gap):
-            self._best, self.used = point, engine
+            self._best, self.used, self.coef = point, engine, coef
         return self.best.gap <= self.target or self.effort.late()
 
     def _small(self) -> None:
@@ -145,6 +159,8 @@ class Engines:
         if guess is None and engine not in ("libsvm", "gram"):
             guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
+        if guess is not None and engine == "auto" and self._few_features(guess, min(costs.values())):
+            return
         used = min(costs, key=lambda name: costs[name]) if engine == "auto" and costs else engine
         if guess is not None and used == "dense" and self.problem.n <= COSTS.largest_dense:
             if self._dense(guess, costs if engine == "auto" else {}):
@@ -170,6 +186,40 @@ class Engines:
         allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
         point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
         return self._done("dense", point)
+
+    def _few_features(self, guess: Guess, others: float) -> bool:
+        """The low-rank factor where the rank is foretold to be low, and its cost below that of the others."""
+        problem = self.problem
+        if self.linear is None or not able(self.blocks) or float(guess.rest.mean()) > LOW_RANK.most_rest:
+            return False
+        free, support = int(np.count_nonzero(guess.free)), int(np.count_nonzero(guess.beta))
+        if others + LOW_RANK.value_seconds * problem.n * support < LOW_RANK.seconds_from:
+            return False
+        prices = np.abs(guess.beta) + LOW_RANK.least_price * problem.upper
+        rank = foretold_rank(self.blocks, problem, self.target, prices, self.effort)
+        if rank is None or not pays(problem.n, rank, free, support, others, self.effort.clock.left):
+            return False
+        return self._low_rank(prices)
+
+    def _more_free(self) -> bool:
+        """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
+        problem, alpha = self.problem, self.problem.y * self.best.beta
+        if self.linear is None or self.coef is not None:
+            return self.coef is not None  # nor do further Newton steps help
+        prices = alpha + LOW_RANK.least_price * problem.upper
+        rank = foretold_rank(self.blocks, problem, self.target, prices, self.effort)
+        free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
+        return rank is not None and rank < free and self._low_rank(prices)
+
+    def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
+        """The linear machine over the rows of a pivoted factor; whether that ends the search."""
+        if self.linear is None or not able(self.blocks) or self.effort.late():
+            return False
+        found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
+        if found is None:
+            return False
+        near = found.point.gap <= LOW_RANK.near * self.target  # the others would not come nearer
+        return self._done("low_rank", found.point, found.coef) or near
 
     def _band(self, guess: Guess) -> bool:
         """A band around the foretold margin."""

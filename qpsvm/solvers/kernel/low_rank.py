@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.resources.memory import available_memory
@@ -42,19 +42,29 @@ class Settings:
     #: Most columns of the factor, and most for each row: beyond, the other engines are as fast.
     most: int = 1200
     most_a_row: float = 0.25
+    #: Most columns where nothing else is asked for.
+    most_named: int = 4000
     #: Shares of the tolerance: for ½S², and for the linear machine.
     rest_share: float = 0.1
     linear_share: float = 0.6
     #: Rows of the probe, fewest rows for it to say something, and its columns for each that the whole is foretold to
     #: take: rows that are far out come with more rows.
     probe_rows: int = 1000
-    fewest_rows: int = 2000
-    probe_share: float = 0.7
+    fewest_rows: int = 400
+    probe_share: float = 0.5
     #: Seconds of factor, linear machine and certificate, times n r²; seconds of a kernel value in a certificate.
     seconds: float = 6e-10
     value_seconds: float = 4e-9
     #: Where more rows are free than the rank, Newton steps on them stall: the others then take so many times as long.
     stalled: float = 4.0
+    #: Mean of what a few hundred random landmarks leave of the diagonal, from which on the rank is not low; and seconds
+    #: that the others have to take for a probe to pay.
+    most_rest: float = 3e-2
+    seconds_from: float = 0.15
+    #: Prices of (PIVOT.4) of rows that are foretold to have no α, as a share of C.
+    least_price: float = 0.02
+    #: A gap up to so many tolerances is due to rounding, or to a foretold Σα that was wrong.
+    near: float = 30.0
     #: Share of the memory that is there for the factor and what it is made from.
     memory: float = 0.5
 
@@ -98,24 +108,22 @@ class LowRankPoint:
     coef: FloatArray
 
 
-def foretold_rank(blocks: KernelBlocks, weights: FloatArray, target: float, effort: Effort) -> int | None:
+def foretold_rank(
+    blocks: KernelBlocks, problem: HingeDual, tol: float, weights: FloatArray, effort: Effort
+) -> int | None:
     """How many columns the factor will take, from that of some of the rows; None where too many, or nothing is known.
 
     Parameters
     ----------
-    blocks : KernelBlocks
-    weights : ndarray, shape (n,)
-        Prices of (PIVOT.4).
-    target : float
-        Of (PIVOT.4).
-    effort : Effort
+    blocks, problem, tol, weights, effort
+        As for `low_rank_point`.
     """
     n = blocks.n
     if n < SETTINGS.fewest_rows or not able(blocks):
         return None
     rows = np.sort(np.random.default_rng(0).permutation(n)[: SETTINGS.probe_rows])
     most = int(SETTINGS.probe_share * most_columns(n))
-    factor = pivoted_factor(blocks, rows, weights[rows], target, most, effort.late)
+    factor = pivoted_factor(blocks, rows, weights[rows], _target(problem, tol, weights), most, effort.late)
     return None if factor is None or not factor.reached else int(factor.rank / SETTINGS.probe_share)
 
 
@@ -124,23 +132,46 @@ def able(blocks: KernelBlocks) -> bool:
     return isinstance(blocks.kernel, (RBF, Polynomial)) and blocks.X.shape[0] == blocks.n
 
 
-def most_columns(n: int) -> int:
-    """Columns that a factor of n rows may have."""
-    return int(min(SETTINGS.most, SETTINGS.most_a_row * n, SETTINGS.memory * available_memory() / (16.0 * n)))
+def pays(n: int, rank: int, free: int, support: int, others: float, left: float = np.inf) -> bool:
+    """Whether it is foretold to cost less, certificate included, than what takes the others so many seconds.
+
+    Parameters
+    ----------
+    n, rank, free, support : int
+        Rows, and of these free ones, and support vectors.
+    others : float
+        Seconds of the cheapest other engine.
+    left : float
+        Seconds that there are: there is no point before the factor is done.
+    """
+    stalled, seconds = SETTINGS.stalled if free > rank else 1.0, SETTINGS.seconds * n * rank * rank
+    return seconds < min(stalled * others + SETTINGS.value_seconds * n * support, left)
 
 
-def target_of(problem: HingeDual, tol: float, total: float | None = None) -> float:
-    """The target of (PIVOT.4) for a relative gap: Σα is foretold, or it is what the lighter class allows.
+def most_columns(n: int, named: bool = False) -> int:
+    """Columns that a factor of n rows may have: more where this engine was asked for by its name."""
+    most = min(SETTINGS.most_named, n) if named else min(SETTINGS.most, SETTINGS.most_a_row * n)
+    return int(min(most, SETTINGS.memory * available_memory() / (16.0 * n)))
+
+
+def _target(problem: HingeDual, tol: float, weights: FloatArray) -> float:
+    """The target of (PIVOT.4) for a relative gap: Σα is what the prices foretell, or what the lighter class allows.
 
     D ≥ ½Σα at an optimum, so that ½S² ≤ share·tol·D where the left side of (PIVOT.4) is at most share·tol/Σα.
     """
     plus = problem.y > 0
     largest = 2.0 * min(float(problem.upper[plus].sum()), float(problem.upper[~plus].sum()))
-    return SETTINGS.rest_share * tol / min(largest, largest if total is None or not total > 0.0 else total)
+    return SETTINGS.rest_share * tol / min(largest, float(weights.sum()))
 
 
 def low_rank_point(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, weights: FloatArray, linear: LinearSolver, effort: Effort
+    blocks: KernelBlocks,
+    problem: HingeDual,
+    tol: float,
+    weights: FloatArray,
+    linear: LinearSolver,
+    effort: Effort,
+    named: bool = False,
 ) -> LowRankPoint | None:
     """The point of (LOWRANK.2); None where the rank is too high, or time runs out before there is one.
 
@@ -154,10 +185,11 @@ def low_rank_point(
         α as it is foretold, or C.
     linear : LinearSolver
     effort : Effort
+    named : bool
+        Whether this engine was asked for.
     """
-    n, sum_of_weights = problem.n, float(weights.sum())
-    target = target_of(problem, tol, sum_of_weights)
-    factor = pivoted_factor(blocks, np.arange(n), weights, target, most_columns(n), effort.late)
+    n, target = problem.n, _target(problem, tol, weights)
+    factor = pivoted_factor(blocks, np.arange(n), weights, target, most_columns(n, named), effort.late)
     if factor is None or not factor.reached or effort.late():
         return None
     effort.report("factor", factor.rank, np.inf)
@@ -189,4 +221,4 @@ def _measured(problem: HingeDual, factor: PivotedFactor, answer: LinearAnswer) -
     return LowRankPoint(DualPoint(beta, u, point.b, point.slack, difference / primal, primal), coef)
 
 
-__all__ = ["LinearSolver", "LowRankPoint", "able", "foretold_rank", "low_rank_point", "target_of"]
+__all__ = ["SETTINGS", "LinearSolver", "LowRankPoint", "able", "foretold_rank", "low_rank_point", "pays"]

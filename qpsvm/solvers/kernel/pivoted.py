@@ -70,7 +70,7 @@ class PivotedFactor:
     @property
     def rank(self) -> int:
         """r."""
-        return self.L.shape[1]
+        return int(self.L.shape[1])
 
 
 def pivoted_factor(
@@ -169,12 +169,12 @@ class _Factoring:
         earlier = [part[own].T for part in known]
         new, n = np.empty((len(self.rows), taken)), len(self.rows)
         for start in range(0, n, SETTINGS.strip):
-            part = slice(start, start + SETTINGS.strip)
-            G = self.blocks.block(self.rows[part], self.rows[pivots])
+            strip = slice(start, start + SETTINGS.strip)
+            G = self.blocks.block(self.rows[strip], self.rows[pivots])
             for column, across in zip(self.columns, earlier, strict=True):
-                G -= column[part] @ across
-            new[part] = solve_triangular(R, G.T, lower=True, check_finite=False).T
-            self.rest[part] -= np.einsum("ij,ij->i", new[part], new[part])
+                G -= column[strip] @ across
+            new[strip] = solve_triangular(R, G.T, lower=True, check_finite=False).T
+            self.rest[strip] -= np.einsum("ij,ij->i", new[strip], new[strip])
         self.rest[pivots] = 0.0
         np.maximum(self.rest, 0.0, out=self.rest)
         self.columns.append(new)

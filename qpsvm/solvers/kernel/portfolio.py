@@ -9,10 +9,11 @@
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
 | `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
 |          |                                                                       | or of nearly all rows  |
+| low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
-All but `dense` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look outside. The
-order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made one first
-(`ties`). What no engine could do is said in `reason`.
+All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
+outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made
+one first (`ties`). What no engine could do is said in `reason`.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from qpsvm.operators import Operator
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import Engines
+from qpsvm.solvers.kernel.low_rank import LinearSolver
 from qpsvm.solvers.kernel.ties import find_ties
 from qpsvm.solvers.shared.stopping import StopReason
 
-Engine = Literal["auto", "gram", "band", "dense", "libsvm"]
-ENGINES = ("auto", "gram", "band", "dense", "libsvm")
+Engine = Literal["auto", "gram", "band", "dense", "libsvm", "low_rank"]
+ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
 
 #: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole.
 TIES_FROM = 500
@@ -61,6 +63,9 @@ class KernelSolution:
         Of LIBSVM's loop plus Newton steps.
     reason : str
         "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
+    coef : ndarray, shape (n,), or None
+        Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i α_i y_i φ(x_i), which is near it; u is
+        that of w, and the gap that of the pair.
     """
 
     alpha: FloatArray
@@ -70,6 +75,7 @@ class KernelSolution:
     engine: str
     iterations: int
     reason: StopReason
+    coef: FloatArray | None = None
 
 
 def solve_kernel(
@@ -85,6 +91,7 @@ def solve_kernel(
     verbose: bool = False,
     start: FloatArray | None = None,
     engine: Engine = "auto",
+    linear: LinearSolver | None = None,
 ) -> KernelSolution:
     """Solve (KDUAL.1): the dual of the C-SVM with a free intercept.
 
@@ -111,6 +118,8 @@ def solve_kernel(
         α of a neighbouring problem.
     engine : str
         See the module.
+    linear : LinearSolver, optional
+        What `low_rank` needs; without it, that engine is left out.
 
     Returns
     -------
@@ -119,10 +128,12 @@ def solve_kernel(
     Raises
     ------
     ParameterError
-        An engine that is not known.
+        An engine that is not known, or `low_rank` without a linear solver.
     """
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "low_rank" and linear is None:
+        raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
     n, effort = int(X.shape[0]), Effort(time_limit, max_iter, verbose)
     upper = np.asarray(C, dtype=np.float64)
     if upper.shape != (n,) or common_value(upper) is None:
@@ -133,21 +144,32 @@ def solve_kernel(
     ties = find_ties(X, problem.y) if blocks.fast and blocks.whole is None and n > TIES_FROM else None
     with np.errstate(all="ignore"):
         if ties is None:
-            return _solve(blocks, problem, engine, start, tol, effort)
+            return _solve(blocks, problem, engine, start, tol, effort, linear)
         part = HingeDual(problem.y[ties.rows], ties.total(problem.upper))
         start = None if start is None else ties.total(start)
-        merged = _solve(KernelBlocks(kernel, X[ties.rows], None), part, engine, start, tol, effort)
-    return replace(merged, alpha=ties.share_out(merged.alpha, problem.upper), u=ties.spread(merged.u))
+        merged = _solve(KernelBlocks(kernel, X[ties.rows], None), part, engine, start, tol, effort, linear)
+    coef = merged.coef
+    if coef is not None:
+        coef = np.zeros(n)
+        coef[ties.rows] = merged.coef
+    return replace(merged, alpha=ties.share_out(merged.alpha, problem.upper), u=ties.spread(merged.u), coef=coef)
 
 
 def _solve(
-    blocks: KernelBlocks, problem: HingeDual, engine: Engine, start: FloatArray | None, tol: float, effort: Effort
+    blocks: KernelBlocks,
+    problem: HingeDual,
+    engine: Engine,
+    start: FloatArray | None,
+    tol: float,
+    effort: Effort,
+    linear: LinearSolver | None,
 ) -> KernelSolution:
-    engines = Engines(blocks, problem, tol, effort)
+    engines = Engines(blocks, problem, tol, effort, linear)
     engines.run(engine, None if start is None else problem.balanced(problem.y * start))
     best, steps = engines.best, effort.iterations + effort.newton_steps
     alpha = problem.y * best.beta + 0.0  # no −0.0
-    return KernelSolution(alpha, best.b, best.u, best.gap, engines.used, steps, effort.reason(best.gap <= tol))
+    reason = effort.reason(best.gap <= tol)
+    return KernelSolution(alpha, best.b, best.u, best.gap, engines.used, steps, reason, engines.coef)
 
 
 __all__ = ["ENGINES", "Engine", "KernelSolution", "solve_kernel"]

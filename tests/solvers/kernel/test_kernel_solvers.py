@@ -11,6 +11,7 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.arrays.constant import repeated
+from qpsvm.backends.kernel_newton_ import over_factor
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
@@ -61,7 +62,7 @@ def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object,
     assert (alpha >= 0).all()
     assert (alpha <= upper).all()
     assert abs(alpha @ y) <= 1e-9 * upper.sum()
-    return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
+    return qpsvm.CSVM(X, y, C, kernel).certify(alpha, solution.coef).gap
 
 
 @pytest.mark.slow
@@ -83,7 +84,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
     X, y = samples(700, 4, kind, 1)
     C = np.random.default_rng(2).uniform(0.1, 3.0, len(y))
     for penalties in (2.0, C):
-        solution = solve_kernel(RBF(0.2), X, y, penalties, tol=TOL, engine=engine)
+        solution = solve_kernel(RBF(0.2), X, y, penalties, tol=TOL, engine=engine, linear=over_factor)
         assert solution.reason == "converged"
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
