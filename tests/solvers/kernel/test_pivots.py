@@ -119,12 +119,12 @@ def test_a_linear_hard_margin_needs_as_many_steps_as_rows_support(scale):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [2, 60, 300])
 def test_the_conditions_of_the_nu_svm_hold(n, nu, weighted):
-    X, y = clouds(n, 3, 1.0)
+    X, y = clouds(n, 6, 1.0)
     upper = np.where(np.arange(n) % 4 < 2, 1.0, 3.0) if weighted else np.ones(n)
     upper /= upper.sum()
-    K = RBF(0.5)(X, X)
+    K = RBF(0.2)(X, X)
     found, rho = solve_kernel_nu(
-        KernelBlocks(RBF(0.5), X), y, upper, nu, tol=1e-8, time_limit=None, max_iter=None, start=None
+        KernelBlocks(RBF(0.2), X), y, upper, nu, tol=1e-8, time_limit=None, max_iter=None, start=None
     )
     alpha = found.alpha
     slack = rho - y * (K @ (y * alpha) + found.b)
