@@ -85,10 +85,11 @@ class GridJudge:
         """The worst and the median gap, how many machines are right, the largest error of a cross-validated error."""
         found = [judge.gap(point) for judge, point in zip(self._judges, curve.points, strict=True)]
         gaps = [gap for gap, _ in found]
-        off = np.abs(curve.errors - self._errors)
+        rows = len(self.machine.y)
+        off = np.rint(np.max(np.abs(curve.errors - self._errors)) * rows) / rows
         return {
             "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)),
-            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off.max()),
+            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off),
         }  # fmt: skip
 
     @cached_property

@@ -2,8 +2,8 @@
 A grid, cross-validated
 =======================
 
-Nineteen prices by seven widths of the kernel, on five folds: 665 machines, each certified. All folds take their parts of
-seven Gram matrices, and each machine begins at those with the next smaller prices.
+Nineteen prices by seven widths of the kernel, on five folds: 665 machines, each certified. All folds take their parts
+of seven Gram matrices, and each machine begins at those with the next smaller prices.
 """
 
 import matplotlib.pyplot as plt

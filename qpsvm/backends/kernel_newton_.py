@@ -156,7 +156,7 @@ class KernelNewtonCompiled(Compiled):
             blocks = inner(X, X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
-            "time_limit": limits.time_limit, "verbose": limits.verbose, "linear": over_factor,
+            "time_limit": limits.time_limit, "verbose": limits.verbose,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
         if statement.svm.homogeneous:
@@ -164,7 +164,7 @@ class KernelNewtonCompiled(Compiled):
         if statement.svm.all_hard:
             answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(kernel, X, y, C, **settings)
+            answer = solve_kernel(kernel, X, y, C, linear=over_factor, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)

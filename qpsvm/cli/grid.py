@@ -11,9 +11,9 @@ from qpsvm.cli.options import BOUND, settle
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import ParameterError
 from qpsvm.grid.cross_validation import cross_validate
-from qpsvm.grid.parameters import parameters
 from qpsvm.grid.path import path
 from qpsvm.problems import Problem
+from qpsvm.problems.replaced import parameters
 
 
 def numbers(text: str) -> list[float]:

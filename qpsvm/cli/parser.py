@@ -88,7 +88,7 @@ def make_parser() -> Parser:
             group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
             group.add_argument("--seed", type=int, help="of the draw")
             group.add_argument("--scoring", default="accuracy", help="one of scikit-learn's scorers; default accuracy")
-            group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows, and keep it")
+            group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
         gridding.set_defaults(run=action)
 
     deriving = commands.add_parser(

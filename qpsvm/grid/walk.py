@@ -1,7 +1,7 @@
 """One kernel's points, each solved from those before it.
 
-Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points, it
-foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
+Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
+it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
 
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
 """
@@ -52,7 +52,7 @@ def walk(
         The user pressed the interrupt key.
     """
     name = options.get("backend", "auto")
-    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot begin at a point refuses to
+    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []
     for point in points:
         try:

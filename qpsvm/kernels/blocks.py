@@ -144,7 +144,7 @@ class KernelBlocks:
         """d."""
         return int(self.X.shape[1])
 
-    def _seconds(self, entries: int) -> float:
+    def _seconds(self, entries: float) -> float:
         """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
         if self.whole is not None or self._operator is not None or not isinstance(self.kernel, OWN):
             return 0.0

@@ -94,8 +94,9 @@ def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
     dots = [ax.plot(at, fold[order], ".", color=SKY, markersize=4, label="a fold")[0] for fold in found.scores]
     handles = [line, band, dots[0]]
     if not np.isnan(found.mean).all():
-        handles += ax.plot(*_best(found), found.best_score, "o", markersize=11, markerfacecolor="none",
-                           markeredgecolor=VERMILION, markeredgewidth=1.8, label=f"best: {_best(found)[0]:.3g}")  # fmt: skip
+        (best,) = found.best.values()
+        handles += ax.plot(best, found.best_score, "o", markersize=11, markerfacecolor="none",
+                           markeredgecolor=VERMILION, markeredgewidth=1.8, label=f"best: {best:.3g}")  # fmt: skip
     wrong = _unsolved(found)[order]
     if wrong.any():
         handles += ax.plot(at[wrong], np.zeros(wrong.sum()), "x", color=BLACK, transform=ax.get_xaxis_transform(),
@@ -105,10 +106,6 @@ def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
     ax.set_xlabel(_name(parameter))
     ax.set_ylabel(found.scoring)
     return handles
-
-
-def _best(found: CrossValidation) -> tuple[float, ...]:
-    return tuple(float(value) for value in found.best.values())
 
 
 def _map(ax: Axes, found: CrossValidation) -> list[Any]:

@@ -42,6 +42,8 @@ class Settings:
     worth: float = 4e-4
     #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
     parts: int = 32
+    #: Most threads of our own, all solves of the process together; one is started only where none is idle.
+    threads: int = 64
 
 
 SETTINGS = Settings()
@@ -196,7 +198,7 @@ def _pool() -> ThreadPoolExecutor:
         if _Pool.threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            _Pool.threads = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "qpsvm")
+            _Pool.threads = ThreadPoolExecutor(SETTINGS.threads, "qpsvm")
         return _Pool.threads
 
 

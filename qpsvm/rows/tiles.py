@@ -17,7 +17,7 @@ LEAST_ROWS = 64
 #: Numbers from which a product with all rows is made a few rows at a time: below, no second thread is worth its while.
 TILED_NUMBERS = 8 * CACHED_NUMBERS
 #: Seconds of a number that is read, of one that is gathered, and of a multiplication of two matrices: roughly.
-READ_SECONDS, GATHER_SECONDS, PRODUCT_SECONDS = 3e-10, 1e-9, 4e-11
+READ_SECONDS, GATHER_SECONDS, PRODUCT_SECONDS = 5e-10, 1e-9, 4e-11
 
 
 def rows_at_a_time(width: int) -> int:

@@ -105,6 +105,7 @@ def test_the_order_asked_for_is_that_of_the_results_and_changes_nothing():
     assert grid.at(C=0.1, gamma=1.0) is grid[1]
 
 
+@pytest.mark.slow
 def test_processes_find_the_same():
     one, two = (qpsvm.path(RBF, gamma=[0.5, 1.0], C=[0.1, 1.0], n_jobs=jobs) for jobs in (None, 2))
     assert [r.primal for r in one] == pytest.approx([r.primal for r in two], rel=2e-6)
@@ -135,7 +136,7 @@ def test_options_are_those_of_solve():
 def test_progress_is_shown(capfd, monkeypatch):
     qpsvm.path(RBF, C=[0.1, 1.0], verbose=True)
     assert "2/2" in capfd.readouterr().err
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     qpsvm.path(RBF, C=[0.1, 1.0], verbose=True)
     assert "2 of 2 points" in capfd.readouterr().out
 

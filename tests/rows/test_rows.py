@@ -11,9 +11,8 @@ import qpsvm
 from qpsvm.errors import TooLargeError
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import LowRank
-from qpsvm.rows import ArrayRows, Block, Centred, RowSource, SomeRows, WithOnes, as_block, as_row_source
+from qpsvm.rows import ArrayRows, Block, Centred, RowSource, SomeRows, WithOnes, as_block, as_row_source, tiles
 from qpsvm.rows import blocks as blocks_module
-from qpsvm.rows import tiles
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows

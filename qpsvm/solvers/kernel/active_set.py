@@ -13,6 +13,7 @@ Source: Goldfarb & Idnani, *A numerically stable dual method for solving strictl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,10 +26,35 @@ LARGEST, STEPS = 64, 4
 SPANNED, ROUNDINGS = 1e-12, 4.0
 
 
+@dataclass(frozen=True, eq=False)
+class Supported:
+    """How the search ended.
+
+    Attributes
+    ----------
+    beta, u : ndarray, shape (n,)
+        β of the hard margin of F, and Kβ over all rows.
+    b : float
+    steps : int
+        Systems solved.
+    found : bool
+        No row is on the wrong side, as far as rounding lets tell.
+    meet : bool
+        A row joined that no α of F falls for: the hulls of the classes meet, or too nearly to tell.
+    """
+
+    beta: FloatArray
+    u: FloatArray
+    b: float
+    steps: int
+    found: bool
+    meet: bool = False
+
+
 def active_set(
     column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray, first: tuple[int, int]
-) -> tuple[FloatArray, FloatArray, float, int] | None:
-    """Find the hard margin.
+) -> Supported:
+    """Find the hard margin, if not more than a few rows support.
 
     Parameters
     ----------
@@ -43,34 +69,27 @@ def active_set(
 
     Returns
     -------
-    beta, u : ndarray, shape (n,)
-        β and Kβ.
-    b : float
-    steps : int
-        Or None where more than a few rows support, the hulls meet, or rounding hides which rows support.
+    Supported
     """
-    active, largest = _Active(column, diagonal, y), float(diagonal.max())
+    active, largest, corrected = _Active(column, diagonal, y), float(diagonal.max()), False
     try:
         for j in first:
             active.include(j, 0.0)
         active.solve()
-        corrected = False
         while active.steps < STEPS * LARGEST and len(active.F) < LARGEST:
             u, slack = active.slacks()
             j = int(slack.argmax())
             if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * largest):
                 if not active.join(j, float(slack[j])):
-                    return None
+                    return active.result(found=False, meet=True)
                 corrected = False
             elif corrected or not active.correct(u):
-                beta = np.zeros(len(y))
-                beta[active.F] = active.x
-                return beta, u, active.b, active.steps
+                return active.result(found=True)
             else:
                 corrected = True
     except np.linalg.LinAlgError:
         pass
-    return None
+    return active.result(found=False)
 
 
 class _Active:
@@ -107,6 +126,12 @@ class _Active:
     def solve(self) -> None:
         """(KACTIVE.1), afresh."""
         self.x, self.b = self._solved(self.y[self.F], 0.0)
+
+    def result(self, found: bool, meet: bool = False) -> Supported:
+        """What there is of (KACTIVE.1)."""
+        beta = np.zeros(len(self.y))
+        beta[self.F] = self.x
+        return Supported(beta, self.x @ self.columns[: len(self.F)], self.b, self.steps, found, meet)
 
     def slacks(self) -> tuple[FloatArray, FloatArray]:
         """Kβ and s, which is 0 over F."""
