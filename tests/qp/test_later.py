@@ -1,4 +1,4 @@
-"""A dual that is written down when somebody looks at it is the QP that `solver_qp` makes, and our solvers never look."""
+"""A dual that is written down when somebody looks at it is the QP of `solver_qp`, and our solvers never look."""
 
 from __future__ import annotations
 
