@@ -73,7 +73,9 @@ class KernelNewtonBackend(Backend):
             return loop_cost(size)
         product = n * PRODUCT_SECONDS * size.weighed
         gram = n * n * VALUE_SECONDS + product
-        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (CALL + SQUARE * n * n + product)
+        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (
+            CALL + SQUARE * n * n + product
+        )
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
