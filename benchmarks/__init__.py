@@ -5,7 +5,9 @@
     python -m benchmarks --suite linear --data DIR --lines linear.jsonl
     python -m benchmarks report linear.jsonl     # tables and pictures, from the lines alone
 
-`samples` and `tasks` say what is solved, `solvers` by whom, `suites` what belongs together; `measure` is what happens
-in the process of one solver, `score` the judge, `run` the one that listens and writes `lines`. `summary`, `tables`,
-`pictures` and `report` know nothing but lines.
+    python -m benchmarks join old.jsonl.xz new.jsonl --to all.jsonl.xz   # what was measured again replaces the old
+
+`samples` and `tasks` say what is solved, `solvers` by whom, `suites`, `kinds` and `wide` what belongs together;
+`measure` is what happens in the process of one solver, `threads` how many threads it gets, `score` the judge, `run` the
+one that listens and writes `lines`. `summary`, `tables`, `details`, `pictures` and `report` know nothing but lines.
 """

@@ -19,7 +19,7 @@ LINES = Path("benchmark-lines.jsonl")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 where it did what it should."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given[0] not in ("run", "report", "list", "-h", "--help"):
+    if not given or given[0] not in ("run", "report", "join", "list", "-h", "--help"):
         given.insert(0, "run")
     options = _parser().parse_args(given)
     try:
@@ -52,6 +52,14 @@ def _parser() -> argparse.ArgumentParser:
         "--fill", type=Path, action="append", default=[], help="a Markdown file whose marked tables are to be made anew"
     )
     report.set_defaults(command=_report)
+    join = commands.add_parser("join", help="one packed record of several; what is measured again replaces the old")
+    join.add_argument("lines", type=Path, nargs="+", help="records, the older ones first")
+    join.add_argument("--to", type=Path, required=True, help="the packed record (.xz), which may be one of them")
+    join.add_argument(
+        "--anew", action="append", default=[], metavar="SUITE",
+        help="of this suite, nothing from the first record (another processor's; may be repeated)",
+    )  # fmt: skip
+    join.set_defaults(command=_join)
     listed = commands.add_parser("list", help="the suites, their tasks, and the solvers that are installed")
     listed.add_argument("--quick", action="store_true")
     listed.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -98,12 +106,32 @@ def _known(names: Sequence[str], known: Sequence[str], what: str) -> None:
             raise SystemExit(f"unknown {what} {name!r}; {nearest(name, known)}")
 
 
+def _join(options: argparse.Namespace) -> int:
+    _there(options.lines)
+    count = lines.join(options.lines, options.to, options.anew)
+    print(f"{count} measurements are in {options.to}")
+    _one_processor([options.to])
+    return 0
+
+
+def _there(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if not path.exists():
+            raise SystemExit(f"{path} does not exist: python -m benchmarks run --lines {path} makes it")
+
+
+def _one_processor(paths: Sequence[Path]) -> None:
+    """Say so where a suite was measured on several kinds: its ratios mean nothing then."""
+    for suite, kinds in lines.processors(lines.read(paths), lines.machines(paths)).items():
+        if len(kinds) > 1:
+            print(f"{suite} was measured on {', '.join(sorted(kinds))}: do not compare these times", file=sys.stderr)
+
+
 def _report(options: argparse.Namespace) -> int:
     from benchmarks.report import fill, report
 
-    for path in options.lines:
-        if not path.exists():
-            raise SystemExit(f"{path} does not exist: python -m benchmarks run --lines {path} makes it")
+    _there(options.lines)
+    _one_processor(options.lines)
     runs, machines = lines.read(options.lines), lines.machines(options.lines)
     report(runs, machines, options.to)
     for page in options.fill:

@@ -122,6 +122,6 @@ def kinds(data: Path, quick: bool) -> Suite:
     return Suite(
         "kinds", "Heavy tails, counts, categories, unbalanced labels that the features hardly tell, duplicates, few "
         "features and many, generated, not scaled; linear and RBF.",
-        tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp"), seconds=6.0, budget=5.0,
+        tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp"), seconds=4.0, budget=3.0,
         most_rows={"libsvm": 1000, "SVC": 10_000, "sklearnex SVC": 10_000, "piqp": 2000},
     )  # fmt: skip

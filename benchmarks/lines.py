@@ -16,7 +16,7 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,42 @@ def machines(paths: Iterable[Path]) -> list[Line]:
 def done(path: Path) -> set[tuple[str, str, str]]:
     """What needs no measurement any more."""
     return {pair(line) for line in every([path]) if line["kind"] == "done"} if path.exists() else set()
+
+
+def join(paths: Sequence[Path], to: Path, suites: Iterable[str] = ()) -> int:
+    """One packed record of several: what counts, and the machines that it was made on.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        What a later one holds of a solver on a task replaces what an earlier one does.
+    to : Path
+        Ends in .xz; may be one of those that are read.
+    suites : iterable of str
+        Those to take from the first record anew only: its own lines of them are left out. For another processor.
+
+    Returns
+    -------
+    int
+        The number of measurements.
+    """
+    left_out = {pair(line) for line in read(paths[:1]) if line["suite"] in suites}
+    renewed = {pair(line) for line in read(paths[1:])}
+    runs = [run for run in read(paths) if pair(run) not in left_out or pair(run) in renewed]
+    used = {run["machine"] for run in runs}
+    kept = [*(machine for machine in machines(paths) if machine["id"] in used), *runs]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
+    to.write_bytes(lzma.compress(text.encode("utf-8"), preset=9))
+    return len(runs)
+
+
+def processors(runs: Iterable[Line], known: Iterable[Line]) -> dict[str, set[str]]:
+    """The kinds of processor that each suite was measured on: with two, a ratio of times compares these as well."""
+    kinds = {machine["id"]: str(machine["cpu"]) for machine in known}
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        found.setdefault(run["suite"], set()).add(kinds[run["machine"]])
+    return found
 
 
 def pair(line: Line) -> tuple[str, str, str]:

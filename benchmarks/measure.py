@@ -21,9 +21,9 @@ from benchmarks.tasks import Task
 from benchmarks.threads import Clock
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
-REPEAT_SECONDS, MOST_REPEATS = 0.3, 7
+REPEAT_SECONDS, MOST_REPEATS = 0.15, 7
 #: So many rungs in a row that do not halve the gap: the solver has reached what it can.
-PATIENCE = 2
+PATIENCE = 1
 #: Share of the machine's memory that a solver may use.
 MEMORY_SHARE = 0.6
 #: What is sent to the listener with each step.

@@ -18,8 +18,8 @@ SECTIONS: dict[str, tuple[str, str]] = {
     "threads": (
         "By the clock on the wall",
         "Seconds that a user waits: with as many threads as everybody gets who sets nothing, beside one thread, and "
-        "their ratio. LIBSVM has one thread whatever is set. In brackets the best gap where the goal was not reached, or "
-        "how the run ended. All other tables: processor time, one thread.",
+        "their ratio. LIBSVM has one thread whatever is set. In brackets the best gap where the goal was not reached, "
+        "or how the run ended. All other tables: processor time, one thread.",
     ),
     "machine": ("Machine", "Where the figures were made; a column for each machine or set of versions."),
     "summary": (
@@ -49,9 +49,9 @@ SECTIONS: dict[str, tuple[str, str]] = {
     "silent": (
         "Who falls silent",
         "Of the runs that were asked for 1e-3 or less and came to an end of their own: how many used up the iterations "
-        "that they were allowed and how many of these without a warning, how many claimed to be done, warned of nothing, "
-        "and miss a gap of 1e-3 by the certificate. Iterations used up are known of where a solver counts them and has no "
-        "status that says so; solvers measure their tolerance in their own terms, as above.",
+        "that they were allowed and how many of these without a warning, how many claimed to be done, warned of "
+        "nothing, and miss a gap of 1e-3 by the certificate. Iterations used up are known of where a solver counts "
+        "them and has no status that says so; solvers measure their tolerance in their own terms, as above.",
     ),
     "engines": (
         "Which engine solved what",
@@ -86,9 +86,9 @@ SECTIONS: dict[str, tuple[str, str]] = {
     ),
     "grids": (
         "Cross-validation over a grid of C",
-        "All rows and five folds for each of fifty C: seconds of all, the certified gaps of the machines on all rows, how "
-        "many are right to 1e-3, and how far a cross-validated error is from that of certified machines, at the worst C. "
-        "TorchKM's points are judged by their primal value against the best dual value that is known.",
+        "All rows and five folds for each of fifty C: seconds of all, the certified gaps of the machines on all rows, "
+        "how many are right to 1e-3, and how far a cross-validated error is from that of certified machines, at the "
+        "worst C. TorchKM's points are judged by their primal value against the best dual value that is known.",
     ),
     "scaling": (
         "Growth",
@@ -115,8 +115,6 @@ PICTURES: dict[str, tuple[str, ...]] = {
     "linear": ("profiles_linear", "gaps_linear"),
     "rbf": ("profiles_rbf", "gaps_rbf"),
     "kinds": ("profiles_kinds", "gaps_kinds"),
-    "threads": ("profiles_threads", "gaps_threads"),
-    "grids": ("profiles_grids", "gaps_grids"),
     "scaling": ("scaling",),
     "textbook": ("textbook",),
 }

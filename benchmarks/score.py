@@ -19,7 +19,7 @@ import numpy as np
 import qpsvm
 from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Point
-from benchmarks.tasks import Grid, Machine
+from benchmarks.tasks import Machine
 from qpsvm.problems import Problem
 
 #: The gap to which the lower bound of solvers without a dual point is made.
@@ -77,40 +77,35 @@ def primal_value(machine: Machine, point: Point) -> float:
 class GridJudge:
     """Scores grids: the machines on all rows by their gaps, the folds by the errors of prediction."""
 
-    def __init__(self, machine: Machine, grid: Grid) -> None:
+    def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.grid = grid
-        self._judges = [Judge(replace(machine, task=replace(machine.task, C=C))) for C in grid.penalties]
+        self._judges = [Judge(replace(machine, task=replace(machine.task, C=C))) for C in machine.grid.penalties]
 
     def verdict(self, curve: Any) -> dict[str, Any]:
         """The worst and the median gap, how many machines are right, the largest error of a cross-validated error."""
         found = [judge.gap(point) for judge, point in zip(self._judges, curve.points, strict=True)]
         gaps = [gap for gap, _ in found]
-        off = np.abs(self._errors(curve.held_out) - self._errors(self._held_out))
+        rows = len(self.machine.y)
+        off = np.rint(np.max(np.abs(curve.errors - self._errors)) * rows) / rows
         return {
             "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)),
-            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off.max()),
+            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off),
         }  # fmt: skip
 
-    def _errors(self, held_out: FloatArray) -> FloatArray:
-        """Share of the rows that were predicted wrongly when they were held out (k,)."""
-        errors: FloatArray = np.mean(np.sign(held_out) != self.machine.y[:, None], axis=0)
-        return errors
-
     @cached_property
-    def _held_out(self) -> FloatArray:
-        """What certified machines say of rows that were held out (n, k)."""
-        X, y, fold = self.machine.X, self.machine.y, self.grid.fold_of(len(self.machine.y))
-        values = np.zeros((len(y), len(self.grid.penalties)))
-        for k, C in enumerate(self.grid.penalties):
-            for j in range(self.grid.folds):
+    def _errors(self) -> FloatArray:
+        """Share of the rows that certified machines predict wrongly when they are held out (k,), one by one."""
+        X, y, grid = self.machine.X, self.machine.y, self.machine.grid
+        fold, wrong = grid.fold_of(len(y)), np.zeros(len(grid.penalties))
+        for k, C in enumerate(grid.penalties):
+            for j in range(grid.folds):
                 out = fold == j
                 problem = qpsvm.CSVM(X[~out], y[~out], C, qpsvm.RBF(self.machine.gamma))
-                values[out, k] = qpsvm.solve(problem, tol=FOLD_TOL, check=False).decision_function(X[out])
-        return values
+                values = qpsvm.solve(problem, tol=FOLD_TOL, check=False).decision_function(X[out])
+                wrong[k] += np.sum(np.sign(values) != y[out])
+        return wrong / len(y)
 
 
 def judge_of(machine: Machine) -> Judge | GridJudge:
     """The judge of such a task."""
-    grid = machine.task.grid
-    return Judge(machine) if grid is None else GridJudge(machine, grid)
+    return Judge(machine) if machine.task.grid is None else GridJudge(machine)

@@ -54,7 +54,7 @@ def variants(data: Path, quick: bool) -> Suite:
         "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
         tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *PEERS,
                        *QP_SOLVERS),
-        seconds=10.0, budget=8.0, most_rows={"qpsvm:slsqp": 300},
+        seconds=5.0, budget=4.0, most_rows={"qpsvm:slsqp": 300},
     )  # fmt: skip
 
 
@@ -77,8 +77,7 @@ def osqp(data: Path, quick: bool) -> Suite:
         "osqp", "The SVM class of the OSQP paper (100 n samples of n features, 15 % non-zero) and Clarabel's (50 n "
         "samples, 20 %), by the published distributions with our seeds.",
         tuple(tasks), ("qpsvm", "interior_point", "augmented_lagrangian", "rehline", "snapml", *QP_SOLVERS),
-        seconds=10.0, budget=15.0,
-        most_rows={"daqp": 2000},
+        seconds=6.0, budget=6.0, most_rows={"daqp": 2000},
     )  # fmt: skip
 
 
@@ -124,7 +123,7 @@ def linear(data: Path, quick: bool) -> Suite:
         "problem that LIBLINEAR solves.",
         tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp", "clarabel",
                        *(() if quick else ("osqp",))),
-        seconds=6.0, budget=9.0, most_rows=rows,
+        seconds=4.0, budget=4.0, most_rows=rows,
     )  # fmt: skip
 
 
@@ -147,7 +146,7 @@ def rbf(data: Path, quick: bool) -> Suite:
     return Suite(
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
         tuple(tasks), ("qpsvm", "SVC", "libsvm", "sklearnex SVC", "piqp", "clarabel", "osqp"),
-        seconds=20.0, budget=12.0, most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
+        seconds=12.0, budget=6.0, most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
     )  # fmt: skip
 
 
@@ -182,7 +181,7 @@ def scaling(data: Path, quick: bool) -> Suite:
         "scaling",
         "Generated clouds, 5 % of the labels flipped: time and memory to a gap of 1e-6 as rows or columns grow.",
         tuple(tasks), ("qpsvm", "SVC", "LinearSVC", "sklearnex SVC", "rehline", "snapml", "piqp", "clarabel", "osqp"),
-        goal=1e-6, seconds=20.0, budget=15.0,
+        goal=1e-6, seconds=15.0, budget=10.0,
         most_rows=rows,
     )  # fmt: skip
 

@@ -85,6 +85,12 @@ class Machine:
     gamma: float
 
     @property
+    def grid(self) -> Grid:
+        """The grid of a task that has one."""
+        assert self.task.grid is not None
+        return self.task.grid
+
+    @property
     def lam(self) -> float:
         """λ of the hinge loss."""
         return 1.0 / (self.task.C * len(self.y))

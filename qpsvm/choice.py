@@ -17,14 +17,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
-from qpsvm.costs import Cost, Size
+from qpsvm.costs import FEW_ROWS, Cost, Size
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 
+#: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
+MOST_REACHED = 1_000_000
 #: Rows up to which exact methods take the dense dual.
 DENSE_ROWS = 4000
 #: All followers together may take so many times as long as the first choice; that counts as at least so many seconds.
@@ -154,9 +157,27 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    X = problem.X
+    X, linear = problem.X, problem.space.is_linear
     n, sparse = len(problem.labels), bool(sp.issparse(X))
-    return Size(n, X.shape[1], X.nnz if sparse else X.size, sparse, problem.space.is_linear)
+    entries = X.nnz if sparse else X.size
+    reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
+    stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
+    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach, stakes)
+
+
+def _reach(problem: Problem) -> float:
+    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    svm = problem.outlined
+    if not svm.bounded or any(not group.ridge for group in svm.groups):
+        return float("inf")
+    ones = 1.0 if svm.penalised else 0.0
+    return float(np.mean(svm.upper)) * (problem.space.scale + ones)
+
+
+def _stakes(problem: Problem) -> float:
+    """ΣC_i κ where α is bounded, else 0."""
+    svm, rows = problem.outlined, problem.space.rows
+    return float(svm.upper.sum()) * rows.sum_of_squares() / rows.n if svm.bounded else 0.0
 
 
 def machine_traits(problem: Problem) -> Traits:

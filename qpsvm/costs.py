@@ -21,6 +21,8 @@ from typing import Literal
 SPARSE_FACTOR = 20.0
 #: Seconds of a kernel value, and of each feature in it.
 VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
+#: Rows of a linear machine up to which it matters how large C is.
+FEW_ROWS = 150
 #: Seconds of a multiplication in a product of matrices.
 PRODUCT_SECONDS = 2.5e-11
 
@@ -58,13 +60,22 @@ class Cost:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cost follows from: n rows of d features, entries that are not zero, and whether sparse and linear."""
+    """What a cost follows from: n rows of d features, entries that are not zero; whether sparse, linear, no slack.
+
+    `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
+    bound, and loops over single α are done soon. Infinite where that is no help, or not known. `stakes` is ΣC_i in
+    units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large, LIBSVM's
+    loop takes long however few the rows are.
+    """
 
     rows: int
     features: int
     entries: int
     sparse: bool
     linear: bool
+    hard: bool = False
+    reach: float = float("inf")
+    stakes: float = 0.0
 
     @property
     def weighed(self) -> float:

@@ -91,13 +91,15 @@ def size_in_words(can: Abilities) -> str:
 
 
 def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
-    """Of one machine, with any kernel that it takes; it may take it with a free intercept only."""
+    """Of one machine, with any kernel that it takes; it may take it with a free intercept only, or with any other."""
     problems = [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds for kernel in ("linear", "rbf")]
     taken = {(problem.intercept, form) for problem in problems for form in ("dual", "primal")
              if can.takes(machine_traits(problem), 2, form)}  # fmt: skip
     forms = [form for form in ("dual", "primal") if form in {form for _, form in taken}]
-    narrow = len(kinds) > 1 and {intercept for intercept, _ in taken} == {"free"}
-    return ", ".join([*forms, *(["free intercept"] if narrow else [])]) or "–"
+    intercepts = {intercept for intercept, _ in taken} if len(kinds) > 1 else set()
+    notes = ["free intercept"] * (intercepts == {"free"})
+    notes += ["intercept penalised or None"] * (intercepts == {"penalised", None})
+    return ", ".join([*forms, *notes]) or "–"
 
 
 def test_the_table_of_backends_is_what_they_say_of_themselves():
@@ -129,7 +131,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
     """What the page says of `auto`: the words, the backend, a problem of that kind."""
     few, many = samples(100, 5), samples(4200, 2)
     return {
-        "with a hundred rows": ("cvxopt", qpsvm.CSVM(*few)),
+        "with a hundred rows": ("kernel_newton", qpsvm.CSVM(*few)),
         "with thousands": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
         "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(200_000, 10))),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
-from benchmarks.solvers.grids import SolveGrid, SVCGrid, TorchKM
+from benchmarks.solvers.grids import GridSolve, GridSVC, TorchKM
 from benchmarks.solvers.machines import SVC, Liblinear, Libsvm, LinearSVC
 from benchmarks.solvers.ours import Bare, Solve
 from benchmarks.solvers.peers import ReHLine, Sklearnex, SnapML
@@ -22,7 +22,7 @@ ENTRANTS: dict[str, Entrant] = {
     )
 }  # fmt: skip
 #: Those that take a grid of them, under the same names.
-GRIDS: dict[str, Entrant] = {entrant.name: entrant for entrant in (SolveGrid(), SVCGrid(), TorchKM())}
+GRIDS: dict[str, Entrant] = {entrant.name: entrant for entrant in (GridSolve(), GridSVC(), TorchKM())}
 
 
 def entrant_of(name: str, task: Task) -> Entrant:

@@ -68,10 +68,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """What was found for every C of a grid: machines on all rows, and the values f (n, k) of rows when held out."""
+    """What was found for every C of a grid: machines on all rows, and the errors (k,) on rows that were held out."""
 
     points: tuple[Point, ...]
-    held_out: FloatArray
+    errors: FloatArray
 
 
 def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:

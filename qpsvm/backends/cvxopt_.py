@@ -33,7 +33,7 @@ PRICES = General(
     rows=Rows((1e-7, 1e-9), (3e-6, 2e-8), 10.0),
 )  # fmt: skip
 #: Seconds of the dense dual of a linear machine: of a call, and times n³.
-CALL, CUBE = 2e-3, 6e-11
+CALL, CUBE = 3e-3, 4e-10
 
 OPTIONS = frozenset({"abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"})
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}

@@ -12,9 +12,10 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.costs import PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
+from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
+from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import KernelGram
 from qpsvm.kernels.products import inner
@@ -36,16 +37,26 @@ MARGINS = ANYTHING - {
     "level 0", "other levels", "partly bounded", "curved", "no rows", "balance and total", "one row", "other rows",
     "penalised", "several α a sample",
 }  # fmt: skip
+#: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
+NU = ANYTHING - {
+    "level 1", "other levels", "unbounded", "partly bounded", "curved", "no rows", "balance", "one row", "other rows",
+    "penalised", "several α a sample",
+}  # fmt: skip
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
 #: of a Gram matrix, without a look whether they are there.
 LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
 #: Rows up to which the whole Gram matrix is kept.
 GRAM_ROWS = 2000
 #: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
-#: long its steps then take; and the rows up to which LIBSVM's loop finds the split for next to nothing all the same.
-CROWDED, CROWDED_FACTOR, FEW_ROWS = 2.5, 10.0, 150
+#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
+#: stakes.
+CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 #: Seconds of a call, and of its steps times n².
 CALL, SQUARE = 4e-4, 2e-8
+#: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
+NARROW, PASSES = 60, 30.0
+#: Rows of a ν-SVM up to which its Gram matrix is made.
+LARGEST_NU = 4000
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
 
@@ -55,8 +66,11 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a C-SVM, hard margin or primal hinge problem with free intercept, kernel or wide linear; fast",
-        dual=(Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM)),
+        needs="dual of a C-SVM, hard margin, primal hinge or (few rows) nu-SVM problem, kernel or wide linear; fast",
+        dual=(
+            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
+            Machines(NU - {"linear"}, LARGEST_NU),
+        ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
@@ -73,9 +87,10 @@ class KernelNewtonBackend(Backend):
             return loop_cost(size)
         product = n * PRODUCT_SECONDS * size.weighed
         gram = n * n * VALUE_SECONDS + product
-        seconds = (CROWDED_FACTOR if n > max(CROWDED * size.features, FEW_ROWS) else 1.0) * (
-            CALL + SQUARE * n * n + product
-        )
+        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
+            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
+        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
+        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
@@ -137,20 +152,37 @@ class KernelNewtonCompiled(Compiled):
         kernel, X, y, C, blocks = data
         if isinstance(gram, KernelGram):
             blocks = gram.blocks
-        elif isinstance(gram, LowRank):
+        elif isinstance(gram, LowRank) and not statement.svm.all_hard:  # a hard margin may not need it
             blocks = inner(X, X)
         settings: dict[str, Any] = {
             "gram": blocks, "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter,
-            "time_limit": limits.time_limit, "verbose": limits.verbose, "linear": over_factor,
+            "time_limit": limits.time_limit, "verbose": limits.verbose,
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
+        if statement.svm.homogeneous:
+            return self._nu(settings)
         if statement.svm.all_hard:
             answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
         else:
-            answer = solve_kernel(kernel, X, y, C, **settings)
+            answer = solve_kernel(kernel, X, y, C, linear=over_factor, **settings)
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
+
+    def _nu(self, settings: dict[str, Any]) -> QPSolution:
+        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ."""
+        from qpsvm.solvers.kernel.nu import solve_kernel_nu
+
+        statement, svm = self._statement, self._statement.svm
+        nu = sum(group.total / float(group.column[0]) for group in svm.margins)
+        blocks = settings.pop("gram")
+        if not isinstance(blocks, KernelBlocks):
+            blocks = KernelBlocks(self.data.kernel, self.data.X, blocks)
+        settings.pop("engine", None)  # there is one
+        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, **settings)
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        y = statement.multipliers({"b": answer.b, "rho": rho})
+        return self._answer(answer, statement.x(answer.alpha), raw, y=y)
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, kernel_samples, loop_cost
+from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, NU, kernel_samples, loop_cost
 from qpsvm.costs import Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
@@ -40,11 +40,6 @@ NU_ITERATIONS_PER_ROW, NU_ITERATIONS = 100, 20_000
 ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
 #: A sparse product costs about so many times as much for each entry as a dense one.
 SPARSE_FACTOR = 4.0
-#: The ν-SVMs that it takes: the margin level is a variable, so that there is a second row.
-NU = ANYTHING - {
-    "level 1", "other levels", "unbounded", "partly bounded", "curved", "no rows", "balance", "one row", "other rows",
-    "penalised", "several α a sample",
-}  # fmt: skip
 
 
 class LibsvmBackend(Backend):

@@ -1,4 +1,4 @@
-"""The command line: `python -m qpsvm [solve | predict | compare | derive | play | backends]`.
+"""The command line: `python -m qpsvm [solve | predict | compare | path | cross-validate | derive | play | backends]`.
 
 Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
 exit code, and never a traceback.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,16 +92,21 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
     add_parameters(group)
 
 
-def add_parameters(group: argparse._ArgumentGroup) -> None:
-    """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them."""
-    group.add_argument("--C", type=float, help="price of slack (variant c; default 1)")
-    group.add_argument("--nu", type=float, help="bound on the share of errors (variant nu; default 0.5)")
-    group.add_argument("--lam", type=float, help="weight of the norm (variant hinge; default 0.01)")
+def add_parameters(
+    group: argparse._ArgumentGroup, number: Callable[[str], Any] = float, rule: Callable[[str], Any] = str
+) -> None:
+    """Add the parameters of variant and kernel. Those in `BOUND` are None until `settle` has seen them.
+
+    `number` and `rule` read a parameter, and γ, from its text.
+    """
+    group.add_argument("--C", type=number, help="price of slack (variant c; default 1)")
+    group.add_argument("--nu", type=number, help="bound on the share of errors (variant nu; default 0.5)")
+    group.add_argument("--lam", type=number, help="weight of the norm (variant hinge; default 0.01)")
     group.add_argument("--intercept", choices=("free", "penalised", "none"), help="variant hinge; default free")
     group.add_argument("--kernel", choices=KERNELS, default="linear", help="default: linear")
-    group.add_argument("--gamma", help="a number, scale (default) or auto (every kernel but linear)")
-    group.add_argument("--degree", type=float, help="of the polynomial (default 3)")
-    group.add_argument("--coef0", type=float, help="of polynomial and sigmoid (default 0)")
+    group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
+    group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
+    group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")
     group.add_argument("--psd", choices=("raise", "clip", "shift"), help="for an indefinite kernel; default raise")
 
 

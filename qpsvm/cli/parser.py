@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.cli import compare, derive, listing, play, predict, solve
+from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name
 from qpsvm.cli.options import VARIANTS, add_backend, add_data, add_parameters, add_problem, add_solver
 from qpsvm.play.server import PORT
@@ -18,6 +18,8 @@ EXAMPLES = """examples:
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
+  python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
+      the accuracy of nine machines on five folds, and the best of them
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
       the derivation of the dual, each equation beside its code and measured on this data
   python -m qpsvm play --data heart_scale --C 10 --axes x1 x8
@@ -65,6 +67,29 @@ def make_parser() -> Parser:
     add_problem(comparing)
     add_solver(comparing)
     comparing.set_defaults(run=compare.run)
+
+    for command, what, action in (
+        ("path", "one problem for many parameters", grid.run_path),
+        ("cross-validate", "score many parameters on rows that did not train them", grid.run_cross_validate),
+    ):
+        gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
+        add_data(gridding)
+        group = gridding.add_argument_group("problem: values with commas between them span the grid")
+        group.add_argument("--variant", choices=VARIANTS, default="c", help="default: c")
+        add_parameters(group, grid.numbers, grid.words)
+        group = gridding.add_argument_group("solver")
+        group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding included (1e-6)")
+        group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")
+        group.add_argument("--n-jobs", type=int, metavar="N", help="processes; -1 is one for each core")
+        group.add_argument("--verbose", action="store_true", help="show progress")
+        if command == "cross-validate":
+            group = gridding.add_argument_group("folds")
+            group.add_argument("--folds", type=int, default=5, help="stratified; default 5")
+            group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
+            group.add_argument("--seed", type=int, help="of the draw")
+            group.add_argument("--scoring", default="accuracy", help="one of scikit-learn's scorers; default accuracy")
+            group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
+        gridding.set_defaults(run=action)
 
     deriving = commands.add_parser(
         "derive", help="the derivation, equation by equation, measured on a file", epilog=EXAMPLES

@@ -93,6 +93,11 @@ class Accuracy:
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
 
+    @property
+    def uniform(self) -> bool:
+        """Whether ρ is one number for all rows."""
+        return self._sizes is not None and common_value(self._sizes) is not None
+
     @cached_property
     def largest(self) -> float:
         """A bound on every ρ_i."""

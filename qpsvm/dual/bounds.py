@@ -141,10 +141,9 @@ class Bounds:
             edge = r + FEW * self._knee(part) if self.svm.curved else r
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
-            t -= r
-            losses += self.losses(part, t)
+            losses += self.losses(part, t - r)
         rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
-        t, r = self.slack(point, rows)
+        t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
         terms = self.terms(point, rows, t, r)
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved

@@ -154,7 +154,25 @@ class Certificate:
         return outline("Certificate", **vars(self))
 
     def changed(self, **parts: Any) -> Certificate:
-        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time."""
+        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+
+        Parameters
+        ----------
+        **parts
+            Attributes by name.
+
+        Returns
+        -------
+        Certificate
+            Of the same dual.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> certificate = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).certify([0.5, 0.5])
+        >>> print(certificate.changed(gap=1.0).gap)
+        1.0
+        """
         copy = object.__new__(Certificate)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.update(parts)

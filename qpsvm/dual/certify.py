@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual import levels
 from qpsvm.dual.bounds import FEW
@@ -290,8 +291,8 @@ def _certificate(
     primal = best.primal
     if not math.isfinite(primal):
         dual = float(svm.level @ a) - dual_cost
-    return Certificate(
-        svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
+    return made(
+        Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
         b_interval=(min(best.interval[0] + shift, plane.b), max(best.interval[1] + shift, plane.b)),
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,

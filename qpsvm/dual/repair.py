@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from qpsvm.arrays.constant import times
+from qpsvm.arrays.rounding import EXACT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Part, SVMDual
 
@@ -23,6 +24,8 @@ EPS = float(np.finfo(float).eps)
 ROUNDINGS = 8
 #: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
 LARGEST = 1e290
+#: The largest share of an α that may be taken from it for the sake of the last bit.
+SMALL = 1e-9
 
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
@@ -42,7 +45,8 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
     if part.total == 0.0:
-        return balanced(alpha, part.column, dual.upper)
+        near = balanced(alpha, part.column, dual.upper)
+        return exactly_balanced(near, part.column, dual.upper) if part.column is dual.sign else near
     if part.total > 0.0 and (part.column > 0).all():
         return _raised(alpha, part.column, dual.upper, part.total)
     if part.total < 0.0 and (part.column < 0).all():
@@ -76,6 +80,24 @@ def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: flo
     clipped[heavy] = 0.0
     clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass))
     return clipped
+
+
+def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray) -> FloatArray:
+    """α with Σ s α = 0 to the last bit, where one of few rows can take what rounding left; changed in place. All (m,).
+
+    The smallest α inside its bounds can: its last digit is the finest, and what is left is a multiple of that.
+    """
+    if len(alpha) > EXACT:
+        return alpha
+    surplus = math.fsum((sign * alpha).tolist())
+    if surplus == 0.0:
+        return alpha
+    room = np.where((alpha > 0.0) & (alpha < upper), alpha, np.inf)
+    k = int(room.argmin())
+    moved = alpha[k] - sign[k] * surplus
+    if 0.0 < moved < upper[k] and abs(surplus) <= SMALL * alpha[k]:
+        alpha[k] = moved
+    return alpha
 
 
 def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:

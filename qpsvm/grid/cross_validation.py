@@ -1,4 +1,4 @@
-"""Cross-validation over a grid: the folds share samples and Gram matrices, and every point of every fold is certified."""
+"""Cross-validation over a grid: folds that share samples and Gram matrices, every point of every fold certified."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def cross_validate(
         A number of stratified folds, those of scikit-learn's `StratifiedKFold`; pairs of row numbers (or masks); or one
         of scikit-learn's splitters.
     shuffle, seed : bool, int
-        Of `StratifiedKFold`: without shuffling, the folds are those of `cross_val_score`.
+        Of `StratifiedKFold`: without shuffling, the folds are those of scikit-learn's own cross-validation.
     scoring : str or callable, default="accuracy"
         The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the tested samples and
         their labels. The estimator has `predict` and `decision_function`, whose values come from the Gram matrix.
@@ -285,13 +285,13 @@ def cross_validate(
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check, scorer, split = rest.pop("check", True), scorer_of(scoring), folds_of(problem, folds, shuffle, seed)
-    groups = grid.groups()
+    groups, asked = grid.groups(), {**rest, "check": False}
     apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
     bundles = [[fold] for fold in split] if apart else [split]
     tasks, sizes, where = [], [], []
     for kernel, places in groups:
         for k, bundle in enumerate(bundles):
-            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, {**rest, "check": False}))
+            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, asked))
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
@@ -326,14 +326,14 @@ def _group(
             for result in walk(grid, part.problem, points, options, refuse=False):
                 results.append(result)
             known = [r for r in results if isinstance(r, SVMResult) and r.error is None and r.gap < np.inf]
-            values = iter(part.values(known).T if known else [])
+            columns: Iterator[FloatArray] = iter(part.values(known).T if known else ())
             for result in results:
                 if not isinstance(result, SVMResult):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    worth = score(scorer, problem.classes, next(values), part.X, part.labels)
+                    worth = score(scorer, problem.classes, next(columns), part.X, part.labels)
                     yield Outcome(worth, result.gap, str(result.status), len(result.support))
 
 
@@ -350,8 +350,8 @@ def _gathered(
     short = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and short:
         warnings.warn(
-            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of such a "
-            "point says what to try",
+            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of "
+            "such a point says what to try",
             InaccurateWarning,
             stacklevel=3,
         )

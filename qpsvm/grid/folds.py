@@ -52,7 +52,8 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
         return _stratified(labels, int(folds), shuffle, seed)
     if shuffle or seed is not None:
         raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
-    pairs = folds.split(np.zeros((problem.n, 1)), original_labels(problem.samples)) if hasattr(folds, "split") else folds
+    splits = hasattr(folds, "split") and not isinstance(folds, str)
+    pairs = folds.split(np.zeros((problem.n, 1)), original_labels(problem.samples)) if splits else folds
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ParameterTypeError(
             f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "

@@ -100,7 +100,7 @@ class Path(Sequence[SVMResult]):
         return iter(self.results)
 
     def columns(self) -> dict[str, list[Any]]:
-        """What the table of `print` shows, a list for each column: for a data frame, `pandas.DataFrame(path.columns())`.
+        """What the table of `print` shows, a list for each column: `pandas.DataFrame(path.columns())`.
 
         Returns
         -------

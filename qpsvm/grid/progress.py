@@ -1,4 +1,4 @@
-"""Tasks of many points each: one after the other with a progress bar, or several at a time in processes of their own."""
+"""Tasks of many points each: one after the other, or several at a time in processes of their own, with a bar."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One kernel's points, each solved from those before it.
 
-Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points, it
-foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
+Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
+it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
 
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm import backends
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InfeasibleNuError
 from qpsvm.grid.parameters import FALLING, RISING, Grid
@@ -50,6 +51,8 @@ def walk(
     KeyboardInterrupt
         The user pressed the interrupt key.
     """
+    name = options.get("backend", "auto")
+    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []
     for point in points:
         try:
@@ -60,7 +63,7 @@ def walk(
             yield error
             continue
         price = price_of(point)
-        start = {} if "start" in options or not past else {"start": _start(price, past)}
+        start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # it was meant for all points, not for one of them

@@ -12,6 +12,7 @@ the kernel object; an explicit Gram matrix is read.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, exp_in_place
+from qpsvm.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
 from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Operator
+from qpsvm.resources.workers import in_tiles, parts_of, strips
 
-#: Rows × columns of one block in a product: 256 × 1024 entries of four bytes stay in the second-level cache.
-STRIP, TILE = 256, 1024
-#: Products that `rough_sums` adds up in single precision; divides STRIP.
+#: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
+#: ones would spend more time between two calls, when no other thread can run.)
+STRIP, TILE = 256, 512
+#: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
+AT_ONCE, TASKS = 32_768, 32
+#: Products that `rough_sums` adds up in single precision; divides STRIP, which divides TILE.
 ROUGH_TERMS = 32
 #: Rows of one strip of a symmetric matrix: short strips waste little above the diagonal.
 SYMMETRIC_STRIP = 64
@@ -37,6 +42,10 @@ EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
 #: Sparse samples are stored densely if that takes at most this many bytes.
 DENSE_BYTES = 4e8
+#: Seconds of an entry, besides for each feature, in either precision: roughly, to tell whether threads pay.
+ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
+#: Seconds of a number that is copied into fresh memory.
+COPY_SECONDS = 5e-10
 
 
 class KernelBlocks:
@@ -135,6 +144,12 @@ class KernelBlocks:
         """d."""
         return int(self.X.shape[1])
 
+    def _seconds(self, entries: float) -> float:
+        """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
+        if self.whole is not None or self._operator is not None or not isinstance(self.kernel, OWN):
+            return 0.0
+        return entry_seconds(self.width) * entries
+
     def _factors(self, rough: bool) -> tuple[Any, Any]:
         """Both factors of (KBLOCK.2), (n, d + 2); in single precision if `rough` and accurate enough."""
         assert self._left is not None
@@ -172,9 +187,11 @@ class KernelBlocks:
             return self.kernel(self.X[rows], self.X[columns])
         left, right = self._factors(rough)
         out, right = np.empty((len(rows), len(columns))), right[columns].T
-        for start in range(0, len(rows), STRIP):
-            strip = left[rows[start : start + STRIP]] @ right
-            out[start : start + STRIP] = exp_in_place(strip, self.floored)
+
+        def fill(tile: slice) -> None:
+            out[tile] = exp_in_place(left[rows[tile]] @ right, self.floored)
+
+        in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
         return out
 
     def symmetric(self, rows: IntArray | None) -> FloatArray:
@@ -196,14 +213,20 @@ class KernelBlocks:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r)."""
         r, m = len(rows), len(rows) + len(added)
         out, everything = np.empty((m, m)), np.concatenate([rows, added])
-        out[:r, :r] = K
-        for start in range(r, m, STRIP):
-            stop = min(start + STRIP, m)
+
+        def copy(tile: slice) -> None:
+            out[tile, :r] = K[tile]
+
+        def fill(tile: slice) -> None:
+            start, stop = tile.start + r, tile.stop + r
             strip = self.block(everything[start:stop], everything[:stop], rough)
             out[start:stop, :stop] = strip
             for left in range(0, start, STRIP):  # tile by tile: a long transposed copy would miss the cache
                 right = min(left + STRIP, start)
                 out[left:right, start:stop] = strip[:, left:right].T
+
+        in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
+        in_tiles(fill, strips(len(added), STRIP)[::-1], self._seconds(m * len(added)))
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
@@ -215,19 +238,16 @@ class KernelBlocks:
         if not len(support) or not len(rows):
             return out
         if not self.fast or self.whole is not None:
-            for start in range(0, len(rows), STRIP):
-                part = rows[start : start + STRIP]
-                out[start : start + STRIP] = self.block(part, support) @ weights
+
+            def multiply(tile: slice) -> None:
+                out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
+
+            in_tiles(multiply, strips(len(rows), STRIP), self._seconds(len(rows) * len(support)))
             return out
         left, right = self._factors(rough)
         left, weights = left[support], weights.astype(left.dtype, copy=False)
-        everything = len(rows) == self.n
-        for start in range(0, len(rows), TILE):
-            tile = slice(start, start + TILE)
-            columns = (right[tile] if everything else right[rows[tile]]).T
-            for j in range(0, len(support), STRIP):
-                block = left[j : j + STRIP] @ columns
-                out[tile] += weights[j : j + STRIP] @ exp_in_place(block, self.floored)
+        for some in strips(len(rows), AT_ONCE):
+            out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
         return out
 
     def rough_sums(self, support: IntArray, weights: FloatArray, rows: IntArray) -> FloatArray:
@@ -241,13 +261,16 @@ class KernelBlocks:
         padded = np.concatenate([weights, np.zeros((len(weights), padding))], axis=1).astype(left.dtype)
         parts = np.ascontiguousarray(padded.reshape(len(weights), -1, ROUGH_TERMS).swapaxes(0, 1))  # (s/32, k, 32)
         out = np.zeros((len(weights), len(rows)))
-        for start in range(0, len(rows), TILE):
-            columns = right[rows[start : start + TILE]].T
+
+        def add(tile: slice) -> None:
+            columns = right[rows[tile]].T
             for j in range(0, len(left), STRIP):
                 block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
                 block = block.reshape(-1, ROUGH_TERMS, block.shape[1])
                 sums = parts[j // ROUGH_TERMS : (j + STRIP) // ROUGH_TERMS] @ block
-                out[:, start : start + TILE] += sums.sum(axis=0, dtype=np.float64)
+                out[:, tile] += sums.sum(axis=0, dtype=np.float64)
+
+        in_tiles(add, strips(len(rows), TILE), self._seconds(len(rows) * len(left)))
         return out
 
     def own_product(self, support: IntArray, weights: FloatArray) -> FloatArray:
@@ -256,16 +279,39 @@ class KernelBlocks:
             return self.product(support, weights, support)
         assert self._left is not None
         assert self._right is not None
-        left, right, out = self._left[support], self._right[support], np.zeros(len(support))
-        for start in range(0, len(support), TILE):
-            stop = start + TILE
-            columns = right[start:stop].T
-            for j in range(start, len(support), STRIP):
-                block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
-                out[start:stop] += weights[j : j + STRIP] @ block
-                if j >= stop:
-                    out[j : j + STRIP] += block @ weights[start:stop]
+        left, right, s = self._left[support], self._right[support], len(support)
+        tiles = strips(s, TILE)
+        runs = parts_of(len(tiles), 1, TASKS)  # a sum for each
+        sums = np.zeros((len(runs), s))
+
+        def add(run: int) -> None:
+            for tile in tiles[runs[run]]:
+                columns = right[tile].T
+                for j in range(tile.start, s, STRIP):
+                    block = exp_in_place(left[j : j + STRIP] @ columns, self.floored)
+                    sums[run, tile] += np.dot(weights[j : j + STRIP], block)
+                    if j >= tile.stop:
+                        sums[run, j : j + STRIP] += np.dot(block, weights[tile])
+
+        in_tiles(add, range(len(runs)), self._seconds(0.5 * s * s))
+        out: FloatArray = sums.sum(axis=0)
         return out
+
+    def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
+        """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
+        parts, columns = strips(len(left), STRIP), right[rows].T
+        sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
+        tiles = strips(columns.shape[1], TILE)
+        runs = parts_of(len(parts), 1, max(1, TASKS // len(tiles)))
+
+        def add(task: tuple[slice, slice]) -> None:
+            tile, run = task
+            for k in range(run.start, run.stop):
+                block = exp_in_place(left[parts[k]] @ columns[:, tile], self.floored)
+                np.dot(weights[parts[k]], block, out=sums[k, tile])
+
+        in_tiles(add, list(product(tiles, runs)), self._seconds(columns.shape[1] * len(left)))
+        return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
         """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
@@ -277,6 +323,11 @@ class KernelBlocks:
             out[...] = self.block(np.arange(start, stop), np.arange(self.n), rough=True)
 
 
+def entry_seconds(width: int) -> float:
+    """Seconds of an entry of an RBF Gram matrix over so many features, roughly."""
+    return ENTRY_SECONDS + FEATURE_SECONDS * width
+
+
 def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> FloatArray:
     """exp of left·rightᵀ over some rows, in strips below the diagonal that are mirrored: (r, r) float64."""
     if rows is not None:
@@ -284,12 +335,15 @@ def _mirrored(left: Any, right: Any, rows: IntArray | None, floored: bool) -> Fl
     m, columns = len(left), right.T
     K = np.empty((m, m))
     height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
-    for start in range(0, m, height):
-        stop = min(start + height, m)
+
+    def fill(tile: slice) -> None:
+        start, stop = tile.start, tile.stop
         strip = K[start:stop, :stop]
         if left.dtype == np.float64:  # in place: the strip is still in the cache when it is mirrored
             exp_in_place(np.matmul(left[start:stop], columns[:, :stop], out=strip), floored)
         else:
             strip[...] = exp_in_place(left[start:stop] @ columns[:, :stop], floored)
         K[:start, start:stop] = strip[:, :start].T
+
+    in_tiles(fill, strips(m, height)[::-1], 0.5 * m * m * entry_seconds(left.shape[1]))
     return K

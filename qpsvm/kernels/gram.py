@@ -120,7 +120,8 @@ class KernelGram(Operator):
 
     def diagonal(self) -> FloatArray:
         """(n,)."""
-        diagonal = self.kernel.diagonal(self.X) + self.offset
+        whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
+        diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def mean_diagonal(self) -> float:

@@ -18,5 +18,6 @@ from qpsvm.plotting.gap import gap
 from qpsvm.plotting.hulls import hulls
 from qpsvm.plotting.multipliers import multipliers
 from qpsvm.plotting.path import path
+from qpsvm.plotting.scores import scores
 
-__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "path"]
+__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "path", "scores"]

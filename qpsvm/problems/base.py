@@ -174,7 +174,8 @@ class Problem(ABC):
         >>> problem.replace(C=10).space is problem.space
         True
         """
-        return replaced(self, parameters)
+        same: Self = replaced(self, parameters)
+        return same
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.dual.certificate import Certificate
@@ -31,8 +32,8 @@ def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, 
         absent = np.flatnonzero(samples.weight == 0)
         yf[absent] = samples.target[absent] * model.decision_function(samples.X[absent])
         margin[absent] = certificate.rho
-    return SVMResult(
-        alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
+    return made(
+        SVMResult, alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
         rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kinds(space, certificate)), yf=yf, margin=margin,
         upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit, model=model, **record,

@@ -1,6 +1,7 @@
 """The same machine with other parameters, or over some of its samples, sharing what stays the same.
 
-What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay.
+What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problems.base`
+imports this file, so a problem is any object here.)
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,33 +20,27 @@ from qpsvm.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.space import FeatureSpace
 
-if TYPE_CHECKING:
-    from qpsvm.problems.base import Problem
-
-P = TypeVar("P", bound="Problem")
-
 
 def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
     """The parameters of a kernel by name: none of a kernel that is no dataclass."""
     return {each.name: getattr(kernel, each.name) for each in fields(kernel)} if is_dataclass(kernel) else {}
 
 
-def parameters(problem: Problem) -> dict[str, Any]:
+def parameters(problem: Any) -> dict[str, Any]:
     """Every parameter of a problem that is a number (or one a sample), by name: the machine's, then the kernel's."""
     return {**{name: getattr(problem, name) for name in problem.own}, **kernel_parameters(problem.kernel)}
 
 
-def replaced(problem: P, changes: Mapping[str, Any]) -> P:
+def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
     """`Problem.replace`."""
-    known = {*parameters(problem), "kernel", "psd"}
-    unknown = next((name for name in changes if name not in known), None)
-    if unknown is not None:
-        raise UnknownOptionError(f"{type(problem).__name__} has no parameter {unknown!r}; {nearest(unknown, known)}")
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
-    strange = next((name for name in changes if name not in {*problem.own, "kernel", "psd", *values}), None)
-    if strange is not None:
-        raise UnknownOptionError(f"{kernel} has no parameter {strange!r}; {nearest(strange, kernel_parameters(kernel))}")
+    known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
+    unknown = next((name for name in changes if name not in known), None)
+    if unknown is not None:
+        raise UnknownOptionError(
+            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; {nearest(unknown, known)}"
+        )
     if values:
         kernel = replace(kernel, **values)  # type: ignore[type-var]
     psd = changes.get("psd", problem.psd)
@@ -58,7 +53,7 @@ def replaced(problem: P, changes: Mapping[str, Any]) -> P:
     return new
 
 
-def restricted(problem: P, rows: IntArray) -> P:
+def restricted(problem: Any, rows: IntArray) -> Any:
     """The same machine over some of its samples, which all take part: the Gram matrix is a part of its own.
 
     Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
@@ -85,8 +80,8 @@ def restricted(problem: P, rows: IntArray) -> P:
     stray = [name for name, value in vars(new).items() if _one_each(value, samples.n) and name not in ("X", *new.own)]
     if stray:
         raise UnsupportedError(
-            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that it "
-            "can be restricted to some of them"
+            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
+            "it can be restricted to some of them"
         )
     new._take(part, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update({name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own})
@@ -96,7 +91,7 @@ def restricted(problem: P, rows: IntArray) -> P:
     return new
 
 
-def _bare(problem: P) -> P:
+def _bare(problem: Any) -> Any:
     """A shallow copy that has forgotten everything that it had worked out."""
     new = copy.copy(problem)
     for name in [*vars(new)]:

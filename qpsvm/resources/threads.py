@@ -1,7 +1,8 @@
 """One thread for BLAS while a solve runs.
 
 Our solvers multiply strips and small blocks, thousands of times. For these, BLAS's threads cost more than they bring:
-NumPy and SciPy have a pool each, and the threads of one spin while the other works.
+NumPy and SciPy have a pool each, and the threads of one spin while the other works. As many threads as BLAS had work
+on tiles instead (`workers`).
 
 The number of threads belongs to the process. So the first solve to begin, of all threads, remembers the number and sets
 it to one, and the last one to end restores it. Solves in several threads run side by side as before, on one core each.
@@ -29,16 +30,19 @@ class _Pools:
         The pools of the BLAS libraries that were loaded when they were last looked for.
     modules : int
         How many modules were loaded then.
-    inside : set of int
-        The blocks that are running, by `id`.
+    inside : dict of int to int
+        The blocks that are running, by `id`, and the threads that entered them.
     before : list of (pool, int)
         The numbers of threads to restore, from the last to the first.
+    threads : int
+        The largest number that a library had when the first of these blocks was entered.
     """
 
     found: tuple[Any, ...] = ()
     modules: int = 0
-    inside: set[int] = field(default_factory=set)
+    inside: dict[int, int] = field(default_factory=dict)
     before: list[tuple[Any, int]] = field(default_factory=list)
+    threads: int = 1
 
 
 _pools = _Pools()
@@ -58,10 +62,13 @@ class one_thread:
         entered = False
         try:
             with _lock:
-                _pools.inside.add(id(self))
+                if not _pools.inside:
+                    _pools.threads = 1
+                _pools.inside[id(self)] = threading.get_ident()
                 for pool in _loaded():
                     threads = pool.get_num_threads()
                     if threads is not None and threads > 1:
+                        _pools.threads = max(_pools.threads, threads)
                         _pools.before.append((pool, threads))
                         pool.set_num_threads(1)
                         if pool.get_num_threads() != 1:  # only another thread may change it now
@@ -81,11 +88,20 @@ class one_thread:
     def _leave(self) -> None:
         """Restore the numbers if this was the last block. It may be called twice, or while it is running."""
         with _lock:
-            _pools.inside.discard(id(self))
+            _pools.inside.pop(id(self), None)
             while _pools.before and not _pools.inside:
                 pool, threads = _pools.before[-1]
                 _restore(pool, threads)
                 _pools.before.pop()
+
+
+def spare_threads() -> int:
+    """How many threads may help the one that asks, within its block: those that BLAS had, less one for each solve.
+
+    0 outside all blocks, where BLAS has its threads.
+    """
+    with _lock:
+        return _pools.threads - len(set(_pools.inside.values())) if _pools.inside else 0
 
 
 def _restore(pool: Any, threads: int) -> None:
@@ -111,4 +127,4 @@ def _loaded() -> tuple[Any, ...]:
     return _pools.found
 
 
-__all__ = ["one_thread"]
+__all__ = ["one_thread", "spare_threads"]

@@ -7,12 +7,14 @@ for each way in which numbers are stored, and nowhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.resources.workers import in_tiles, strips
+from qpsvm.rows.tiles import GATHER_SECONDS, PRODUCT_SECONDS, READ_SECONDS, TILED_NUMBERS, rows_at_a_time, summed
 
 #: Some rows of a block, by index or as a range.
 Places: TypeAlias = IntArray | slice
@@ -21,16 +23,6 @@ ALL = slice(None)
 
 #: Second and first moments of some rows: (d, d) and (d,).
 Moments: TypeAlias = tuple[FloatArray, FloatArray]
-
-#: Numbers worked on at a time: 2 MB, near the size of a core's cache.
-CACHED_NUMBERS = 250_000
-#: Fewest rows at a time, whatever their width.
-LEAST_ROWS = 64
-
-
-def rows_at_a_time(width: int) -> int:
-    """How many rows of so many numbers are worked on at a time."""
-    return max(LEAST_ROWS, CACHED_NUMBERS // max(width, 1))
 
 
 def added_moments(parts: Iterator[Moments], d: int) -> Moments:
@@ -147,35 +139,57 @@ class DenseBlock(Block):
 
     def margins(self, w: FloatArray) -> FloatArray:
         """X w."""
-        product: FloatArray = self.X @ w
-        return product
+        if self.X.size < TILED_NUMBERS or w.ndim > 1:
+            return np.asarray(np.dot(self.X, w))
+        out = np.empty(self.n)
+
+        def multiply(tile: slice) -> None:
+            out[tile] = np.dot(self.X[tile], w)
+
+        in_tiles(multiply, strips(self.n, rows_at_a_time(self.d)), READ_SECONDS * self.X.size)
+        return out
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """Xᵀβ."""
-        product: FloatArray = self.X.T @ beta
-        return product
+        if beta.ndim > 1:
+            return np.asarray(np.dot(self.X.T, beta))
+        return self._summed(lambda rows: np.dot(self.X[rows].T, beta[rows]))
+
+    def _summed(self, sum_over: Callable[[slice], FloatArray]) -> FloatArray:
+        """The sum over all rows, for which each number is read once."""
+        if self.X.size < TILED_NUMBERS:
+            return sum_over(ALL)
+        step = rows_at_a_time(self.d)
+        return summed(lambda rows: (sum_over(rows),), self.n, step, READ_SECONDS * self.X.size)[0]
 
     def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
         """X_Jᵀβ, a few rows at a time where they have to be gathered."""
         if isinstance(at, slice):
-            return np.asarray(self.X[at].T @ beta)
+            return np.asarray(np.dot(self.X[at].T, beta))
         step = rows_at_a_time(self.d)
         if len(at) <= step:
-            return np.asarray(self.take(at).T @ beta)
-        g = np.zeros(self.d)
-        for i in range(0, len(at), step):
-            g += self.take(at[i : i + step]).T @ beta[i : i + step]
-        return g
+            return np.asarray(np.dot(self.take(at).T, beta))
+        return summed(
+            lambda some: (np.dot(self.take(at[some]).T, beta[some]),), len(at), step,
+            GATHER_SECONDS * len(at) * self.d,
+        )[0]  # fmt: skip
 
     def take(self, at: Places) -> FloatArray:
         """X_J."""
         if isinstance(at, slice):
             return self.X[at]
-        if self.X.flags.c_contiguous:
-            out = np.empty((len(at), self.d))
-            self.X.take(at, axis=0, out=out, mode="wrap")  # NumPy would buffer the output to raise in time
-            return out
-        return self.X.T.take(at, axis=1).T
+        if not self.X.flags.c_contiguous:
+            return self.X.T.take(at, axis=1).T
+        out, step = np.empty((len(at), self.d)), rows_at_a_time(self.d)
+
+        def gather(tile: slice) -> None:
+            self.X.take(at[tile], axis=0, out=out[tile], mode="wrap")  # to raise in time NumPy would buffer the output
+
+        if len(at) <= step:
+            gather(ALL)
+        else:
+            in_tiles(gather, strips(len(at), step), GATHER_SECONDS * out.size)
+        return out
 
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J and X_JᵀD1, a few rows at a time where they have to be gathered."""
@@ -184,36 +198,46 @@ class DenseBlock(Block):
         step = rows_at_a_time(self.d)
         if len(at) <= step:
             return self._moments(self.take(at), scale)
-        parts = (
-            self._moments(self.take(at[i : i + step]), None if scale is None else scale[i : i + step])
-            for i in range(0, len(at), step)
-        )
-        return added_moments(parts, self.d)
+        S, s = summed(
+            lambda some: self._moments(self.take(at[some]), None if scale is None else scale[some]),
+            len(at), max(step, 2 * self.d), (GATHER_SECONDS + PRODUCT_SECONDS * self.d) * len(at) * self.d,
+        )  # fmt: skip
+        return S, s
 
     @staticmethod
     def _moments(A: FloatArray, scale: FloatArray | None) -> Moments:
         scaled = A if scale is None else scale[:, None] * A
-        return A.T @ scaled, scaled.sum(axis=0)
+        return np.dot(A.T, scaled), scaled.sum(axis=0)
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²."""
-        norms: FloatArray = np.einsum("ij,ij->i", self.X, self.X)
-        return norms
+        if self.X.size < TILED_NUMBERS:
+            return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
+        out = np.empty(self.n)
+
+        def fill(tile: slice) -> None:
+            np.einsum("ij,ij->i", self.X[tile], self.X[tile], out=out[tile])
+
+        in_tiles(fill, strips(self.n, rows_at_a_time(self.d)), READ_SECONDS * self.X.size)
+        return out
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖², in the order in which X is stored."""
         flat = self.X.ravel(order="K")
-        return float(flat @ flat)
+        if len(flat) < TILED_NUMBERS:
+            return float(np.dot(flat, flat))
+        squares = summed(
+            lambda part: (np.dot(flat[None, part], flat[part]),), len(flat), rows_at_a_time(1), READ_SECONDS * len(flat)
+        )
+        return float(squares[0][0])
 
     def column_sums(self) -> FloatArray:
         """Xᵀ1."""
-        sums: FloatArray = self.X.sum(axis=0)
-        return sums
+        return self._summed(lambda rows: self.X[rows].sum(axis=0))
 
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX."""
-        squares: FloatArray = np.einsum("ij,ij->j", self.X, self.X)
-        return squares
+        return self._summed(lambda rows: np.einsum("ij,ij->j", self.X[rows], self.X[rows]))
 
     @property
     def entries(self) -> int:

@@ -13,15 +13,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
+from qpsvm.resources.workers import in_tiles, parts_of
 from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
+from qpsvm.rows.tiles import READ_SECONDS
 
+T = TypeVar("T")
+
+#: What a fused pass takes, in those that read every number once: two products and the visitor.
+PASSES = 3.0
 #: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
 #: Rows of a block as (block, their places in it, their places among those asked for).
@@ -90,14 +96,11 @@ class RowSource(ABC):
         return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), self.d)
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block."""
-        total = np.zeros(self.d)
-        for block in self.blocks():
-            for piece in block.pieces():
-                beta = visit(piece.rows, piece.margins(w))
-                if beta is not None:
-                    total += piece.weights(beta)
-        return total
+        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
+
+        The visitor may be called for several blocks at once, in any order.
+        """
+        return _added((_scanned(block, w, visit) for block in self.blocks()), self.d)
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
@@ -180,6 +183,27 @@ class RowSource(ABC):
             if end > done:
                 yield block, bounds[done:end] - block.rows.start, order[done:end]
                 done = end
+
+
+def in_order(found: dict[int, T]) -> list[T]:
+    """What a visitor has found in blocks of rows that begin at these, in the order of the rows."""
+    return [found[start] for start in sorted(found)]
+
+
+def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
+    """`RowSource.scan` of one block: its pieces in parts, in each of which they are added in their order."""
+    pieces = list(block.pieces())
+    parts = parts_of(len(pieces))
+    sums = np.zeros((len(parts), block.d))
+
+    def multiply(k: int) -> None:
+        for piece in pieces[parts[k]]:
+            beta = visit(piece.rows, piece.margins(w))
+            if beta is not None:
+                sums[k] += piece.weights(beta)
+
+    in_tiles(multiply, range(len(parts)), PASSES * READ_SECONDS * block.entries)
+    return _added(iter(sums), block.d)
 
 
 def _joined(parts: list[FloatArray]) -> FloatArray:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.rows.blocks import Block, Moments, Places, added_moments, rows_at_a_time
+from qpsvm.rows.blocks import Block, Moments, Places, added_moments
+from qpsvm.rows.tiles import rows_at_a_time
 
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …

@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.rows.blocks import ALL, Block, DenseBlock, Moments, Places, rows_at_a_time
+from qpsvm.resources.workers import in_tiles, strips
+from qpsvm.rows.blocks import ALL, Block, DenseBlock, Moments, Places
 from qpsvm.rows.memory import as_block
 from qpsvm.rows.source import Found, RowSource
+from qpsvm.rows.tiles import READ_SECONDS, rows_at_a_time
 
 
 class Centred(RowSource):
@@ -52,6 +54,18 @@ class Centred(RowSource):
                     yield DenseBlock(part), ALL, slice(first, first + len(part))
                 else:
                     yield DenseBlock(part), ALL, where[i : i + step]
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        """X_J − 1μᵀ, (j, d), in a new array."""
+        part = as_dense(self.source.take(rows))
+        if isinstance(rows, slice):  # it may be a view
+            return part - self.origin
+
+        def centre(tile: slice) -> None:
+            part[tile] -= self.origin
+
+        in_tiles(centre, strips(len(part), rows_at_a_time(self.d)), READ_SECONDS * part.size)
+        return part
 
     @property
     def entries(self) -> int:

@@ -94,6 +94,8 @@ def test_more_rows_than_a_backend_takes_are_said():
 def test_a_start_is_used_or_refused_and_never_ignored(name):
     """CVXPY's check looked at its own settings alone, and a start was lost."""
     problem = CSVM(X, Y, 1.0, RBF(0.2) if name == "kernel_newton" else "linear")
+    if name == "liblinear":
+        problem = PrimalHinge(X, Y, intercept="penalised")
     form = get(name).abilities.forms[0]
     compiled = qpsvm.compile(problem.solver_qp(form).qp, name)
     start = np.zeros(compiled.qp.n)
@@ -185,7 +187,7 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     traits = traits_of(svm, False)
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
-    narrow = {"augmented_lagrangian", "kernel_newton", "libsvm"}
+    narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
     if other & {"curved", "partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
         assert not able & narrow
     why = get("kernel_newton").refuse(traits, 6, "dual")

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from qpsvm.backends import REGISTRY
+
 PACKAGES = ("cvxopt", "osqp", "cvxpy")
 #: Makes packages absent: they cannot be imported, and where `uninstalled`, no record of them is left either.
 HIDE = """
@@ -104,7 +106,7 @@ def test_what_is_absent_is_passed_over_and_named_with_the_command(absent, uninst
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     order = next(line for line in done.stdout.splitlines() if "in this order" in line)
-    states = {line.split()[0]: line for line in done.stdout.splitlines()[-10:]}
+    states = {line.split()[0]: line for line in done.stdout.splitlines()[-len(REGISTRY) :]}
     for package in PACKAGES:
         assert (f"not installed: pip install {package}" in states[package]) == (package in absent)
         assert package not in absent or f" {package}" not in order

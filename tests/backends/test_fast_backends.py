@@ -133,7 +133,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
         (KERNEL["rbf"], "augmented_lagrangian"),
         (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
-        (qpsvm.NuSVM(X, Y, 0.3, "rbf"), "kernel_newton"),
+        (qpsvm.NuSVM(X, Y, 0.3), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "libsvm"),
     ],
@@ -153,7 +153,7 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
         assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
     assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
-    assert qpsvm.solve(NU["rbf"]).backend == "libsvm"
+    assert qpsvm.solve(NU["rbf"]).backend == "kernel_newton"
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-from benchmarks import pictures, summary, tables
-from benchmarks.report import NOTHING, SECTIONS, fill, report
+from benchmarks import details, pictures, summary, tables
+from benchmarks import lines as record_of
+from benchmarks.report import NOTHING, SECTIONS, TABLES, fill, report
 from benchmarks.summary import GOALS, SOLVERS, Profile, performance_profile, shifted_geometric_mean
 from qpsvm.errors import FileFormatError, UnknownOptionError
 
@@ -298,7 +299,7 @@ def test_machine_of_several_sessions_is_one_column():
     assert len(cells(tables.machine([MACHINE, {**later, "commit": "new"}]))[0]) == 3
 
 
-@pytest.mark.parametrize("name", tables.TABLES)
+@pytest.mark.parametrize("name", TABLES)
 def test_every_table_takes_what_is_missing(name):
     bare = [{"kind": "run", "suite": suite, "task": "t", "solver": "qpsvm"} for suite in (*summary.SUITES, "new")]
     ended = [
@@ -314,8 +315,8 @@ def test_every_table_takes_what_is_missing(name):
     good = [run("t", "a new solver", 0.0, -1e-17, suite=suite, memory=0.0, claimed=True) for suite in summary.SUITES]
     other = [{"kind": "done", "suite": "osqp", "task": "t", "solver": "qpsvm"}, {"kind": "machine"}]
     for lines in ([], bare, ended, good, [*bare, *ended, *good, *other]):
-        assert isinstance(tables.TABLES[name](lines), str)
-    assert tables.TABLES[name]([]) == ""
+        assert isinstance(TABLES[name](lines), str)
+    assert TABLES[name]([]) == ""
 
 
 def test_pictures_take_what_is_missing():
@@ -346,7 +347,7 @@ def many() -> list[dict[str, Any]]:
                              "C": 1.0, "scaling": "raw", "sweep": "rows, linear", "d": 5}  # fmt: skip
     return [
         run(f"t{k}", solver, 0.01 * speed * (k + 1) * (step + 1), goal / 2, suite=suite, tol=goal, claimed=True,
-            memory=1e6 * (k + 1), facts={**facts, "n": 100 * 10**k})
+            memory=1e6 * (k + 1), facts={**facts, "n": 100 * 10**k}, engine="band")
         for suite in summary.SUITES
         for k in range(3)
         for speed, solver in enumerate(("piqp", "qpsvm", "qpsvm:osqp", "SVC"), 1)
@@ -360,7 +361,7 @@ def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path):
     page = report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
     assert [heading for heading, _ in SECTIONS.values() if f"## {heading}\n" not in page] == []
     drawn = sorted(path.name for path in (tmp_path / "new" / "folder").glob("*.[ps][nv]g"))
-    assert len(drawn) == 20
+    assert len(drawn) == 24
     for name in drawn:
         assert f"({name})" in page
         start = (tmp_path / "new" / "folder" / name).read_bytes()[:8]
@@ -424,6 +425,7 @@ def test_races_are_against_the_fastest_of_all_others():
     """Not against our own backends; a task that nobody brought to the gap decides nothing."""
     lines = [
         run("a", "qpsvm", 0.2, 1e-7), run("a", "piqp", 0.4, 1e-7), run("a", "SVC", 0.1, 1e-7),
+        run("a", "qpsvm@all", 0.01, 1e-7), run("a", "SVC@all", 0.01, 1e-7),
         run("a", "qpsvm:osqp", 0.01, 1e-7), run("a", "interior_point", 0.01, 1e-7),
         run("b", "qpsvm", 0.2, 1e-7), run("b", "piqp", 0.1, 1e-2),
         run("c", "qpsvm", 0.2, 1e-2), run("c", "piqp", 0.1, 1e-7),
@@ -439,3 +441,68 @@ def test_races_are_against_the_fastest_of_all_others():
     table = tables.TABLES["losses"](lines)
     assert [row.split("|")[2].strip() for row in table.splitlines()[2:]] == ["c", "a"]
     assert tables.TABLES["fastest"](lines).splitlines()[2].split("|")[3].strip() == "1/3"
+
+
+# --- what means hide ----------------------------------------------------------------------------------------------
+
+
+def test_engines_are_counted_by_the_run_that_was_first():
+    lines = [
+        run("a", "qpsvm", 0.3, 1e-4, tol=1e-3, engine="early"), run("a", "qpsvm", 0.4, 1e-8, engine="band"),
+        run("b", "qpsvm", 0.1, 1e-7, engine="gram"), run("b", "qpsvm", 0.2, 1e-9, tol=1e-9, engine="band"),
+        run("c", "qpsvm", 0.5, 1e-7, engine="band"), run("d", "qpsvm", 9.0, 1e-2, engine="never"),
+        run("e", "qpsvm", 9.0, 1e-7, engine=None), run("b", "SVC", 0.1, 1e-7, engine=None),
+    ]  # fmt: skip
+    rows = [[part.strip() for part in row.split("|")[1:-1]] for row in details.engines(lines).splitlines()[2:]]
+    assert rows == [["osqp", "band", "2", "3", "450", "90.0 %"], ["osqp", "gram", "1", "3", "100", "10.0 %"]]
+
+
+def test_silence_is_a_limit_without_a_warning_or_a_claim_that_is_wrong():
+    """Whoever warned, or was not asked for so much, or was ended by the clock, is not silent."""
+    lines = [
+        run("a", "s", 1.0, 1e-7, claimed=True, exhausted=True, warned=False),
+        run("b", "s", 1.0, 1e-2, claimed=False, exhausted=True, warned=True),
+        run("c", "s", 1.0, 2e-3, claimed=True, exhausted=False),
+        run("d", "s", 1.0, 5e-4, claimed=True, exhausted=False),
+        run("e", "s", 1.0, 1e-1, claimed=True, exhausted=True, warned=False),
+        run("f", "s", 1.0, 1e-1, claimed=True, tol=1e-2),
+        run("g", "s", 9.0, None, claimed=False, outcome="limit"),
+        run("a", "old", 1.0, None, claimed=True), run("b", "old", 1.0, 1e-2, claimed=False),
+    ]  # fmt: skip
+    found = details.silences(lines)
+    assert found["s"] == details.Silence(5, exhausted=3, unwarned=2, missed=2, silent=3, worst=1e-1)
+    assert found["old"] == details.Silence(2, exhausted=0, unwarned=0, missed=1, silent=1, worst=math.inf)
+    assert "3 (60.0 %)" in details.silent(lines)
+
+
+def test_default_threads_stand_beside_one_thread():
+    facts = {"data": "clouds", "n": 5000, "kernel": "rbf", "C": 1.0}
+    lines = [
+        run("t", solver, seconds, 1e-8, suite="threads", facts=facts)
+        for solver, seconds in (("qpsvm", 0.4), ("qpsvm@all", 0.2), ("sklearnex SVC", 0.6), ("sklearnex SVC@all", 0.5))
+    ]
+    row = [part.strip() for part in details.threads(lines).splitlines()[4].split("|")[1:-1]]
+    absent = tables.ABSENT
+    assert row == ["clouds, 5000 rows, rbf, C = 1", "200", "400", "0.50 ×", "500", "600", "0.83 ×", absent,
+                   "2.5 ×", "1.5 ×"]  # fmt: skip
+
+
+def test_records_are_joined_and_the_later_one_counts(tmp_path):
+    def record(name: str, cpu: str, *runs: dict[str, Any]) -> Any:
+        path = tmp_path / name
+        record_of.append(path, {**MACHINE, "id": name, "cpu": cpu})
+        for line in runs:
+            record_of.append(path, {"kind": "begin", **{key: line[key] for key in ("suite", "task", "solver")}})
+            record_of.append(path, {**line, "machine": name})
+        return path
+
+    old = record("old", "first", run("a", "qpsvm", 9.0, 1e-7), run("a", "SVC", 2.0, 1e-7), run("b", "SVC", 3.0, 1e-7))
+    new = record("new", "second", run("a", "qpsvm", 1.0, 1e-7), run("b", "SVC", 1.0, 1e-7))
+    packed = tmp_path / "both.jsonl.xz"
+    assert record_of.join([old, new], packed) == 3
+    found = {(line["task"], line["solver"]): line["seconds"] for line in record_of.read([packed])}
+    assert found == {("a", "qpsvm"): 1.0, ("a", "SVC"): 2.0, ("b", "SVC"): 1.0}
+    assert record_of.processors(record_of.read([packed]), record_of.machines([packed])) == {"osqp": {"first", "second"}}
+    assert record_of.join([packed, new], packed) == 3  # again, and into itself
+    assert record_of.join([old, new], packed, ["osqp"]) == 2
+    assert [machine["id"] for machine in record_of.machines([packed])] == ["new"]

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import lines
 from benchmarks.report import fill
+from benchmarks.threads import ALL
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = [ROOT / "benchmarks" / "results" / "lines.jsonl.xz"]
@@ -48,4 +49,7 @@ def test_the_record_says_where_it_comes_from():
         assert machine["cpu"]
         assert machine["commit"]
         assert machine["threads"] == 1
+        assert run.get("threads", 1) == 1 or run["solver"].endswith(ALL)
         assert run["version"]
+    for suite, kinds in lines.processors(lines.read(RECORD), machines.values()).items():
+        assert len(kinds) == 1, f"{suite}: times of several processors cannot be compared"

@@ -16,13 +16,13 @@ import pytest
 pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
 pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
 
-from benchmarks import cli, lines
+from benchmarks import cli, kinds, lines
 from benchmarks.capture import captured
 from benchmarks.measure import Plan
 from benchmarks.run import Pair, run
 from benchmarks.samples import Bundled, Clouds, Moons, RandomClass
 from benchmarks.score import Judge, primal_value
-from benchmarks.solvers import ENTRANTS, Entrant, Point, Rung, Said
+from benchmarks.solvers import ENTRANTS, GRIDS, Entrant, Point, Rung, Said
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
 from benchmarks.tasks import Task
@@ -194,9 +194,36 @@ def test_suites_are_described_and_unique():
         for suite in suites(Path("nowhere"), quick).values():
             names = [task.name for task in suite.tasks]
             assert len(set(names)) == len(names)
-            assert set(suite.solvers) <= set(ENTRANTS)
+            for task in suite.tasks:
+                assert set(suite.solvers) <= set(ENTRANTS if task.grid is None else GRIDS)
             assert suite.about
     assert sum(len(suite.tasks) for suite in suites(Path("nowhere"), True).values()) < 40
+
+
+@pytest.mark.parametrize(("kind", "d"), [(kind, d) for kind, d, *_ in kinds.SIZES])
+def test_kinds_of_tables_are_what_they_are_called(kind, d):
+    """The same each time, both labels, and the kind's own mark."""
+    made = kinds.Made(kind, 2000, d, 1)
+    (X, y), (again, same) = made.load(), made.load()
+    assert abs(X - again).max() == 0
+    assert np.array_equal(y, same)
+    assert X.shape == (2000, d)
+    assert set(np.unique(y)) == {-1.0, 1.0}
+    if kind == "heavy tails":
+        assert abs(X).max() > 100 * np.median(abs(X))
+    if kind == "counts":
+        assert np.array_equal(X, np.round(X))
+        assert X.min() == 0
+    if kind == "categories":
+        assert np.array_equal(np.unique(X.data), [1.0])
+        assert set(np.diff(X.indptr)) == {d // kinds.LEVELS}
+    if kind == "unbalanced":
+        assert np.mean(y > 0) == pytest.approx(kinds.RARE, abs=1e-3)
+    if kind == "duplicates":
+        distinct, rows = np.unique(X, axis=0, return_inverse=True)
+        assert len(distinct) <= 2000 // kinds.COPIES
+        both = [len(np.unique(y[np.ravel(rows) == k])) == 2 for k in range(len(distinct))]
+        assert np.mean(both) > 0.5
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -11,7 +11,7 @@ import qpsvm
 from qpsvm.errors import TooLargeError
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import LowRank
-from qpsvm.rows import ArrayRows, Block, Centred, RowSource, SomeRows, WithOnes, as_block, as_row_source
+from qpsvm.rows import ArrayRows, Block, Centred, RowSource, SomeRows, WithOnes, as_block, as_row_source, tiles
 from qpsvm.rows import blocks as blocks_module
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.settings import SETTINGS
@@ -108,8 +108,9 @@ CASES = [(stored, made) for stored in STORED for made in MADE]
 
 @pytest.fixture(params=CASES, ids=" ".join)
 def case(request, monkeypatch):
-    monkeypatch.setattr(blocks_module, "CACHED_NUMBERS", 30)  # several pieces of what is small
-    monkeypatch.setattr(blocks_module, "LEAST_ROWS", 3)
+    monkeypatch.setattr(tiles, "CACHED_NUMBERS", 30)  # several pieces of what is small
+    monkeypatch.setattr(tiles, "LEAST_ROWS", 3)
+    monkeypatch.setattr(blocks_module, "TILED_NUMBERS", 60)
     store, X = STORED[request.param[0]]
     return MADE[request.param[1]](store(X), X)
 

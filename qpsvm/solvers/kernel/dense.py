@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.blocks import KernelBlocks, entry_seconds
+from qpsvm.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
@@ -30,8 +31,12 @@ from qpsvm.solvers.kernel.nystrom import SingleArray
 class Settings:
     """Constants of the engine."""
 
-    #: Rows of K made at a time.
+    #: Rows of K made at a time, and the entries between two looks at the clock: a tenth of a second.
     strip: int = 64
+    entries: float = 5e7
+    #: Rows of K multiplied at a time, and the seconds of one of their entries, roughly: it is read from memory.
+    rows: int = 256
+    read_seconds: float = 2.5e-10
     #: Conjugate gradients stop at this share of their first residual, or after so many products.
     reduction: float = 0.2
     products: int = 30
@@ -103,15 +108,22 @@ def _whole(blocks: KernelBlocks, effort: Effort) -> SingleArray | None:
     """K, (n, n) float32; None where time runs out."""
     n = blocks.n
     K: SingleArray = np.empty((n, n), dtype=np.float32)
-    for start in range(0, n, SETTINGS.strip):
+    tiles, many = strips(n, SETTINGS.strip), max(1, int(SETTINGS.entries / (n * SETTINGS.strip)))
+    for first in range(0, len(tiles), many):
         if effort.late():
             return None
-        blocks.fill(K[start : start + SETTINGS.strip], start)
+        seconds = entry_seconds(blocks.width) * n * SETTINGS.strip * many if blocks.fast else 0.0
+        in_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + many], seconds)
     return K
 
 
 def _product(K: SingleArray, x: FloatArray) -> FloatArray:
-    product: FloatArray = (K @ x.astype(np.float32)).astype(np.float64)
+    product, single = np.empty(len(K)), x.astype(np.float32)
+
+    def multiply(tile: slice) -> None:
+        product[tile] = np.dot(K[tile], single)
+
+    in_tiles(multiply, strips(len(K), SETTINGS.rows), SETTINGS.read_seconds * K.size)
     return product
 
 

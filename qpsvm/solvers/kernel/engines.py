@@ -76,8 +76,8 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are worth
-    #: it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner there.
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are
+    #: worth it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner.
     path_rows: int = 2000
     path_moving: float = 1.7
     path_besides: int = 60

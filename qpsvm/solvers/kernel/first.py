@@ -115,7 +115,7 @@ def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
     if not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
         return None
     sample = K[:: n // SETTINGS.sampled_rows + 1]
-    if float(np.einsum("ij,ij->", sample, sample)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
+    if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
         return None
     residual = y - y.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
     beta, direction = np.zeros(n), residual

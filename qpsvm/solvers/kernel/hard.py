@@ -2,13 +2,15 @@
 
 A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
 penalty. Solving one to many digits costs far more than to learn from a rough one which rows may support; `pivots` does
-the rest. So each price, raised step by step, gives a guess to it, and the last resort is the C-SVM itself. Where a
-rising C frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
+the rest. Where it goes astray, as where K_FF is singular, and where a linear machine has few features, an active set
+that grows row by row finds the few that support (`active_set`). What is left gets a price that rises step by step.
+Where that frees hardly any α at C, or α grows beyond what double precision can tell, the classes are not separated, or
 hardly: that is not decided here, and the last point is returned for others to go on from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +19,16 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import Kernel
+from qpsvm.kernels.functions import Kernel, Linear
+from qpsvm.solvers.kernel.active_set import active_set
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.first import unbounded
-from qpsvm.solvers.kernel.pivots import block_pivoting
+from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties
+from qpsvm.solvers.shared.stopping import StopReason
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
 PRICES = (10.0, 100.0, 1e4, 1e6)
@@ -34,9 +38,11 @@ FINER = 0.01
 LOOSE = 0.01
 #: Share of the α at C that may still be there after a step.
 STILL_BOUND = 0.75
-#: Rough C-SVMs, the second where the first leads nowhere: C in units of one over the mean of K_ii, LIBSVM's tolerance,
-#: and its iterations, a row and besides. Which rows are free is settled by pivoting, faster than by more of them.
-ROUGH, ROUGH_BESIDES = ((100.0, 0.1, 1), (1e3, 0.01, 3)), 50
+#: A rough C-SVM: C in units of one over the mean of K_ii, LIBSVM's tolerance, and its iterations, a row and besides.
+#: Which rows are free is settled by pivoting, faster than by more of them.
+ROUGH_PRICE, ROUGH_TOL, ROUGH_PER_ROW, ROUGH_BESIDES = 100.0, 0.1, 1, 50
+#: Features of a linear machine up to which few rows support.
+NARROW = 60
 #: Guesses that may lead nowhere: where two do, a third hardly ever does better.
 TRIES = 2
 
@@ -80,6 +86,10 @@ def solve_kernel_hard(
         With the reason "numerical_error" where α is at the last price.
     """
     effort = Effort(time_limit, max_iter, verbose)
+    if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
+        few, hopeless = _few_support(lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol)
+        if hopeless or few.reason == "converged":
+            return few
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = find_ties(X, y) if blocks.fast and blocks.whole is None and len(y) > TIES_FROM else None
     if ties is not None:
@@ -95,8 +105,8 @@ def solve_kernel_hard(
     bound, alpha = len(y), start
     if pivots is not None and pivots.small:
         found = pivots.begun(curvature) if start is None else pivots.tried(start.nonzero()[0])
-        if found is not None:
-            return found
+        if found is not None or pivots.hopeless:
+            return found or pivots.given_up()
     prices = [(price, FINER * tol) for price in (PRICES if start is None else PRICES[-1:])]
     if pivots is not None and start is None and not pivots.small:
         prices.insert(0, (PRICES[0], LOOSE))
@@ -120,42 +130,82 @@ def solve_kernel_hard(
     return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
 
 
+def _few_support(
+    column: Callable[[int], FloatArray], diagonal: FloatArray, towards: FloatArray, y: FloatArray, tol: float
+) -> tuple[KernelSolution, bool]:
+    """The hard margin where few rows support, and whether the hulls meet or seem to.
+
+    `towards`, (n,), are values of f for the direction from one class to the other: where to begin.
+    """
+    first = int(np.where(y > 0, towards, np.inf).argmin()), int(np.where(y < 0, towards, -np.inf).argmax())
+    with np.errstate(all="ignore"):
+        found = active_set(column, diagonal, y, first)
+        gap = hard_gap(y, found.beta, found.u) if found.found else np.inf
+    reason: StopReason = "converged" if gap <= tol else "numerical_error"
+    alpha = np.maximum(y * found.beta, 0.0)
+    hopeless = found.meet or (found.found and not gap <= tol)
+    return KernelSolution(alpha, found.b, found.u, gap, "active set", found.steps, reason), hopeless
+
+
 class _Pivots:
     """Block pivoting from one guess after another, on one problem."""
 
     def __init__(self, blocks: KernelBlocks, y: FloatArray, effort: Effort, tol: float) -> None:
         self.blocks, self.y, self.effort, self.tol = blocks, y, effort, tol
         n = len(y)
-        self.hopeless, self._left = False, TRIES
+        self.hopeless, self._left, self._guess = False, TRIES, np.zeros(len(y))
         self.small = n <= ENGINES.gram_rows and effort.affords(n, blocks.width)
 
     def begun(self, curvature: float) -> KernelSolution | None:
-        """The hard margin from the support of a rough C-SVM, and of a finer one where α is still in bounds."""
-        for price, loose, per_row in ROUGH:
-            found = self.tried(self._rough(price / curvature, loose, per_row * len(self.y) + ROUGH_BESIDES))
-            if found is not None or self.hopeless:
-                return found
-        return None
-
-    def _rough(self, C: float, loose: float, most: int) -> IntArray:
-        """The support of a C-SVM over the Gram matrix of all rows, found in a hurry."""
-        K, problem = self.blocks.all(), HingeDual(self.y, repeated(C, len(self.y)))
+        """The hard margin from the support of a rough C-SVM, or row by row; None where neither finds it."""
+        K, n = self.blocks.all(), len(self.y)
+        problem = HingeDual(self.y, repeated(ROUGH_PRICE / curvature, n))
         with np.errstate(all="ignore"):
             beta = unbounded(K, problem)
-            beta = self.effort.loop(problem, K, loose, most=most) if beta is None else beta
-        return beta.nonzero()[0]
+            if beta is None:
+                beta = self.effort.loop(problem, K, ROUGH_TOL, most=ROUGH_PER_ROW * n + ROUGH_BESIDES)
+        self._guess = self.y * beta
+        found = self.tried(beta.nonzero()[0])
+        if found is not None or self.effort.late():
+            return found
+        few, meet = _few_support(lambda j: K[j], K.diagonal(), K @ beta, self.y, self.tol)
+        self.effort.newton_steps += few.iterations
+        self.hopeless = self.hopeless or meet
+        steps = self.effort.iterations + self.effort.newton_steps
+        return replace(few, iterations=steps) if few.reason == "converged" else None
+
+    def given_up(self) -> KernelSolution:
+        """The rough C-SVM, for others to go on from."""
+        nothing, steps = np.zeros(len(self.y)), self.effort.iterations + self.effort.newton_steps
+        return KernelSolution(self._guess, 0.0, nothing, np.inf, "libsvm", steps, "numerical_error")
 
     def tried(self, free: IntArray) -> KernelSolution | None:
         """The hard margin from a guess at its free rows; None where it leads nowhere."""
         if self._left == 0 or self.effort.late() or not len(free):
             return None
         self._left -= 1
-        whole = self.small or self.blocks.whole is not None
         with np.errstate(all="ignore"):
-            found = block_pivoting(self.blocks, self.y, free, whole, self.effort)
+            if self.small or self.blocks.whole is not None:
+                guess = np.zeros(len(self.y))
+                guess[free] = 1.0
+                found = pivoted(self.blocks.all(), Conditions.hard(self.y), guess, self.effort)
+            else:
+                found = pivoted_hard(self.blocks, self.y, free, self.effort)
         self.effort.newton_steps += found.rounds
-        self.hopeless = found.hopeless
-        if not found.gap <= self.tol:
+        gap = hard_gap(self.y, found.beta, found.u) if found.found else np.inf
+        self.hopeless = found.hopeless or (found.found and not gap <= self.tol)
+        self.effort.report("pivots", len(free), gap)
+        if not gap <= self.tol:
             return None
         steps = self.effort.iterations + self.effort.newton_steps
-        return KernelSolution(self.y * found.beta + 0.0, found.b, found.u, found.gap, "pivots", steps, "converged")
+        alpha = self.y * found.beta + 0.0  # no −0.0
+        return KernelSolution(alpha, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
+
+
+def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
+    """The relative gap (P − D)/P of the direction β, u = Kβ, (n,), with both as in (HARD.14)."""
+    norm2, reach = float(beta @ u), 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
+    if not (reach > 0.0 and norm2 > 0.0):
+        return np.inf
+    gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
+    return gap if np.isfinite(gap) else np.inf

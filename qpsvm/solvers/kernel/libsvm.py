@@ -100,6 +100,53 @@ def libsvm_loop(
     return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
 
 
+def libsvm_nu_loop(
+    y: FloatArray, upper: FloatArray, nu: float, K: FloatArray, most: int, clock: Clock, *, tol: float, verbose: bool
+) -> LoopResult | None:
+    """Run the loop of a ν-SVM with 0 ≤ α ≤ U and Σα = ν over a Gram matrix; None where the compiled one is absent.
+
+    Parameters
+    ----------
+    y, upper : ndarray, shape (n,)
+        −1/+1, and U.
+    nu : float
+        The sum of α.
+    K : ndarray, shape (n, n)
+        C-ordered float64.
+    most : int
+        Iterations.
+    clock : Clock
+        Where it stops, the answer is that of a shorter run.
+    tol : float
+        In units of the margin.
+    verbose : bool
+        Print a sign of life every two seconds.
+
+    Returns
+    -------
+    LoopResult or None
+        β may leave its box by rounding.
+    """
+    if compiled_loop() is None:
+        return None
+    n = len(y)
+    share = nu / float(upper.sum())
+    # the largest ν that is feasible must not look infeasible by rounding
+    settings = {
+        "svm_type": 1, "nu": share * (1.0 - n * float(np.finfo(float).eps)), "C": 1.0, "kernel": "precomputed",
+        "gamma": 0.0, "tol": tol, "cache_size": min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6),
+    }  # fmt: skip
+    weights = np.empty(0) if (upper == upper[0]).all() else upper / upper.max()
+    raw = run_sliced(
+        _through_compiled, (np.ascontiguousarray(K), y, weights, settings), n, most,
+        lambda s: iterations_within(s, n, None, begins=share * n), lambda: LoopResult(np.zeros(n), 0, False), clock,
+        verbose,
+    )  # fmt: skip
+    total = float(np.abs(raw.beta).sum())
+    alpha = np.abs(raw.beta) * (nu / total) if 0.0 < total < np.inf else np.abs(raw.beta)  # what it gives is α/ρ
+    return LoopResult(y * alpha, raw.iterations, raw.finished)
+
+
 def iterations_within(
     seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES, begins: float = 0.0
 ) -> int:
@@ -136,8 +183,8 @@ def _through_compiled(
         data = data.copy()  # the parent's may lie in memory that it shares
         when_hurried(partial(data.fill, np.nan))
     out = fit(
-        data, (y > 0).astype(np.float64), svm_type=0, class_weight=np.empty(0), sample_weight=weights, shrinking=1,
-        probability=0, random_seed=0, max_iter=most, **settings,
+        data, (y > 0).astype(np.float64), class_weight=np.empty(0), sample_weight=weights, shrinking=1,
+        probability=0, random_seed=0, max_iter=most, **{"svm_type": 0, **settings},
     )  # fmt: skip
     hurried = is_child() and bool(np.isnan(data[0, 0]))
     return _result(len(y), out[0], out[3][0], out[8], out[7] == 0 and not hurried)

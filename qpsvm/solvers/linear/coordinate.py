@@ -18,6 +18,7 @@ Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent me
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -57,6 +58,11 @@ class Descent:
     finished: bool
 
 
+def is_loaded() -> bool:
+    """Whether scikit-learn's machines are imported already: that takes longer than most runs."""
+    return "sklearn.svm" in sys.modules
+
+
 def numbers_of(X: Matrix) -> int:
     """How many numbers X (n, d) holds."""
     return int(X.nnz if sp.issparse(X) else X.size)
@@ -65,7 +71,7 @@ def numbers_of(X: Matrix) -> int:
 def countable(X: Matrix) -> bool:
     """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
     n, d = X.shape
-    return max(numbers_of(X) + 3 * n, n + d + 1) <= MOST
+    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST)
 
 
 def fits(X: Matrix) -> bool:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from qpsvm.arrays.constant import repeated, total
 from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, fits
+from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, fits, is_loaded, numbers_of
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large
@@ -23,17 +23,20 @@ from qpsvm.solvers.shared.stopping import Budget, Clock
 def goes_first(problem: HingeProblem) -> bool:
     """Whether it is expected to save more than it costs."""
     rows, X = problem.rows, problem.rows.source.whole
-    if X is None or is_large(rows.n, rows.d) or compiled_train() is None or not fits(X):
+    if X is None or is_large(rows.n, rows.d):
+        return False
+    if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
         return False
     wide, free = sp.issparse(X) and rows.d > SETTINGS.direct_columns, problem.ridge[-1] == 0.0
     if not wide and (free or (not sp.issparse(X) and X.size > SETTINGS.coordinate_numbers)):
         return False
     reach = float(np.mean(problem.upper)) * (rows.source.sum_of_squares() / rows.n + rows.unit)
-    if not wide:
-        return reach <= SETTINGS.coordinate_reach
-    if free and reach < SETTINGS.coordinate_least_reach:
-        return False
-    return rows.n <= SETTINGS.coordinate_rows_per_column * rows.d or reach <= SETTINGS.coordinate_crowded_reach
+    least = SETTINGS.coordinate_least_reach if free else 0.0
+    most = SETTINGS.coordinate_reach
+    if wide:
+        crowded = rows.n > SETTINGS.coordinate_rows_per_column * rows.d
+        most = SETTINGS.coordinate_crowded_reach if crowded else np.inf
+    return least <= reach <= most and fits(X) and compiled_train() is not None
 
 
 def coordinate_point(problem: HingeProblem, tol: float, budget: Budget) -> Point | None:
@@ -76,4 +79,3 @@ def _measured(problem: HingeProblem, upper: FloatArray, found: Descent) -> Point
         m += moved * rows.y
     pair = Point(W, found.alpha, 1.0 - m, 0.0, 0.0, SETTINGS.warm_sigma * float(np.mean(problem.upper)))
     return certified(problem, pair)
-

@@ -31,6 +31,8 @@ class Settings:
     # The least for which it goes first with a free intercept: below, nearly all α are at a bound in both problems, and
     # its penalised intercept is far from the free one.
     coordinate_least_reach: float = 0.05
+    # Numbers in the rows from which on scikit-learn is imported for it; with fewer it goes first where that is done.
+    coordinate_worth_importing: int = 1_000_000
     # Share of the time left that it may take under a limit.
     coordinate_share: float = 0.5
 

@@ -17,7 +17,7 @@ import numpy as np
 from qpsvm.arrays.checks import short_indices
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.rows import Centred, RowSource, SomeRows, as_row_source
-from qpsvm.rows.source import Visitor
+from qpsvm.rows.source import Visitor, in_order
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
@@ -76,20 +76,20 @@ class SignedRows:
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
-        shift, y, total = self._shift(W), self.y, 0.0
+        shift, y = self._shift(W), self.y
+        totals: dict[int, float] = {}
 
         def signed(block: slice, m: FloatArray) -> FloatArray | None:
-            nonlocal total
             m += shift
             m *= y[block]
             a = visit(block, m)
             if a is not None:
                 a *= y[block]
-                total += float(a.sum())
+                totals[block.start] = float(a.sum())
             return a
 
         g = self.source.scan(W[: self.d], signed)
-        return self._closed(g, total)
+        return self._closed(g, sum(in_order(totals)))
 
     def _shift(self, W: FloatArray) -> float:
         """What the intercept and the centring add to X@w."""

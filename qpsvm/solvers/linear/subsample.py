@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Start
 from qpsvm.solvers.linear.settings import SETTINGS
@@ -54,18 +55,18 @@ def estimate(problem: HingeProblem, first: Start, budget: Budget) -> Estimate:
 
 def nearby(problem: HingeProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
-    mismatch, distances = 0.0, []
+    found: dict[int, tuple[FloatArray, float]] = {}
     step = max(1, problem.rows.n // SETTINGS.counted_rows)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
-        nonlocal mismatch
         slack, a = 1.0 - m, alpha[block].copy()
-        mismatch += float((problem.upper_of(block) * np.maximum(slack, 0.0)).sum()) - float(a @ slack)
-        distances.append(np.abs(slack[::step]))
+        mismatch = float((problem.upper_of(block) * np.maximum(slack, 0.0)).sum()) - float(a @ slack)
+        found[block.start] = np.abs(slack[::step]), mismatch
         return a
 
     pull = problem.rows.scan(W, visit)
-    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    distances, mismatches = zip(*in_order(found), strict=True)
+    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, sum(mismatches))
     sample = np.sort(np.concatenate(distances))
     capacity = float(np.mean(problem.upper)) * problem.rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)

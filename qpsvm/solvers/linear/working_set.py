@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import Mask
@@ -94,8 +95,7 @@ class _Bands:
         """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
         tau = max(self._tau, float(np.finfo(float).tiny))
         self._sigma = float(np.mean(self._problem.upper)) / tau
-        found: list[IntArray] = []
-        self._fixed_total = 0.0
+        found: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
             slack = np.subtract(1.0, m, out=self._slack[block])
@@ -105,12 +105,12 @@ class _Bands:
             band = np.flatnonzero(~(np.abs(slack) > tau))  # what is not a number is taken, and found there
             self._alpha[block][band] = np.clip(_at(upper, band) * (0.5 + slack[band] / tau), 0.0, _at(upper, band))
             fixed[band] = 0.0
-            found.append(band + block.start)
-            self._fixed_total += float(fixed.sum())
+            found[block.start] = band + block.start, float(fixed.sum())
             return fixed
 
         self._pull = self._problem.rows.scan(self._W, visit)
-        self._index = np.concatenate(found)
+        bands, totals = zip(*in_order(found), strict=True)
+        self._index, self._fixed_total = np.concatenate(bands), sum(totals)
         self._inside[:] = False
         self._inside[self._index] = True
 
@@ -143,21 +143,21 @@ class _Bands:
 
     def _check(self, part: HingeProblem, inner: Point) -> _Check:
         """(WORK.2) for the solution on the band, and where that is small enough its certificate."""
-        wrong, missed, near = [], 0.0, 0
+        checked: dict[int, tuple[IntArray, float, int]] = {}
 
         def visit(block: slice, m: FloatArray) -> None:
-            nonlocal missed, near
             slack = np.subtract(1.0, m, out=self._slack[block])
             violates = (slack > 0.0) != (self._alpha[block] > 0.0)
             violates &= ~self._inside[block]
             found = np.flatnonzero(violates)
             distance = np.abs(slack)
-            missed += float((_at(self._problem.upper_of(block), found) * distance[found]).sum())
-            near += int(np.count_nonzero(distance <= self._tau))
-            wrong.append(found + block.start)
+            missed = float((_at(self._problem.upper_of(block), found) * distance[found]).sum())
+            near = int(np.count_nonzero(distance <= self._tau))
+            checked[block.start] = found + block.start, missed, near
 
         self._problem.rows.scan(inner.W, visit)
-        violators = np.concatenate(wrong)
+        wrong, misses, counts = zip(*in_order(checked), strict=True)
+        violators, missed, near = np.concatenate(wrong), sum(misses), sum(counts)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
         self._budget.report("all rows", len(self._index), gap=pair.relative_gap, violators=len(violators))

@@ -1,0 +1,20 @@
+"""Frozen dataclasses of many parts, made in a fraction of the time that their `__init__` takes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def made(kind: type[T], /, **parts: Any) -> T:
+    """An object of a frozen dataclass from its parts by name; what has a plain default may be left out.
+
+    `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
+    """
+    new = object.__new__(kind)
+    new.__dict__.update(parts)
+    return new
+
+
+__all__ = ["made"]

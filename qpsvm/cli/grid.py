@@ -1,0 +1,92 @@
+"""`path` and `cross-validate`: many parameters of one problem, each certified, and the model of the best."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from typing import Any
+
+from qpsvm.cli.data import problem_of, read
+from qpsvm.cli.options import BOUND, settle
+from qpsvm.cli.writing import require_writable
+from qpsvm.errors import ParameterError
+from qpsvm.grid.cross_validation import cross_validate
+from qpsvm.grid.path import path
+from qpsvm.problems import Problem
+from qpsvm.problems.replaced import parameters
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between them.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Something else.
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers with commas between them, got {text!r}") from None
+
+
+def words(text: str) -> list[Any]:
+    """Numbers or rules (scale, auto) with commas between them."""
+    found: list[Any] = []
+    for part in text.split(","):
+        try:
+            found.append(float(part))
+        except ValueError:
+            found.append(part.strip())
+    return found
+
+
+def run_path(options: argparse.Namespace) -> int:
+    """Solve every point, and print the table."""
+    problem, axes, _ = _asked(options)
+    found = path(problem, **axes, **_settings(options), check=False)
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
+    return 0 if all(result.status == "optimal" for result in found) else 1
+
+
+def run_cross_validate(options: argparse.Namespace) -> int:
+    """Score every point on the folds, print the table, and keep the model of the best."""
+    require_writable(options.save)
+    problem, axes, sample = _asked(options)
+    found = cross_validate(
+        problem, folds=options.folds, shuffle=options.shuffle, seed=options.seed, scoring=options.scoring,
+        **axes, **_settings(options), check=False,
+    )  # fmt: skip
+    best = ", ".join(f"{name} = {value:g}" for name, value in found.best.items())
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {found}")
+    print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
+    if options.save is not None:
+        sample.model(found.refit(tol=options.tol, check=False)).save(options.save)
+        print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
+    return 0 if set(found.status.ravel()) <= {"optimal", "infeasible"} else 1
+
+
+def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Any]:
+    """The problem, the values of each parameter, and the data.
+
+    Raises
+    ------
+    ParameterError
+        No parameter is given.
+    """
+    names = [bound.option for bound in BOUND if bound.option != "intercept"]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    one = copy.copy(options)
+    for name, values in given.items():
+        setattr(one, name, values[0])
+    settle(one)
+    sample = read(options)
+    problem = problem_of(sample.table.X, sample.y, one)
+    if not given:
+        example = next(iter(parameters(problem)), "kernel rbf --gamma")
+        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} 0.1,1,10")
+    return problem, given, sample
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {"tol": options.tol, "verbose": options.verbose, "n_jobs": options.n_jobs, "time_limit": options.time_limit}

@@ -1,0 +1,323 @@
+"""LIBLINEAR's loop as an engine and as a backend: its multipliers, when it goes first, and what is made of its word."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import qpsvm
+from qpsvm.backends import get
+from qpsvm.choice import choices, size_of
+from qpsvm.dual import levels
+from qpsvm.rows import as_row_source
+from qpsvm.solvers.linear import coordinate, coordinate_start
+from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes
+from qpsvm.solvers.linear.coordinate_start import goes_first
+from qpsvm.solvers.linear.hinge_problem import HingeProblem
+from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.signed_rows import SignedRows
+from qpsvm.solvers.linear.solve import solve_linear
+from qpsvm.solvers.shared.stopping import Clock
+
+INTERCEPTS = ("free", "penalised", None)
+TOL = 1e-6
+
+
+def words(n=120, d=400, k=12, seed=0):
+    """Rows of k terms and length 1; most of them tell their class."""
+    random = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    columns = np.where(random.random((n, k)) < 0.3, random.integers(0, d // 4, (n, k)) + (y[:, None] > 0) * (d // 4), 0)
+    columns = np.where(columns > 0, columns, random.integers(d // 2, d, (n, k)))
+    X = sp.csr_array((random.uniform(0.5, 2.0, n * k), (np.repeat(np.arange(n), k), columns.ravel())), shape=(n, d))
+    X.sum_duplicates()
+    return sp.csr_array(sp.diags_array(1.0 / np.sqrt((X * X).sum(axis=1))) @ X), y
+
+
+def problem_of(X, y, C, intercept):
+    if intercept == "free":
+        return qpsvm.CSVM(X, y, C)
+    C = np.broadcast_to(C, len(y)).astype(float)
+    return qpsvm.PrimalHinge(X, y, 1 / C.sum(), intercept=intercept, sample_weight=C / C.mean())
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_multipliers_are_those_that_w_is_made_of(sparse, intercept):
+    X, y = words()
+    X, C = X if sparse else X.toarray(), np.random.default_rng(1).uniform(0.1, 20.0, len(y))
+    found = passes(X, y, C, intercept, 1e-8, None, 1000)
+    assert found.finished
+    assert ((found.alpha >= 0.0) & (found.alpha <= C)).all()
+    assert 0 < np.count_nonzero((found.alpha > 0.0) & (found.alpha < C)) < len(y)
+    np.testing.assert_allclose(found.w, X.T @ (y * found.alpha), atol=1e-12)
+    assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [0.01, 1.0, 1e3, "each"])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_what_begins_with_it_is_solved(intercept, C, sparse):
+    X, y = words()
+    C = np.random.default_rng(1).uniform(0.1, 20.0, len(y)) if C == "each" else C
+    result = qpsvm.solve(problem_of(X if sparse else X.toarray(), y, C, intercept), "augmented_lagrangian",
+                         engine="coordinate", polish=False)  # fmt: skip
+    assert result.status == "optimal"
+    assert result.solver.status.startswith("converged (coordinate")
+    assert result.primal == pytest.approx(
+        qpsvm.solve(problem_of(X, y, C, intercept), "augmented_lagrangian", engine="newton").primal, rel=2 * TOL
+    )
+
+
+def test_centring_is_that_of_the_rows():
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((80, 3)) + np.array([100.0, -50.0, 0.0]), np.where(np.arange(80) % 2, 1.0, -1.0)
+    X[:, 0] += y
+    answer = solve_linear(X, y, 0.1, engine="coordinate")
+    assert answer.reason == "converged"
+    assert answer.engine.startswith("coordinate")
+    assert qpsvm.CSVM(X, y, 0.1).certify(answer.alpha, answer.w).gap <= 1.1 * TOL
+
+
+X, Y = words(40, 60, 5)
+EMPTY = sp.csr_array(X.multiply((np.arange(40) % 3 > 0)[:, None]).multiply(np.arange(60) % 2 > 0))
+HOSTILE = {
+    "two rows": (X[:2], Y[:2], 1.0),
+    "empty rows and columns": (EMPTY, Y, 1.0),
+    "explicit zeros": (sp.csr_array((np.where(X.data > 0.3, X.data, 0.0), X.indices, X.indptr), shape=X.shape), Y, 1.0),
+    "nothing at all": (sp.csr_array((40, 60)), Y, 1.0),
+    "duplicate rows": (sp.vstack([X[:5]] * 8, format="csr"), np.resize([1.0, -1.0, 1.0], 40), 1.0),
+    "tiny C": (X, Y, 1e-8),
+    "large C": (X, Y, 1e8),
+    "long indices": (
+        sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape),
+        Y,
+        1.0,
+    ),
+    "unsorted indices": (sp.csr_array((X.data[::-1], X.indices[::-1], X.indptr), shape=X.shape), Y, 1.0),
+    "one feature": (X[:, [50]], Y, 1.0),
+    "dense": (X.toarray(), Y, 1.0),
+    "F order": (np.asfortranarray(X.toarray()), Y, 1.0),
+    "large numbers": (1e60 * X, Y, 1.0),
+    "small numbers": (1e-60 * X, Y, 1.0),
+}
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_tables(name, intercept):
+    samples, y, C = HOSTILE[name]
+    problem = problem_of(samples, y, C, intercept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = qpsvm.solve(problem, "augmented_lagrangian", engine="coordinate", check=False)
+        plain = qpsvm.solve(problem, "augmented_lagrangian", engine="newton", check=False)
+    assert result.gap <= max(TOL, plain.gap)
+    if intercept != "free":
+        peer = qpsvm.solve(problem, "liblinear", check=False)
+        assert np.isfinite(peer.gap)
+        assert (peer.status == "optimal") == (peer.gap <= TOL)
+
+
+def test_rows_of_weight_zero_take_no_part():
+    weight = np.where(np.arange(40) % 4, 1.0, 0.0)
+    problem = qpsvm.PrimalHinge(X, Y, 0.02, intercept="penalised", sample_weight=weight)
+    for backend, options in (("liblinear", {}), ("augmented_lagrangian", {"engine": "coordinate"})):
+        result = qpsvm.solve(problem, backend, **options)
+        assert result.status == "optimal"
+        assert not result.alpha[::4].any()
+
+
+# --- its word is not taken --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", ["zeros", "noise", "not a number", "nothing done"])
+def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
+    def lying(X, _, upper, *__):
+        n, d = X.shape
+        alpha = np.random.default_rng(0).random(n) * upper if wrong == "noise" else np.zeros(n)
+        w = np.full(d, np.nan if wrong == "not a number" else 1.0)
+        return Descent(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
+
+    monkeypatch.setattr(coordinate, "passes", lying)
+    for intercept in INTERCEPTS:
+        result = qpsvm.solve(problem_of(X, Y, 1.0, intercept), "augmented_lagrangian", engine="coordinate")
+        assert result.status == "optimal"
+    problem = problem_of(X, Y, 1.0, "penalised")
+    assert problem.certify(qpsvm.solve(problem).alpha).gap <= TOL
+    peer = qpsvm.solve(problem, "liblinear", polish=False, check=False)
+    assert peer.status != "optimal"
+    assert peer.gap > TOL
+
+
+@pytest.mark.parametrize("wrong", ["sign", "shape", "argument"])
+def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong):
+    from sklearn.svm import _liblinear
+
+    before = _liblinear.train_wrap
+
+    def other(*arguments):
+        if wrong == "argument":
+            raise TypeError
+        raw, made = before(*arguments)
+        return (-raw, made) if wrong == "sign" else (raw[:, :-1], made)
+
+    compiled_train.cache_clear()
+    monkeypatch.setattr(_liblinear, "train_wrap", other)
+    try:
+        assert compiled_train() is None
+    finally:
+        compiled_train.cache_clear()
+    monkeypatch.undo()
+    assert compiled_train() is before
+
+
+def test_the_public_class_finds_the_same(monkeypatch):
+    C = np.full(len(Y), 2.0)
+    for intercept in (True, False):
+        direct = passes(X, Y, C, intercept, 1e-9, None, 5000)
+        with monkeypatch.context() as patch:
+            patch.setattr(coordinate, "compiled_train", lambda: None)
+            public = passes(X, Y, C, intercept, 1e-9, None, 5000)
+        np.testing.assert_allclose(direct.w, public.w, atol=1e-6)
+        np.testing.assert_allclose(direct.alpha, public.alpha, atol=1e-5)
+        assert direct.b == pytest.approx(public.b, abs=1e-6)
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
+    C = np.full(len(Y), 2.0)
+    here = descend(X, Y, C, True, eps=1e-8, most=500)
+    monkeypatch.setattr(coordinate, "NUMBER_SECONDS", 1.0)
+    apart = descend(X, Y, C, True, eps=1e-8, most=500)
+    np.testing.assert_array_equal(here.alpha, apart.alpha)
+    none = descend(X, Y, C, True, eps=1e-8, most=500, clock=Clock(0.0))
+    assert none.iterations == 0
+    assert not none.alpha.any()
+    said = capfd.readouterr()
+    assert said.out + said.err == ""
+
+
+def test_limits_are_kept_and_said():
+    problem = problem_of(*words(400, 3000, 30), 50.0, "penalised")
+    few = qpsvm.solve(problem, "liblinear", max_iter=2, polish=False, check=False)
+    assert few.iterations == 2
+    assert few.status == "iteration_limit"
+    assert few.gap > TOL
+    assert qpsvm.solve(problem, "liblinear", time_limit=20.0).status == "optimal"
+    with pytest.raises(qpsvm.UnsupportedError, match="liblinear"):
+        qpsvm.solve(problem, "liblinear", start=np.zeros(400))
+    with pytest.raises(qpsvm.UnsupportedError, match="yᵀα"):
+        qpsvm.solve(qpsvm.CSVM(X, Y), "liblinear")
+
+
+def test_who_limits_the_steps_gets_newton_steps():
+    result = qpsvm.solve(problem_of(X, Y, 1.0, "penalised"), "augmented_lagrangian", max_iter=50)
+    assert result.solver.status == "converged (newton)"
+
+
+def test_more_than_it_can_count_is_left_to_others(monkeypatch):
+    monkeypatch.setattr(coordinate, "MOST", 50)
+    answer = solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate")
+    assert (answer.reason, answer.engine) == ("converged", "newton")
+    with pytest.raises(qpsvm.UnsupportedError, match="32 bits"):
+        qpsvm.solve(problem_of(X, Y, 1.0, "penalised"), "liblinear")
+
+
+def test_without_memory_for_its_copies_it_is_left_out(monkeypatch):
+    monkeypatch.setattr(coordinate, "LITTLE", 0.0)
+    monkeypatch.setattr(coordinate, "available_memory", lambda: 0.0)
+    assert solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate").engine == "newton"
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(qpsvm.ParameterError, match="coordinate"):
+        solve_linear(X, Y, 1.0, engine="descent")  # type: ignore[arg-type]
+
+
+# --- when it goes first -----------------------------------------------------------------------------------------------
+
+
+def hinge_problem(X, y, C, intercept):
+    ridge = np.ones(X.shape[1] + 1)
+    ridge[-1] = 0.0 if intercept == "free" else 1.0
+    return HingeProblem(SignedRows(as_row_source(X), y, 1.0), C, ridge, np.zeros(len(ridge)))
+
+
+def test_it_goes_first_on_wide_sparse_rows_and_where_c_is_small(monkeypatch):
+    assert compiled_train() is not None  # scikit-learn is imported
+    wide, y = words(500, 4000)
+    few = wide[:, :200].tocsr()
+    assert goes_first(hinge_problem(wide, y, 1.0, "free"))
+    assert goes_first(hinge_problem(wide, y, 1.0, "penalised"))
+    assert not goes_first(hinge_problem(wide, y, 0.001, "free"))
+    assert goes_first(hinge_problem(few, y, 0.01, "penalised"))
+    assert not goes_first(hinge_problem(few, y, 0.01, "free"))
+    assert not goes_first(hinge_problem(few, y, 10.0, "penalised"))
+    monkeypatch.setattr(coordinate_start, "is_loaded", lambda: False)
+    assert not goes_first(hinge_problem(wide, y, 1.0, "penalised"))
+    monkeypatch.setattr(coordinate_start, "SETTINGS", replace(SETTINGS, coordinate_worth_importing=100))
+    assert goes_first(hinge_problem(wide, y, 1.0, "penalised"))
+
+
+def test_with_a_start_there_are_newton_steps_only():
+    wide, y = words(500, 4000)
+    first = solve_linear(wide, y, 1.0, intercept="penalised")
+    assert first.engine == "coordinate"
+    again = solve_linear(wide, y, 1.1, intercept="penalised", start=(first.w, first.b, first.alpha))
+    assert (again.reason, again.engine) == ("converged", "newton")
+
+
+def test_auto_counts_on_it_for_a_small_table_with_a_small_c():
+    assert compiled_train() is not None
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((800, 10)), np.where(np.arange(800) % 2, 1.0, -1.0)
+    small, large = problem_of(X, y, 0.005, "penalised"), problem_of(X, y, 1.0, "penalised")
+    assert size_of(small).reach == pytest.approx(0.005 * ((X * X).sum(axis=1).mean() + 1.0))
+    assert next(choices(small)).backend == "augmented_lagrangian"
+    assert next(choices(large)).backend == "interior_point"
+    assert size_of(qpsvm.CSVM(X, y, 0.005)).reach == np.inf
+    assert "coordinate" in qpsvm.solve(small).solver.status
+
+
+def test_the_backend_needs_scikit_learn_and_nothing_is_imported_before():
+    assert get("liblinear").abilities.package == "scikit-learn"
+    assert "sklearn.svm" in sys.modules
+
+
+# --- what it made visible ---------------------------------------------------------------------------------------------
+
+
+def test_lengthened_rows():
+    for samples in (X, X.toarray()):
+        Z = lengthened(samples, 0.5)
+        np.testing.assert_array_equal(Z.toarray(), np.hstack([X.toarray(), 0.5 * np.eye(40)]))
+        assert Z.indices.dtype == Z.indptr.dtype == np.int32
+
+
+@pytest.mark.parametrize("weights", ["one", "each"])
+@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
+def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch, weights, ridge):
+    random = np.random.default_rng(0)
+    points = random.standard_t(2.0, 30_000).round(3)
+    mass = np.ones(30_000) if weights == "one" else random.exponential(size=30_000)
+    for level in (1.0, 7_000.0, 29_000.0):
+        found = levels._ridged(points, mass, level, ridge)
+        with monkeypatch.context() as patch:
+            patch.setattr("qpsvm.arrays.quantile.MANY_POINTS", 10**9)
+            assert found == pytest.approx(levels._ridged(points, mass, level, ridge), rel=1e-9, abs=1e-9)
+        below = float(mass[points < found].sum())
+        assert ridge * found + below <= level * (1 + 1e-9) + 1e-6
+        assert ridge * found + below + float(mass[points == found].sum()) >= level * (1 - 1e-9) - 1e-6
+
+
+def test_squared_norms_where_rows_are_empty():
+    np.testing.assert_allclose(as_row_source(EMPTY).squared_norms(), (EMPTY.toarray() ** 2).sum(axis=1))
+    np.testing.assert_array_equal(as_row_source(sp.csr_array((3, 4))).squared_norms(), np.zeros(3))
