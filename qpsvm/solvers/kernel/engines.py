@@ -78,7 +78,8 @@ class Settings:
     path_rows: int = 2000
     path_moving: float = 1.7
     path_besides: int = 60
-    path_steps: int = 15
+    path_steps: int = 8
+    path_aim: float = 0.01
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -210,7 +211,7 @@ class Engines:
             return self.best.gap <= self.target
         if problem.n > SETTINGS.path_rows:
             return self._newton("start", point, rough_margin(beta), most, SETTINGS.path_steps)
-        polished = newton_polish(K, problem, beta, self.target, SETTINGS.path_steps, point.u, effort.late)
+        polished = newton_polish(K, problem, beta, SETTINGS.path_aim * self.target, SETTINGS.path_steps, point.u, effort.late)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 
