@@ -214,7 +214,11 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
-        if not self.fast or self.whole is not None:
+        if self.whole is not None and len(rows) == self.n:
+            for start in range(0, len(support), STRIP):
+                out += weights[start : start + STRIP] @ self.whole[support[start : start + STRIP]]
+            return out[rows]
+        if not self.fast:
             for start in range(0, len(rows), STRIP):
                 part = rows[start : start + STRIP]
                 out[start : start + STRIP] = self.block(part, support) @ weights
