@@ -76,12 +76,13 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are
-    #: worth it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner.
-    path_rows: int = 2000
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
+    #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
+    #: the target: what is left of it grows from point to point.
     path_moving: float = 1.7
     path_besides: int = 60
-    path_steps: int = 15
+    path_steps: int = 8
+    path_aim: float = 0.01
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -134,9 +135,10 @@ class Engines:
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
         if start is None or not self._from_start(start):
+            there = self.problem.n <= SETTINGS.gram_rows or self.blocks.whole is not None
             if engine == "low_rank":
                 self._low_rank(self.problem.upper, named=True)
-            elif engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
+            elif engine in ("auto", "gram") and there:
                 self._small()
             else:
                 self._large(engine, start is not None)
@@ -249,9 +251,8 @@ class Engines:
         most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
         if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
             return self.best.gap <= self.target
-        if problem.n > SETTINGS.path_rows:
-            return self._newton("start", point, rough_margin(beta), most, SETTINGS.path_steps)
-        polished = newton_polish(K, problem, beta, self.target, SETTINGS.path_steps, point.u, effort.late)
+        aim = SETTINGS.path_aim * self.target
+        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 
