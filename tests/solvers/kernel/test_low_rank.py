@@ -1,4 +1,4 @@
-"""A pivoted factor of a kernel matrix, the linear machine over its rows, and the proof from the pivots' kernel values."""
+"""A pivoted factor of a kernel matrix, the linear machine over its rows, and the proof from the pivots alone."""
 
 from __future__ import annotations
 
@@ -121,12 +121,13 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("any_share")
 @pytest.mark.parametrize("polish", [True, False])
 @pytest.mark.parametrize(
     ("kernel", "C"),
     [(RBF(0.5), 1.0), (RBF(1e-6), 1e4), (RBF(1e3), 1.0), (Polynomial(degree=2, gamma=0.3, coef0=1.0), 10.0)],
 )
-def test_claims_hold_exactly(any_share: None, kernel: Any, C: float, polish: bool) -> None:
+def test_claims_hold_exactly(kernel: Any, C: float, polish: bool) -> None:
     for n in (2, 5, 40):
         X, y = hardly_told(n, seed=n)
         y[:2] = -1.0, 1.0
@@ -218,7 +219,7 @@ def test_it_takes_over_where_newton_steps_stall(monkeypatch: pytest.MonkeyPatch)
     """More free rows than the rank: the other engines are stopped from getting anywhere."""
     from qpsvm.solvers.kernel.engines import Engines
 
-    monkeypatch.setattr(Engines, "_small", lambda engines: None)
+    monkeypatch.setattr(Engines, "_small", lambda _: None)
     X, y = hardly_told(500)
     problem = HingeDual(y, np.full(500, 1.0))
     engines = Engines(KernelBlocks(RBF(0.02), X), problem, 1e-6, Effort(), over_factor)
