@@ -162,6 +162,13 @@ class CrossValidation:
         dict of str to list
             One entry for each point. The gap is the largest of all folds; the status that of the first fold that is not
             optimal.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+        >>> print([*qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2).columns()])
+        ['C', 'mean', 'std', 'gap', 'support', 'status']
         """
         points, folds = self.points, self.folds
         status = self.status.reshape(folds, -1).T
