@@ -141,7 +141,7 @@ class Accuracy:
         if blocks is not None and blocks.exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
-            error = (3.0 * (d + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
+            error = (3.0 * (blocks.width + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3): sparse rows are centred
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             X = space.X if sp.issparse(space.X) else space.X - space.X.mean(axis=0)
             length = float(kernel.gamma) * float(squared_norms(X).max())

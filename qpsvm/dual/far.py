@@ -56,17 +56,20 @@ class FarRows:
     blocks : KernelBlocks
         Where its kernel values come from.
     beta : ndarray, shape (n,)
+    held : ndarray of bool, shape (n,)
+        The samples with an α ≠ 0, β = 0 or not: in double precision.
     """
 
-    def __init__(self, space: FeatureSpace, blocks: KernelBlocks, beta: FloatArray) -> None:
+    def __init__(self, space: FeatureSpace, blocks: KernelBlocks, beta: FloatArray, held: NDArray[np.bool_]) -> None:
         self.blocks, self.support = blocks, np.flatnonzero(beta)
         self.weights, self.kappa = beta[self.support], Accuracy(space).kappa(beta, None)
         self.u, self.radius = np.zeros(space.n), np.full(space.n, self.kappa)
         self.rough: NDArray[np.bool_] = np.zeros(space.n, dtype=bool)
         self.u[self.support] = blocks.own_product(self.support, self.weights)
-        others = np.setdiff1d(np.arange(space.n), self.support, assume_unique=True)
+        others = np.flatnonzero(~held)
         if not self._roughly(others):
             self.sharpen(others)
+        self.sharpen(np.flatnonzero(held & (beta == 0.0)))
 
     def _roughly(self, rows: IntArray) -> bool:
         """Evaluate some rows in single precision, if that may settle any of them."""
@@ -116,8 +119,8 @@ class FarRows:
         return np.flatnonzero(found & self.rough)
 
 
-def far_rows(space: FeatureSpace, svm: SVMDual, beta: FloatArray) -> FarRows | None:
-    """u = Kβ with rows in single precision; None where they are too few, or there is no worst-case radius."""
+def far_rows(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, beta: FloatArray) -> FarRows | None:
+    """u = Kβ, β of α, with rows in single precision; None where they are too few, or there is no worst-case radius."""
     blocks, n = rbf_blocks(space), space.n
     if blocks is None or svm.hard is not None or not (blocks.fast and blocks.single) or blocks.whole is not None:
         return None
@@ -125,7 +128,8 @@ def far_rows(space: FeatureSpace, svm: SVMDual, beta: FloatArray) -> FarRows | N
     if values < SETTINGS.values or (n <= CACHE_ROWS and blocks.streamed + values > n * n):  # the whole matrix pays
         return None
     blocks.streamed += values
-    return FarRows(space, blocks, beta)
+    held = svm.beta_size(alpha) > 0.0  # where a sample's α cancel, β is 0
+    return FarRows(space, blocks, beta, held)
 
 
 __all__ = ["FarRows", "far_rows"]

@@ -125,7 +125,7 @@ def _exponents(space: FeatureSpace, blocks: KernelBlocks, support: IntArray) -> 
     if blocks.exact:
         return 0.0, np.zeros(space.n), gamma(d + 6) * -LOWEST_EXPONENT
     if lengths is not None:
-        return (3.0 * (d + 2) + 17.0) * UNIT / 2.0, lengths, 0.0
+        return (3.0 * (blocks.width + 2) + 17.0) * UNIT / 2.0, lengths, 0.0  # of sparse rows, once centred
     origins = [0.0] if sp.issparse(X) else [X.mean(axis=0), X[support].mean(axis=0)]
     lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)
     lengths *= 2.0 * float(space.kernel.gamma)  # type: ignore[attr-defined]

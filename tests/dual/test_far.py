@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import qpsvm
+from qpsvm.arrays.constant import repeated
 from qpsvm.dual import far
+from qpsvm.dual.certify import certify
 from qpsvm.dual.row_radii import rough_values
+from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.space import FeatureSpace
 
 
 def samples(n: int = 250, seed: int = 0) -> tuple[Any, Any]:
@@ -129,3 +133,23 @@ def test_rows_at_the_ends_of_the_intercepts_interval_are_in_double_precision(alw
     assert always[0] > 0
     assert exact.b_interval[1] - exact.b_interval[0] > 0.01
     np.testing.assert_allclose(found.b_interval, exact.b_interval, atol=1e-12)
+
+
+def test_samples_whose_multipliers_cancel_are_in_double_precision(always, monkeypatch):
+    """A tube has two rows a sample: inside of it, with both α the same, β = 0 and yet α ≠ 0."""
+    X, _ = samples(40)
+    target, sign = np.sin(X[:, 0]), np.repeat([1.0, -1.0], 40)
+    space = FeatureSpace(qpsvm.RBF(0.5), X, "free", "raise")
+    svm = SVMDual(
+        space.centred, sign, sign * np.tile(target, 2) - 8.0, repeated(5.0, 80), repeated(0.0, 80),
+        intercept_group(sign, "free"), np.tile(np.arange(40), 2),
+    )  # fmt: skip
+    alpha = np.zeros(80)
+    alpha[:10], alpha[50:60], alpha[[30, 70]] = 2.0, 2.0, 3.0
+    lying(monkeypatch, 0.999)
+    found = certify(space, svm, alpha)
+    assert always[0] > 0
+    beta = alpha[:40] - alpha[40:]
+    values = space.gram.kernel(X, X) @ beta + found.b
+    assert abs(found.yf[30] - values[30]) <= 1e-12
+    assert found.value_radius[30] <= 1e-10

@@ -87,6 +87,26 @@ def test_raised_exponents_are_within_epsilon(gamma):
         assert not faults(task, result)
 
 
+def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centred():
+    """Rows of one number each: the squares of 700 means are each lost beside 1, all one way."""
+    ones, columns = np.repeat([1.0, -1.0], 5), 700
+    rows = np.concatenate([np.arange(10), 20 + np.arange(columns)])
+    X = sp.csr_array(
+        (np.concatenate([ones, np.full(columns, 1e-5)]), (rows, np.append([0] * 10, np.arange(columns) + 1))),
+        shape=(1000, columns + 1),
+    )
+    space = FeatureSpace(RBF(0.5), X, "free", "raise")
+    assert space.gram.blocks.fast
+    near = np.arange(10)
+    true = np.exp(-0.5 * (ones[:, None] - ones).astype(np.longdouble) ** 2)
+    off = np.abs(space.gram.block(near, near) - true)
+    assert off.max() <= Accuracy(space).epsilon
+    for j in near:
+        radii = row_radii(space, near, np.arange(1000) == j)
+        assert radii is not None
+        assert (off[:, j] <= radii).all()
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 30.0, 1e3, 1e6, 1e9])
 @pytest.mark.parametrize("whole", [False, True])
