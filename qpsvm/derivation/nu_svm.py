@@ -102,7 +102,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            NuSVM.__init__, half_in_each_class,
+            NuSVM._keep, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",

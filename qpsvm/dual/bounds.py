@@ -208,8 +208,9 @@ class Bounds:
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
-        elif self.svm.hard is None:  # (CERT.1), two lines
-            high, low = (np.where(end > 0.0, (upper - a) * end, -a * end) for end in (t + r, t - r))
+        elif self.svm.hard is None or self.svm.all_hard:  # (CERT.1), two lines
+            hard = self.svm.all_hard
+            high, low = (np.where(e > 0.0, np.inf if hard else (upper - a) * e, -a * e) for e in (t + r, t - r))
             return float(np.add.reduce(np.maximum(high, low))) * (1.0 + gamma(len(a) + 16))
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))

@@ -54,7 +54,8 @@ def certify(
     if svm.all_hard and svm.scalable:
         return hard_certificate(space, svm, a, w)
     beta = svm.beta(a)
-    slopes, far = penalised_multipliers(svm, a), far_rows(space, svm, a, beta)
+    slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
+    far = None if over_few else far_rows(space, svm, a, beta)
     if far is None:
         own, points = primal_points(space, beta, w)
     else:

@@ -95,7 +95,7 @@ def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray) -> 
     room = np.where((alpha > 0.0) & (alpha < upper), alpha, np.inf)
     k = int(room.argmin())
     moved = alpha[k] - sign[k] * surplus
-    if 0.0 < moved < upper[k] and abs(surplus) <= SMALL * alpha[k]:
+    if room[k] < np.inf and 0.0 < moved < upper[k] and abs(surplus) <= SMALL * alpha[k]:
         alpha[k] = moved
     return alpha
 

@@ -63,7 +63,7 @@ class CrossValidation:
     >>> found.scores.shape, found.mean.shape, bool((found.gaps <= 1e-6).all())
     ((3, 2, 2), (2, 2), True)
     >>> found.best, round(found.best_score, 3)
-    ({'C': 10.0, 'gamma': 2.0}, 0.967)
+    ({'C': 10.0, 'gamma': 2.0}, 0.983)
     """
 
     problem: Problem
@@ -150,7 +150,7 @@ class CrossValidation:
         >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
         >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2)
         >>> print(found.best, found.refit().status)
-        {'C': 0.1} optimal
+        {'C': 1.0} optimal
         """
         return solve(self.best_problem, **options)
 
@@ -162,6 +162,13 @@ class CrossValidation:
         dict of str to list
             One entry for each point. The gap is the largest of all folds; the status that of the first fold that is not
             optimal.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5], [3.5]], [0, 0, 1, 1, 0, 1]
+        >>> print([*qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2).columns()])
+        ['C', 'mean', 'std', 'gap', 'support', 'status']
         """
         points, folds = self.points, self.folds
         status = self.status.reshape(folds, -1).T
@@ -271,7 +278,7 @@ def cross_validate(
     >>> X, y = make_moons(60, noise=0.2, random_state=0)
     >>> found = qpsvm.cross_validate(qpsvm.CSVM(X, y, kernel=qpsvm.RBF(1.0)), C=[0.1, 1.0, 10.0], folds=3)
     >>> print([round(float(mean), 3) for mean in found.mean], found.best)
-    [0.85, 0.933, 0.95] {'C': 10.0}
+    [0.85, 0.883, 0.967] {'C': 10.0}
     >>> print(found.refit().status)
     optimal
     """

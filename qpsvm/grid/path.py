@@ -78,6 +78,13 @@ class Path(Sequence[SVMResult]):
         ------
         ParameterError
             No such point.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> found = qpsvm.path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), C=[0.1, 1.0])
+        >>> print(found.at(C=1.0).w.round(6))
+        [1.]
         """
         if point.keys() == self.axes.keys():
             for known, result in zip(self.points, self.results, strict=True):
@@ -106,6 +113,13 @@ class Path(Sequence[SVMResult]):
         -------
         dict of str to list
             One entry for each point.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> found = qpsvm.path(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), C=[0.1, 1.0])
+        >>> print([*found.columns()])
+        ['C', 'objective', 'gap', 'support', 'margin', 'bound', 'status']
         """
         found: dict[str, list[Any]] = {name: [point[name] for point in self.points] for name in self.axes}
         found["objective"] = [result.primal for result in self.results]

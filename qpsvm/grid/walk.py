@@ -4,6 +4,7 @@ Between two values of C at which the same samples are free, α is linear in C: w
 it foretells the next one exactly. Where samples change sides, it still foretells most of the changes.
 
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
+    (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def price_of(point: Mapping[str, Any]) -> float | None:
 def _start(price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Where to begin: what the last two results foretell, or the last one."""
     (before, first), (last, second) = past[0], past[-1]
-    if price is None or before is None or last is None or abs(last - before) <= LEAST_STEP * last:
+    if price is None or before is None or last is None:
         return second
+    if len(past) == 1 or abs(last - before) <= LEAST_STEP * last:
+        return price / last * second.alpha  # (WALK.2)
     return second.alpha + (price - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)

@@ -242,6 +242,10 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
+        if self.whole is not None and len(rows) == self.n:
+            for strip in strips(len(support), STRIP):
+                out += np.dot(weights[strip], self.whole[support[strip]])
+            return out[rows]
         if not self.fast or self.whole is not None:
 
             def multiply(tile: slice) -> None:

@@ -32,8 +32,6 @@ DISTANCE_ERROR = 1e-11
 #: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
 #: twentieth of what one rounding of K_ii = 1 may be.
 LOWEST_EXPONENT = -40.0
-#: Degrees up to which a power is made by repeated multiplication, which is faster than the general one.
-REPEATED_PRODUCTS = 8
 
 
 class Kernel(ABC):
@@ -219,11 +217,11 @@ class Polynomial(Kernel):
                     "use an integer degree, or a coef0 that keeps gamma*x.z + coef0 positive"
                 )
             return np.power(products, self.degree, out=products)
-        if self.degree > REPEATED_PRODUCTS:
-            return np.power(products, int(self.degree), out=products)
         power = products.copy()
-        for _ in range(int(self.degree) - 1):
-            power *= products
+        for bit in f"{int(self.degree):b}"[1:]:  # by squaring, which is faster than the general power
+            power *= power
+            if bit == "1":
+                power *= products
         return power
 
     @property

@@ -306,14 +306,15 @@ class FeatureSpace:
         return Dense(gram.dense() + 1.0)  # (PHINGE.17)
 
 
-def pivoted_cholesky(K: FloatArray) -> FloatArray:
+def pivoted_cholesky(K: FloatArray, finest: bool = False) -> FloatArray:
     """L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
 
     Notes
     -----
-    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii.
+    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii. The
+    finest goes on to eps·max K_ii, where K_ii − ‖L_i‖² is a rounding of K_ii, and half of the last columns are noise.
     """
-    tolerance = len(K) * np.finfo(float).eps * float(K.diagonal().max())
+    tolerance = (1.0 if finest else len(K)) * float(np.finfo(float).eps) * float(K.diagonal().max())
     factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)
     L = np.zeros((len(K), max(int(rank), 1)))
     L[pivots - 1] = np.tril(factor)[:, : L.shape[1]]

@@ -201,9 +201,11 @@ class HardMargin(Problem):
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
-        """A point that separates nothing is not polished where that takes long: the hulls say where to go on from."""
-        if np.isinf(certificate.gap) and len(self.labels) > TEACHING_ROWS:
-            return certificate
+        """A point that separates nothing is not polished where that takes long, or is no use: the hulls say more."""
+        if np.isinf(certificate.gap):
+            many = len(self.labels) > TEACHING_ROWS
+            if many or self.hulls(certificate.alpha, (clock or Clock()).stopped).meet:
+                return certificate
         return super()._polished(certificate, tol, clock, each)
 
     def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:

@@ -31,6 +31,8 @@ from qpsvm.problems.nearest_points import nearest_points
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
+#: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
+NEARLY = 100.0
 #: The smallest tolerance that HiGHS takes.
 FINEST = 1e-10
 #: Squared norms that centring brings down to this share of what they were are rounding.
@@ -191,12 +193,26 @@ def nearest_hulls(
         beta = np.zeros(len(y))
         beta[rows] = points.x * y[rows]
         if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
-            return _measured(space, y, beta, points.upper, points.stopped)
+            found = _measured(space, y, beta, points.upper, points.stopped)
+            return _again(space, y, rows, found, stopped)
         added = _misplaced(space.centred @ beta, y, rows)
         if not len(added):
             return _measured(space, y, beta, points.upper, None)
         rows = np.union1d(rows, added)
     return _measured(space, y, beta, points.upper, "iteration_limit")
+
+
+def _again(
+    space: FeatureSpace, y: FloatArray, rows: IntArray, found: HullDistance, stopped: Callable[[], str | None]
+) -> HullDistance:
+    """Hulls that are nearly as close as rounding lets tell, with coordinates that leave out less of K: the closer."""
+    if found.meet or found.undecided or space.is_linear or found.distance >= NEARLY * MEETING:
+        return found
+    points = nearest_points(_coordinates(space, rows, finest=True), y[rows], stopped)
+    beta = np.zeros(len(y))
+    beta[rows] = points.x * y[rows]
+    finer = _measured(space, y, beta, points.upper, points.stopped)
+    return finer if finer.distance < found.distance else found
 
 
 def _first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
@@ -226,12 +242,12 @@ def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
     return outside[np.argsort(-excess[outside], kind="stable")[:most]]
 
 
-def _coordinates(space: FeatureSpace, rows: IntArray) -> FloatArray:
+def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> FloatArray:
     """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
     else:
-        Z = pivoted_cholesky(space.centred.block(rows, rows))
+        Z = pivoted_cholesky(space.centred.block(rows, rows), finest)
     centred: FloatArray = Z - Z.mean(axis=0)
     return centred
 

@@ -43,6 +43,13 @@ def test_mixed_dense_and_sparse():
         np.testing.assert_allclose(kernel(sp.csr_array(KX), KZ), theirs(KX, KZ), rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("degree", [*range(1, 18), 31, 64])
+def test_whole_degrees(degree):
+    """By squaring: as exact as the general power."""
+    K = qpsvm.Polynomial(degree, 0.3, 0.5)(KX, KZ)
+    np.testing.assert_allclose(K, (0.3 * KX @ KZ.T + 0.5) ** degree, rtol=1e-11)
+
+
 def test_fractional_degrees():
     positive = np.abs(KX)
     K = qpsvm.Polynomial(1.5, 1.0, 0.1)(positive, positive)

@@ -74,6 +74,19 @@ def test_overlapping_moons_are_not_separable_at_working_precision(n, backend):
     proves(caught.value, y, RBF(0.5)(X, X))
 
 
+def test_hulls_that_nearly_meet_are_looked_at_again():
+    """What the coordinates leave out of K is as large as the distance that counts as none: here the search ended so."""
+    X, y = moons(600)
+    problem, rows = HardMargin(X, y, RBF(0.5)), np.arange(600)
+    u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
+    near = separability.HullDistance(u, v, 1.4e-8, np.zeros(0))
+    again = separability._again(problem.space, y.astype(float), rows, near, never)
+    assert again.distance < near.distance
+    assert distance(RBF(0.5)(X, X), again.u, again.v) < 1e-8
+    far = separability.HullDistance(u, v, 1e-3, np.zeros(0))
+    assert separability._again(problem.space, y.astype(float), rows, far, never) is far
+
+
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_many_overlapping_rows(storage):
     X, y = clouds(6000, 10, 1.0)

@@ -8,8 +8,8 @@
 
 Over d features, S rows support and F of them are free as the guess foretells, W is the band around them. LIBSVM itself
 evaluates the kernel where it needs it: S n values or, where they do not fit its cache, many twice. The constants are
-seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones where most rows are in the
-band. Only their ratios matter.
+seconds on one core, fitted to generated tables of 3000 to 12 000 rows, and to real ones, raw and standardised, where
+most rows are in the band. Only their ratios matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Settings:
     #: c_n, e_s, e_f, e_W, e_i and e_F of (KCOST.2).
     band: tuple[float, ...] = (3e-6, 0.4e-9, 0.07e-9, 16e-9, 4e-9, 9e-12)
     #: g_n, g_f, g_i and g_F of (KCOST.3). Most of g_n is memory that is touched for the first time.
-    gram: tuple[float, ...] = (14e-9, 0.05e-9, 3e-9, 4e-12)
+    gram: tuple[float, ...] = (14e-9, 0.05e-9, 1.5e-9, 4e-12)
     #: k_n and k_f of (KCOST.4), where the low-rank model leaves at least this share of the diagonal: else too many
     #: products.
     dense: tuple[float, ...] = (22e-9, 0.1e-9)

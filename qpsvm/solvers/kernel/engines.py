@@ -15,6 +15,7 @@ it gives up it costs little; `few` costs most, 8 % on fourteen tables.
 | conjugate gradients in `gram` |  1.5 |   2.2 | ten tables of 200 to 2000 rows, nearly all free                       |
 | `dense`                       |  2.7 |   4.1 | four tables of 3000 and 6000 rows, nearly all free; none is real      |
 | `libsvm`                      |  1.2 |     – | one table of 3000 rows, most of them in the band                      |
+| `low_rank`                    |    8 |     – | one table of 8000 rows, three features that hardly tell the labels    |
 | equal rows made one (`ties`)  |   48 |    89 | three tables of rounded numbers                                       |
 
 A subsample above 2000 rows that says how few support, `libsvm` beside a band that is not crowded, and a low-rank
@@ -38,7 +39,7 @@ from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
-from qpsvm.solvers.kernel.low_rank import LinearSolver, able, foretold_rank, low_rank_point, pays
+from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
 from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
@@ -75,12 +76,13 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows of so many at most. They are
-    #: worth it where at most so many rows move, a free row of the start and besides: else LIBSVM's loop is sooner.
-    path_rows: int = 2000
+    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
+    #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
+    #: the target: what is left of it grows from point to point.
     path_moving: float = 1.7
     path_besides: int = 60
-    path_steps: int = 15
+    path_steps: int = 8
+    path_aim: float = 0.01
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
     last_reach: float = 0.3
     last_rows: int = 5000
@@ -133,9 +135,10 @@ class Engines:
     def run(self, engine: str, start: FloatArray | None) -> None:
         """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
         if start is None or not self._from_start(start):
+            there = self.problem.n <= SETTINGS.gram_rows or self.blocks.whole is not None
             if engine == "low_rank":
                 self._low_rank(self.problem.upper, named=True)
-            elif engine in ("auto", "gram") and self.problem.n <= SETTINGS.gram_rows:
+            elif engine in ("auto", "gram") and there:
                 self._small()
             else:
                 self._large(engine, start is not None)
@@ -188,28 +191,18 @@ class Engines:
         return self._done("dense", point)
 
     def _few_features(self, guess: Guess, others: float) -> bool:
-        """The low-rank factor where the rank is foretold to be low, and its cost below that of the others."""
-        problem = self.problem
-        if self.linear is None or not able(self.blocks) or float(guess.rest.mean()) > LOW_RANK.most_rest:
-            return False
-        free, support = int(np.count_nonzero(guess.free)), int(np.count_nonzero(guess.beta))
-        if others + LOW_RANK.value_seconds * problem.n * support < LOW_RANK.seconds_from:
-            return False
-        prices = np.abs(guess.beta) + LOW_RANK.least_price * problem.upper
-        rank = foretold_rank(self.blocks, problem, self.target, prices, self.effort)
-        if rank is None or not pays(problem.n, rank, free, support, others, self.effort.clock.left):
-            return False
-        return self._low_rank(prices)
+        """The low-rank factor, where that is foretold to cost less than the seconds of the others."""
+        prices = None
+        if self.linear is not None:
+            prices = paying_prices(self.blocks, self.problem, self.target, guess, others, self.effort)
+        return prices is not None and self._low_rank(prices)
 
     def _more_free(self) -> bool:
         """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
-        problem, alpha = self.problem, self.problem.y * self.best.beta
         if self.linear is None or self.coef is not None:
             return self.coef is not None  # nor do further Newton steps help
-        prices = alpha + LOW_RANK.least_price * problem.upper
-        rank = foretold_rank(self.blocks, problem, self.target, prices, self.effort)
-        free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
-        return rank is not None and rank < free and self._low_rank(prices)
+        prices = stalled_prices(self.blocks, self.problem, self.target, self.best, self.effort)
+        return prices is not None and self._low_rank(prices)
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
@@ -258,9 +251,8 @@ class Engines:
         most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
         if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
             return self.best.gap <= self.target
-        if problem.n > SETTINGS.path_rows:
-            return self._newton("start", point, rough_margin(beta), most, SETTINGS.path_steps)
-        polished = newton_polish(K, problem, beta, self.target, SETTINGS.path_steps, point.u, effort.late)
+        aim = SETTINGS.path_aim * self.target
+        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 

@@ -31,6 +31,7 @@ from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.resources.memory import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.nystrom import Guess
 from qpsvm.solvers.kernel.pivoted import PivotedFactor, pivoted_factor
 from qpsvm.solvers.shared.stopping import StopReason
 
@@ -108,22 +109,55 @@ class LowRankPoint:
     coef: FloatArray
 
 
-def foretold_rank(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, weights: FloatArray, effort: Effort
-) -> int | None:
-    """How many columns the factor will take, from that of some of the rows; None where too many, or nothing is known.
+def paying_prices(
+    blocks: KernelBlocks, problem: HingeDual, tol: float, guess: Guess, others: float, effort: Effort
+) -> FloatArray | None:
+    """Prices for `low_rank_point`, (n,), where it is foretold to cost less than the others; else None.
 
     Parameters
     ----------
-    blocks, problem, tol, weights, effort
+    blocks, problem, tol, effort
         As for `low_rank_point`.
+    guess : Guess
+        What a few hundred random landmarks foretell of the rank, and of the rows that are free and that support.
+    others : float
+        Seconds of the cheapest other engine. The certificate of many support vectors comes on top, and where Newton
+        steps stall, more of their own.
     """
+    support = int(np.count_nonzero(guess.beta))
+    certificate = SETTINGS.value_seconds * problem.n * support
+    if float(guess.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
+        return None
+    prices = np.abs(guess.beta) + SETTINGS.least_price * problem.upper
+    rank = _foretold_rank(blocks, problem, tol, prices, effort)
+    if rank is None:
+        return None
+    seconds = SETTINGS.seconds * problem.n * rank * rank
+    others *= SETTINGS.stalled if np.count_nonzero(guess.free) > rank else 1.0
+    return prices if seconds < min(others + certificate, effort.clock.left) else None
+
+
+def stalled_prices(
+    blocks: KernelBlocks, problem: HingeDual, tol: float, best: DualPoint, effort: Effort
+) -> FloatArray | None:
+    """Prices for `low_rank_point`, (n,), where the best point of the others has more free rows than the rank."""
+    alpha = problem.y * best.beta
+    prices = alpha + SETTINGS.least_price * problem.upper
+    rank = _foretold_rank(blocks, problem, tol, prices, effort)
+    free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
+    return prices if rank is not None and rank < free else None
+
+
+def _foretold_rank(
+    blocks: KernelBlocks, problem: HingeDual, tol: float, prices: FloatArray, effort: Effort
+) -> int | None:
+    """Columns that the factor will take, foretold from some of the rows; None where too many, or nothing is known."""
     n = blocks.n
     if n < SETTINGS.fewest_rows or not able(blocks):
         return None
     rows = np.sort(np.random.default_rng(0).permutation(n)[: SETTINGS.probe_rows])
     most = int(SETTINGS.probe_share * most_columns(n))
-    factor = pivoted_factor(blocks, rows, weights[rows], _target(problem, tol, weights), most, effort.late)
+    factor = pivoted_factor(blocks, rows, prices[rows], _target(problem, tol, prices), most, effort.late)
     return None if factor is None or not factor.reached else int(factor.rank / SETTINGS.probe_share)
 
 
@@ -132,43 +166,27 @@ def able(blocks: KernelBlocks) -> bool:
     return isinstance(blocks.kernel, (RBF, Polynomial)) and blocks.X.shape[0] == blocks.n
 
 
-def pays(n: int, rank: int, free: int, support: int, others: float, left: float = np.inf) -> bool:
-    """Whether it is foretold to cost less, certificate included, than what takes the others so many seconds.
-
-    Parameters
-    ----------
-    n, rank, free, support : int
-        Rows, and of these free ones, and support vectors.
-    others : float
-        Seconds of the cheapest other engine.
-    left : float
-        Seconds that there are: there is no point before the factor is done.
-    """
-    stalled, seconds = SETTINGS.stalled if free > rank else 1.0, SETTINGS.seconds * n * rank * rank
-    return seconds < min(stalled * others + SETTINGS.value_seconds * n * support, left)
-
-
 def most_columns(n: int, named: bool = False) -> int:
     """Columns that a factor of n rows may have: more where this engine was asked for by its name."""
     most = min(SETTINGS.most_named, n) if named else min(SETTINGS.most, SETTINGS.most_a_row * n)
     return int(min(most, SETTINGS.memory * available_memory() / (16.0 * n)))
 
 
-def _target(problem: HingeDual, tol: float, weights: FloatArray) -> float:
+def _target(problem: HingeDual, tol: float, prices: FloatArray) -> float:
     """The target of (PIVOT.4) for a relative gap: Σα is what the prices foretell, or what the lighter class allows.
 
     D ≥ ½Σα at an optimum, so that ½S² ≤ share·tol·D where the left side of (PIVOT.4) is at most share·tol/Σα.
     """
     plus = problem.y > 0
     largest = 2.0 * min(float(problem.upper[plus].sum()), float(problem.upper[~plus].sum()))
-    return SETTINGS.rest_share * tol / min(largest, float(weights.sum()))
+    return SETTINGS.rest_share * tol / min(largest, float(prices.sum()))
 
 
 def low_rank_point(
     blocks: KernelBlocks,
     problem: HingeDual,
     tol: float,
-    weights: FloatArray,
+    prices: FloatArray,
     linear: LinearSolver,
     effort: Effort,
     named: bool = False,
@@ -181,15 +199,15 @@ def low_rank_point(
     problem : HingeDual
     tol : float
         Relative gap, ½S² included.
-    weights : ndarray, shape (n,)
-        α as it is foretold, or C.
+    prices : ndarray, shape (n,)
+        Of (PIVOT.4): α as it is foretold, or C.
     linear : LinearSolver
     effort : Effort
     named : bool
         Whether this engine was asked for.
     """
-    n, target = problem.n, _target(problem, tol, weights)
-    factor = pivoted_factor(blocks, np.arange(n), weights, target, most_columns(n, named), effort.late)
+    n, target = problem.n, _target(problem, tol, prices)
+    factor = pivoted_factor(blocks, np.arange(n), prices, target, most_columns(n, named), effort.late)
     if factor is None or not factor.reached or effort.late():
         return None
     effort.report("factor", factor.rank, np.inf)
@@ -221,4 +239,4 @@ def _measured(problem: HingeDual, factor: PivotedFactor, answer: LinearAnswer) -
     return LowRankPoint(DualPoint(beta, u, point.b, point.slack, difference / primal, primal), coef)
 
 
-__all__ = ["SETTINGS", "LinearSolver", "LowRankPoint", "able", "foretold_rank", "low_rank_point", "pays"]
+__all__ = ["LinearSolver", "LowRankPoint", "able", "low_rank_point", "paying_prices", "stalled_prices"]

@@ -75,8 +75,9 @@ def solve_kernel_nu(
             time_limit=time_limit, max_iter=max_iter, start=None if start is None else ties.total(start),
             verbose=verbose,
         )  # fmt: skip
-        spread = ties.share_out(merged.alpha, np.asarray(upper))
-        return replace(merged, alpha=spread, u=ties.spread(merged.u)), rho
+        if merged.engine == "pivots" or merged.reason in ("time_limit", "interrupted"):
+            spread = ties.share_out(merged.alpha, np.asarray(upper))
+            return replace(merged, alpha=spread, u=ties.spread(merged.u)), rho
     effort, K = Effort(time_limit, max_iter, verbose), blocks.all()
     problem, n = Conditions.fixed_sum(y, upper, nu), len(y)
     alpha, finished = np.zeros(n) if start is None else start, False

@@ -76,7 +76,7 @@ class PivotedFactor:
 def pivoted_factor(
     blocks: KernelBlocks,
     rows: IntArray,
-    weights: FloatArray,
+    prices: FloatArray,
     target: float,
     most: int,
     late: Callable[[], bool] = lambda: False,
@@ -89,7 +89,7 @@ def pivoted_factor(
         Of a kernel that is positive semidefinite.
     rows : ndarray of int, shape (n,)
         Distinct.
-    weights : ndarray, shape (n,)
+    prices : ndarray, shape (n,)
         a of (PIVOT.4), not negative, with a positive sum.
     target : float
         In units of K_ii.
@@ -103,7 +103,7 @@ def pivoted_factor(
     PivotedFactor or None
         None where it was late. One that has not `reached` the target holds what there was.
     """
-    factoring = _Factoring(blocks, rows, weights / float(weights.sum()), target)
+    factoring = _Factoring(blocks, rows, prices / float(prices.sum()), target)
     while not factoring.reached and factoring.rank < most and not factoring.hopeless(most):
         if late():
             return None
@@ -115,8 +115,8 @@ def pivoted_factor(
 class _Factoring:
     """The state between two blocks."""
 
-    def __init__(self, blocks: KernelBlocks, rows: IntArray, weights: FloatArray, target: float) -> None:
-        self.blocks, self.rows, self.weights, self.target = blocks, rows, weights, target
+    def __init__(self, blocks: KernelBlocks, rows: IntArray, prices: FloatArray, target: float) -> None:
+        self.blocks, self.rows, self.prices, self.target = blocks, rows, prices, target
         self.rest = blocks.diagonal(rows).astype(np.float64)
         self.size = float(self.rest.max(initial=0.0))
         self.random = np.random.default_rng(0)
@@ -128,7 +128,7 @@ class _Factoring:
     @property
     def left(self) -> float:
         """The left side of (PIVOT.4)."""
-        return float(self.weights @ np.sqrt(self.rest)) ** 2
+        return float(self.prices @ np.sqrt(self.rest)) ** 2
 
     @property
     def floor(self) -> float:
@@ -143,7 +143,7 @@ class _Factoring:
     def hopeless(self, most: int) -> bool:
         """Whether the target would take more than `most` columns at the pace of the last block: e falls more and more
         slowly."""
-        if len(self.path) < 3 or SETTINGS.early * self.rank < most:
+        if len(self.path) < 3 or SETTINGS.early * self.rank < most or most >= len(self.rows):
             return False
         (before, earlier), (now, left) = self.path[-2:]
         goal = max(self.target * self.size, self.floor)
@@ -186,7 +186,7 @@ class _Factoring:
     def _candidates(self) -> IntArray:
         """J of (PIVOT.2), sorted: at most `candidates` rows where a_i e_i is not 0."""
         half, n = SETTINGS.candidates // 2, len(self.rows)
-        priced = self.weights * self.rest
+        priced = self.prices * self.rest
         total = float(priced.sum())
         if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
             return np.flatnonzero(priced)[: SETTINGS.candidates]

@@ -127,10 +127,11 @@ def descend(
     def nothing() -> Descent:
         return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
 
-    # never a slice that is merely worth while: nearly all runs need more passes than it would make
+    # Nearly all runs need more passes than a slice that is merely worth while: it is made only where time may run out.
+    worthwhile = most if clock.limit is None else 1
     return run_sliced(
-        passes, (X, y, upper, intercept, eps, mean), most, most, lambda allowed: int(min(allowed / seconds, MOST)),
-        nothing, clock, verbose,
+        passes, (X, y, upper, intercept, eps, mean), worthwhile, most,
+        lambda allowed: int(min(allowed / seconds, MOST)), nothing, clock, verbose,
     )  # fmt: skip
 
 

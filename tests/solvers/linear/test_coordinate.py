@@ -218,6 +218,22 @@ def test_limits_are_kept_and_said():
         qpsvm.solve(qpsvm.CSVM(X, Y), "liblinear")
 
 
+def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
+    """A child process took half of a second's limit to begin, and nothing was left of its passes."""
+    C, made = np.full(len(Y), 2.0), []
+    monkeypatch.setattr(coordinate, "NUMBER_SECONDS", 1e-4)
+
+    def counted(*arguments):
+        made.append(arguments[-1])
+        return passes(*arguments)
+
+    monkeypatch.setattr(coordinate, "passes", counted)
+    found = descend(X, Y, C, True, eps=0.1, most=5000, clock=Clock(100.0))
+    assert found.iterations > 0
+    assert len(made) == 1
+    assert 5 <= made[0] < 5000
+
+
 def test_who_limits_the_steps_gets_newton_steps():
     result = qpsvm.solve(problem_of(X, Y, 1.0, "penalised"), "augmented_lagrangian", max_iter=50)
     assert result.solver.status == "converged (newton)"

@@ -1,0 +1,160 @@
+"""Block pivoting and the active set that grows row by row: the exact split of hard margins and ν-SVMs, or no claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.active_set import active_set
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.hard import hard_gap, solve_kernel_hard
+from qpsvm.solvers.kernel.nu import solve_kernel_nu
+from qpsvm.solvers.kernel.pivots import pivoted_hard
+
+
+def clouds(n: int, d: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two normal clouds, `apart` along the diagonal."""
+    rng, y = np.random.default_rng(seed), np.where(np.arange(n) % 2, 1.0, -1.0)
+    return rng.normal(size=(n, d)) + y[:, None] * apart / np.sqrt(d), y
+
+
+def hard(kernel, X, y, **given):
+    """The engine with everything else at its default."""
+    K = kernel(X, X)
+    given = {"tol": 1e-8, "time_limit": None, "max_iter": None, "start": None, **given}
+    return solve_kernel_hard(kernel, X, y, float(K.trace()) / len(y), **given), K
+
+
+@pytest.mark.parametrize(
+    ("kernel", "apart", "engine"),
+    [
+        (RBF(0.1), 1.0, "pivots"), (RBF(0.02), 1.0, "pivots"), (RBF(3.0), 1.0, "pivots"), (RBF(0.1), 4.0, "pivots"),
+        (Polynomial(3, 0.1, 1.0), 6.0, "pivots"), (Linear(), 6.0, "active set"),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("n", [2, 40, 200])
+def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
+    X, y = clouds(n, 6, apart)
+    found, K = hard(kernel, X, y)
+    f = y * (K @ (y * found.alpha) + found.b)
+    assert found.reason == "converged"
+    assert found.engine == engine
+    assert (found.alpha >= 0).all()
+    assert abs(found.alpha @ y) <= 1e-12 * found.alpha.sum()
+    assert f.min() >= 1 - 1e-6
+    np.testing.assert_allclose(f[found.alpha > 0], 1.0, atol=1e-6)
+    assert hard_gap(y, y * found.alpha, K @ (y * found.alpha)) <= 1e-8
+
+
+def test_of_many_rows_a_part_is_enough():
+    """A bad guess at the free rows of 2500: those that it lacks join, with no matrix of all."""
+    X, y = clouds(2500, 10, 4.0)
+    blocks = KernelBlocks(RBF(0.1), X)
+    found = pivoted_hard(blocks, y, np.arange(100), Effort())
+    assert blocks.whole is None
+    assert found.found
+    assert (y * (found.u + found.theta[0])).min() >= 1 - 1e-9
+    assert hard_gap(y, found.beta, found.u) <= 1e-8
+
+
+def test_equal_rows_of_a_label_are_one():
+    X, y = clouds(600, 3, 1.0)
+    X = np.round(X)
+    label = {tuple(x): sign for x, sign in zip(X, y, strict=True)}
+    y = np.array([label[tuple(x)] for x in X])
+    found, _ = hard(RBF(0.5), X, y)
+    assert found.reason == "converged"
+    assert len({tuple(x) for x in X[found.alpha > 0]}) == np.count_nonzero(found.alpha)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.05), Polynomial(2, 1.0, 1.0), Linear()], ids=str)
+@pytest.mark.parametrize("kind", ["one sample in both classes", "overlap"])
+def test_what_is_not_separated_is_not_claimed(kernel, kind):
+    X, y = clouds(300, 2, 0.5)
+    if kind != "overlap":
+        X[1] = X[0]
+    found, _ = hard(kernel, X, y)
+    assert found.reason == "numerical_error"
+    assert np.isfinite(found.alpha).all()
+    result = qpsvm.solve(HardMargin(X, y, kernel), "kernel_newton", check=False)
+    assert result.status != "optimal"
+    assert result.gap == np.inf or result.gap > 1e-6
+
+
+def test_a_time_that_is_over_and_one_iteration_claim_nothing_false():
+    X, y = clouds(300, 4, 1.0)
+    for limits in ({"time_limit": 1e-9}, {"max_iter": 1}):
+        for problem in (HardMargin(X, y, RBF(0.3)), NuSVM(X, y, 0.3, RBF(0.3))):
+            result = qpsvm.solve(problem, "kernel_newton", check=False, **limits)
+            assert result.status != "optimal" or problem.certify(result.alpha).gap <= 1e-6
+
+
+def test_the_active_set_says_where_the_hulls_meet():
+    square = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    K = square @ square.T
+    found = active_set(lambda j: K[j], K.diagonal(), y, (0, 2))
+    assert found.meet
+    assert not found.found
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_linear_hard_margin_needs_as_many_steps_as_rows_support(scale):
+    X, y = clouds(1000, 10, 6.0)
+    result = qpsvm.solve(HardMargin(scale * X, y))
+    assert (result.status, result.backend) == ("optimal", "kernel_newton")
+    assert "active set" in result.solver.status
+    assert result.gap <= 1e-10
+    assert result.iterations <= 60
+
+
+# --- ν-SVM ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [2, 60, 300])
+def test_the_conditions_of_the_nu_svm_hold(n, nu, weighted):
+    X, y = clouds(n, 6, 1.0)
+    upper = np.where(np.arange(n) % 4 < 2, 1.0, 3.0) if weighted else np.ones(n)
+    upper /= upper.sum()
+    K = RBF(0.2)(X, X)
+    found, rho = solve_kernel_nu(
+        KernelBlocks(RBF(0.2), X), y, upper, nu, tol=1e-8, time_limit=None, max_iter=None, start=None
+    )
+    alpha = found.alpha
+    slack = rho - y * (K @ (y * alpha) + found.b)
+    assert found.engine == "pivots"
+    assert alpha.sum() == pytest.approx(nu, rel=1e-12)
+    assert abs(alpha @ y) <= 1e-12
+    assert ((alpha >= 0) & (alpha <= upper)).all()
+    assert slack[alpha < upper].max(initial=-1.0) <= 1e-10
+    assert slack[alpha > 0].min(initial=1.0) >= -1e-10
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_nu_svm_is_certified_with_and_without_equal_rows(rounded):
+    X, y = clouds(600, 3, 1.5)
+    X = np.round(X) if rounded else X
+    problem = NuSVM(X, y, 0.6, RBF(0.4))
+    result = qpsvm.solve(problem, "kernel_newton")
+    assert result.status == "optimal"
+    again = qpsvm.solve(problem, "kernel_newton", start=result)
+    assert again.primal == pytest.approx(result.primal, rel=2e-6)
+    assert qpsvm.solve(problem, "libsvm").primal == pytest.approx(result.primal, rel=2e-6)
+
+
+def test_groups_without_a_free_row_have_a_margin_in_the_middle():
+    """ν = ν_max: every row of the smaller class is at its bound, and any θ between its neighbours is as good."""
+    X, y = clouds(40, 2, 1.0)
+    y[: len(y) // 2] = -1.0
+    upper, nu = np.full(40, 1 / 40), 2 * np.count_nonzero(y > 0) / 40
+    blocks = KernelBlocks(RBF(0.5), X)
+    found, _ = solve_kernel_nu(blocks, y, upper, nu, tol=1e-9, time_limit=None, max_iter=None, start=None)
+    assert found.engine == "pivots"
+    assert (found.alpha[y > 0] == 1 / 40).all()
+    assert NuSVM(X, y, nu, RBF(0.5)).certify(found.alpha).gap <= 1e-9
