@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ def test_the_later_qp_is_the_same_qp(name):
         assert dict(statement.rows) == dict(stated.rows)
         assert str(later) == str(qp)
         assert str(pickle.loads(pickle.dumps(later))) == str(qp)
+        assert str(replace(later, r=7.0)) == str(replace(qp, r=7.0)) != str(qp)
 
 
 @pytest.mark.parametrize(
