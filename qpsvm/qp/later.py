@@ -31,9 +31,9 @@ class LaterQP(QP):
         Makes the QP of that statement, (FORM.1).
     """
 
-    def __new__(cls, statement: Statement | None = None, make: Callable[[], QP] | None = None, **numbers: Any) -> Any:
+    def __new__(cls, *given: Any, **numbers: Any) -> Any:
         """With the numbers of a QP, as `dataclasses.replace` has them, a plain QP."""
-        return QP(statement=statement, **numbers) if numbers else super().__new__(cls)
+        return QP(*given, **numbers) if numbers else super().__new__(cls)
 
     def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
         self.__dict__.update(statement=statement, _make=make)
