@@ -30,6 +30,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +42,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.polish import TEACHING_ROWS
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
-from qpsvm.errors import DataError, NotSeparableError, QPSVMError
+from qpsvm.errors import DataError, NotSeparableError, QPSVMError, SolverError
 from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
@@ -178,7 +179,8 @@ class HardMargin(Problem):
             return shared
         small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES
         if small and not stopped():
-            return hull_distance(self.space.coordinates, self.labels)
+            with suppress(SolverError):  # HiGHS has its bad days, on numbers of many sizes
+                return hull_distance(self.space.coordinates, self.labels)
         return nearest_hulls(self.space, self.labels, hint, stopped)
 
     def _judge(
