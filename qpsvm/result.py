@@ -48,7 +48,8 @@ class SVMResult:
     kind : ndarray of int8, shape (n,)
         0 peripheral, 1 on the margin, 2 at the bound.
     yf, margin : ndarray, shape (n,)
-        y_i f(x_i), and what it is to reach: `rho` in every row of a two-class machine with one level.
+        y_i f(x_i), and what it is to reach: `rho` in every row of a two-class machine with one level. Of many rows with
+        an RBF kernel, those far beyond their margin are known in single precision only; `decision_function` is exact.
     upper, curvature : ndarray, shape (n,)
         C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
     unit : float

@@ -14,6 +14,7 @@ a block that is still running, it stays as the user set it.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ class one_thread:
         try:
             with _lock:
                 if not _pools.inside:
-                    _pools.threads = 1
+                    _pools.threads = max([1, *(number for _, number in _pools.before)])  # some are left in a fork
                 _pools.inside[id(self)] = threading.get_ident()
                 for pool in _loaded():
                     threads = pool.get_num_threads()
@@ -93,6 +94,19 @@ class one_thread:
                 pool, threads = _pools.before[-1]
                 _restore(pool, threads)
                 _pools.before.pop()
+
+
+def _forked() -> None:
+    """In a fork there is no other thread: its blocks are over, and nobody holds the lock. The next block restores."""
+    global _lock
+    _lock = threading.RLock()
+    own = threading.get_ident()
+    for block in [block for block, thread in _pools.inside.items() if thread != own]:
+        del _pools.inside[block]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def spare_threads() -> int:

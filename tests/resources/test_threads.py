@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -167,3 +168,27 @@ def test_a_library_that_is_loaded_later_is_limited_from_the_next_block_on():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=os.environ | usual
     )
     assert done.stdout.split() == ["1", "1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_another_thread_solves_neither_waits_for_it_nor_counts_it():
+    inside, over = threading.Event(), threading.Event()
+
+    def solve():
+        with one_thread(), threads._lock:
+            inside.set()
+            over.wait(60)
+
+    other = threading.Thread(target=solve)
+    other.start()
+    inside.wait(60)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a child that waits for ever
+        with one_thread():
+            shared = threads.spare_threads()
+        os._exit(0 if shared == USUAL - 1 and counts() == {USUAL} and not threads._pools.inside else 1)
+    over.set()
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0
