@@ -251,7 +251,7 @@ def cross_validate(
     DataError
         Rows that do not exist, or that train and are tested; a fold whose rows that train are of one class.
     UnsupportedError
-        A machine without classes, or without a parameter.
+        A machine without classes, or without a parameter; a scorer that asks for probabilities.
     KeyboardInterrupt
         Ctrl-C was pressed.
 
@@ -282,8 +282,7 @@ def cross_validate(
     >>> print(found.refit().status)
     optimal
     """
-    for name, flag in (("shuffle", shuffle), ("verbose", verbose)):
-        as_flag(flag, name)
+    shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if problem.samples.classes is None:
@@ -291,7 +290,11 @@ def cross_validate(
     grid, rest = grid_of(problem, options)
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
-    check, scorer, split = rest.pop("check", True), scorer_of(scoring), folds_of(problem, folds, shuffle, seed)
+    check, scorer, split = (
+        as_flag(rest.pop("check", True), "check"),
+        scorer_of(scoring),
+        folds_of(problem, folds, shuffle, seed),
+    )
     groups, asked = grid.groups(), {**rest, "check": False}
     apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
     bundles = [[fold] for fold in split] if apart else [split]
@@ -302,7 +305,7 @@ def cross_validate(
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _gathered(grid, len(split), where, found, scoring if isinstance(scoring, str) else "score", bool(check))
+    return _gathered(grid, len(split), where, found, scoring if isinstance(scoring, str) else "score", check)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from qpsvm.samples import original_labels
 
 #: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
 MATRICES = 3
+#: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
+SEEDS = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,8 @@ def _stratified(labels: NDArray[Any], folds: int, shuffle: bool, seed: int | Non
         raise ParameterError(f"folds must be at least 2, got {folds}")
     if seed is not None and not shuffle:
         raise ParameterError("a seed has no effect without shuffle=True")
+    if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
+        raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {shown(seed)}")
     smallest = int(np.unique(labels, return_counts=True)[1].min())
     if smallest < folds:
         raise DataError(f"the smaller class has {smallest} samples that take part, too few for {folds} folds")

@@ -9,8 +9,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import ParameterError
+from qpsvm.errors import ParameterError, ParameterTypeError
 from qpsvm.grid.parameters import Grid, as_array, family, grid_of, path_values, table
 from qpsvm.grid.progress import run_tasks
 from qpsvm.grid.walk import walk
@@ -165,8 +166,8 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
         A machine and a kernel without any parameter.
     UnknownOptionError
         No such parameter; names the nearest.
-    ParameterError
-        No parameter at all; a value that is not positive and finite, or no vector of them.
+    ParameterError, ParameterTypeError
+        No parameter at all; a value that is not positive and finite, or no vector of them; no problem.
     KeyboardInterrupt
         Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
 
@@ -197,6 +198,9 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     >>> print([(point["C"], point["gamma"], len(result.support)) for point, result in zip(found.points, found)])
     [(1.0, 0.1, 4), (1.0, 1.0, 4), (10.0, 0.1, 2), (10.0, 1.0, 4)]
     """
+    verbose = as_flag(verbose, "verbose")
+    if not isinstance(problem, Problem):
+        raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     grid, rest = grid_of(problem, options)
     results: list[SVMResult | None] = [None] * len(grid.points)
     groups = grid.groups()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 
 #: scorer(estimator, X, y) of scikit-learn; the estimator has `predict`, `decision_function` and `classes_`.
 Scorer = Callable[[Any, Any, NDArray[Any]], float]
@@ -40,14 +41,24 @@ def scorer_of(scoring: Any) -> Scorer | None:
     if scoring not in get_scorer_names():
         raise UnknownOptionError(f"no scorer {scoring!r}; {nearest(scoring, get_scorer_names())}")
     named: Scorer = get_scorer(scoring)
-    return named
+
+    def asked(estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        try:
+            return named(estimator, X, y)
+        except AttributeError as error:
+            raise UnsupportedError(f"{scoring} asks for more than predictions and decision values: {error}") from error
+
+    return asked
 
 
 def score(scorer: Scorer | None, classes: NDArray[Any], values: FloatArray, X: Any, labels: NDArray[Any]) -> float:
     """The score of decision values (t,) for samples X (t, d) with labels (t,)."""
     if scorer is None:
         return float(np.mean(classes[(values > 0).astype(int)] == labels))
-    return float(scorer(_predictor(classes, values), X, labels))
+    found = scorer(_predictor(classes, values), X, labels)
+    if not isinstance(found, Real):
+        raise ParameterTypeError(f"scoring must return a number, got {shown(found)}")
+    return float(found)
 
 
 def _predictor(classes: NDArray[Any], values: FloatArray) -> Any:

@@ -229,6 +229,13 @@ WRONG = {
     "shuffled": (qpsvm.ParameterError, "belong to a number", {"folds": KFold(3), "shuffle": True}),
     "scorer": (qpsvm.UnknownOptionError, "did you mean 'accuracy'", {"scoring": "acuracy"}),
     "scorer-type": (qpsvm.ParameterTypeError, "scoring must be", {"scoring": 3}),
+    "scorer-probabilities": (qpsvm.UnsupportedError, "predict_proba", {"scoring": "neg_log_loss"}),
+    "scorer-words": (qpsvm.ParameterTypeError, "must return a number", {"scoring": lambda *_: "good"}),
+    "scorer-nothing": (qpsvm.ParameterTypeError, "must return a number", {"scoring": lambda *_: None}),
+    "seed-words": (qpsvm.ParameterError, "whole number", {"seed": "x", "shuffle": True}),
+    "seed-negative": (qpsvm.ParameterError, "whole number", {"seed": -1, "shuffle": True}),
+    "shuffle": (qpsvm.ParameterTypeError, "shuffle must be", {"shuffle": "yes"}),
+    "check": (qpsvm.ParameterTypeError, "check must be", {"check": "no"}),
     "start": (qpsvm.ParameterError, "leave it out", {"start": np.ones(90)}),
 }
 
@@ -240,7 +247,14 @@ def test_what_is_wrong_is_named(name):
         qpsvm.cross_validate(RBF, C=[1.0], **options)
 
 
+def test_1_stands_for_true():
+    found = [qpsvm.cross_validate(RBF, C=[1.0], shuffle=flag, seed=0) for flag in (1, True)]
+    np.testing.assert_array_equal(found[0].scores, found[1].scores)
+
+
 def test_no_problem_and_no_parameter():
+    with pytest.raises(qpsvm.ParameterTypeError, match="takes a problem"):
+        qpsvm.path(X, C=[1.0])
     with pytest.raises(qpsvm.ParameterTypeError, match="takes a problem"):
         qpsvm.cross_validate(X, C=[1.0])
     with pytest.raises(qpsvm.ParameterError, match="such as C="):
