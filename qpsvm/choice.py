@@ -162,7 +162,8 @@ def size_of(problem: Problem) -> Size:
     entries = X.nnz if sparse else X.size
     reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
     stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
-    return Size(n, X.shape[1], entries, sparse, linear, problem.outlined.all_hard, reach, stakes)
+    svm = problem.outlined
+    return Size(n, X.shape[1], entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous)
 
 
 def _reach(problem: Problem) -> float:

@@ -65,7 +65,7 @@ class Size:
     `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
     bound, and loops over single α are done soon. Infinite where that is no help, or not known. `stakes` is ΣC_i in
     units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large, LIBSVM's
-    loop takes long however few the rows are.
+    loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM.
     """
 
     rows: int
@@ -76,6 +76,7 @@ class Size:
     hard: bool = False
     reach: float = float("inf")
     stakes: float = 0.0
+    homogeneous: bool = False
 
     @property
     def weighed(self) -> float:

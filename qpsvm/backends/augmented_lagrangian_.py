@@ -19,6 +19,7 @@ from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 from qpsvm.rows import WithOnes
 from qpsvm.solvers.linear.coordinate import is_loaded
+from qpsvm.solvers.linear.coordinate_start import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: The relative gap aimed at where no tolerance is given.
@@ -32,8 +33,8 @@ HINGE = ANYTHING - {
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
 #: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
 CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
-#: Coordinate descent goes first up to this reach, and so many numbers: seconds of a call, and of its passes a number.
-FEW_FREE, COORDINATE_NUMBERS = SETTINGS.coordinate_reach, SETTINGS.coordinate_numbers
+#: Coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a number.
+COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
 COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
 
 
@@ -53,7 +54,7 @@ class AugmentedLagrangianBackend(Backend):
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""
         del form
-        if size.reach <= FEW_FREE and size.entries <= COORDINATE_NUMBERS and is_loaded():
+        if size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
             return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
         steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
         return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)

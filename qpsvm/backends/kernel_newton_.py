@@ -6,12 +6,13 @@ A hard margin is the C-SVM with a C that no α reaches.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
-from qpsvm.backends.contract import Limits, SolverData, stopped
+from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
 from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import UnsupportedError
@@ -22,6 +23,7 @@ from qpsvm.kernels.products import inner
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
+from qpsvm.resources.clock import Clock
 
 if TYPE_CHECKING:
     from qpsvm.solvers.linear.solve import LinearSolution
@@ -55,8 +57,13 @@ CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
 CALL, SQUARE = 4e-4, 2e-8
 #: Features up to which few rows support a linear hard margin, and products with the samples that finding them takes.
 NARROW, PASSES = 60, 30.0
-#: Rows of a ν-SVM up to which its Gram matrix is made.
-LARGEST_NU = 4000
+#: Rows of a ν-SVM up to which its Gram matrix is made; of a linear one, for which interior points are as fast then.
+LARGEST_NU, LINEAR_NU = 4000, 500
+#: Seconds of a linear ν-SVM: of a call, and of its steps times n².
+NU_CALL, NU_SQUARE = 4e-4, 7e-9
+#: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
+#: shortest time that they are handed.
+INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
 #: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
 PAIR_BYTES = 20.0
 
@@ -66,10 +73,10 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a C-SVM, hard margin, primal hinge or (few rows) nu-SVM problem, kernel or wide linear; fast",
+        needs="dual of a C-SVM, hard margin, primal hinge or (few rows) nu-SVM problem, kernel or linear; fast",
         dual=(
             Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(NU - {"linear"}, LARGEST_NU),
+            Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
     )  # fmt: skip
@@ -89,6 +96,8 @@ class KernelNewtonBackend(Backend):
         gram = n * n * VALUE_SECONDS + product
         if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
             return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
+        if size.homogeneous:
+            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(NU_CALL + NU_SQUARE * n * n + product)
         crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
         seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
         return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
@@ -160,7 +169,7 @@ class KernelNewtonCompiled(Compiled):
             "start": None if limits.start is None else statement.alpha(limits.start), **options,
         }  # fmt: skip
         if statement.svm.homogeneous:
-            return self._nu(settings)
+            return self._nu(settings, limits)
         if statement.svm.all_hard:
             answer = solve_kernel_hard(kernel, X, y, self._curvature(), **settings)
         else:
@@ -169,8 +178,11 @@ class KernelNewtonCompiled(Compiled):
         v = None if answer.coef is None else statement.lift(answer.coef)
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
 
-    def _nu(self, settings: dict[str, Any]) -> QPSolution:
-        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ."""
+    def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
+        """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.
+
+        A linear one is left to interior points where the reduced hulls meet, or nearly: K_FF is singular there.
+        """
         from qpsvm.solvers.kernel.nu import solve_kernel_nu
 
         statement, svm = self._statement, self._statement.svm
@@ -179,10 +191,23 @@ class KernelNewtonCompiled(Compiled):
         if not isinstance(blocks, KernelBlocks):
             blocks = KernelBlocks(self.data.kernel, self.data.X, blocks)
         settings.pop("engine", None)  # there is one
-        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, **settings)
+        clock, linear = Clock(limits.time_limit), isinstance(svm.gram, LowRank)
+        answer, rho = solve_kernel_nu(blocks, svm.sign, svm.upper, nu, brief=linear, **settings)
+        if linear and answer.reason == "numerical_error":
+            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
+            return self._inside(replace(limits, time_limit=left))
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         y = statement.multipliers({"b": answer.b, "rho": rho})
         return self._answer(answer, statement.x(answer.alpha), raw, y=y)
+
+    def _inside(self, limits: Limits) -> QPSolution:
+        """The QP by interior points."""
+        from qpsvm.solvers.interior_point.mehrotra import mehrotra
+
+        qp, settings = self.qp, own_settings(limits, {}, INSIDE_SHARE * (limits.tol or DEFAULT_TOLERANCE))
+        answer = mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
+        raw = f"{stopped(answer.reason)[1]} (interior points)"
+        return self._answer(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
 
     def _curvature(self) -> float:
         """The mean of K_ii; 1 where that is nothing."""

@@ -19,7 +19,7 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class Bounds:
         radius = self._kappa(point) * FEW * self.accuracy.largest if radius is None else radius
         radius = np.array(np.broadcast_to(radius, len(point.coef)))
         radius[samples] = np.minimum(radius[samples], found * FEW)
-        return replace(point, value_radius=radius, slack=None, radius=None)
+        return point.changed(value_radius=radius, slack=None, radius=None)
 
     def at_samples(self, values: FloatArray) -> FloatArray:
         """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""

@@ -85,6 +85,8 @@ class Certificate:
         t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
         Rows whose terms of the proven gap are not exactly 0.
+    size : float
+        What the proven gap is a share of, from below; NaN where it is not proven.
 
     See Also
     --------
@@ -127,6 +129,7 @@ class Certificate:
     slack: FloatArray | None = None
     radius: FloatArray | None = None
     contributing: IntArray | None = None
+    size: float = math.nan
     multipliers: Mapping[str, float] = field(default_factory=dict)
     explicit: FloatArray | None = None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -77,13 +76,17 @@ class Proof:
         for group in self.svm.penalised:
             slope = (total(point.alpha * group.column)[0] - group.total) / group.ridge
             difference += 0.5 * group.ridge * (multiplier(point, group) - slope) ** 2
-        size = self.bounds.total_gap(point).size
+        size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
     def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if base.gap <= tol:
             return base
+        if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
+            pushed = self._pushed(base)
+            if pushed.gap <= tol:
+                return pushed
         base = self._refined(base)
         best = self._pushed(base)
         for _ in range(TRIES):
@@ -110,7 +113,7 @@ class Proof:
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (PROOF.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return point.changed(gap=found.gap, contributing=found.rows)
+        return point.changed(gap=found.gap, contributing=found.rows, size=found.size)
 
     def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
@@ -127,8 +130,8 @@ class Proof:
             offset = abs(1.0 - 1.0 / total_factor) * factor * math.sqrt(2.0 * max(point.half_norm, 0.0))
         yf = self.svm.sign * (u * factor + plane.level)
         low, high = point.b_interval
-        return replace(
-            point, coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
+        return point.changed(
+            coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
             placed=point.placed + 1, slack=None, radius=None,
@@ -179,7 +182,7 @@ class Proof:
         if slack is not None and radius is not None:
             slack = slack + (margin - point.margin)
             radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
-        return replace(point, margin=margin, multipliers=multipliers, slack=slack, radius=radius)
+        return point.changed(margin=margin, multipliers=multipliers, slack=slack, radius=radius)
 
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
@@ -225,12 +228,12 @@ class Proof:
         found = self.accuracy.sharp_values(self.bounds.samples(rows), point.coef, point.w, point.b, levels)
         if found is None:
             return None
-        slack, radius = self.bounds.slack(replace(point, slack=None), slice(None))
+        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
         yf = point.yf.copy()
         slack[rows] = -self.svm.sign[rows] * found[0]
         radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
         yf[rows] = point.margin[rows] - slack[rows]
-        return replace(point, yf=yf, slack=slack, radius=radius)
+        return point.changed(yf=yf, slack=slack, radius=radius)
 
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
@@ -246,12 +249,12 @@ class Proof:
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
-        known = replace(point, offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
+        known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
         u = self.svm.at_rows(self.space.rows.margins(own))
         half = 0.5 * float(own @ own)
-        other = replace(known, offset=0.0, half_norm=half, slack=None, radius=None)
+        other = known.changed(offset=0.0, half_norm=half, slack=None, radius=None)
         other = self._bounded(self._placed(other, u, own, point.level, 1.0))
         return other if other.gap < self._bounded(known).gap else known
 
@@ -271,13 +274,13 @@ class Proof:
             if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
                 return point
             lower = -0.5 * (norm + point.offset) ** 2
-            return replace(point, primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
+            return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
         primal = half_norm + self.bounds.losses(slice(None), slack)
         primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
         primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
-        return replace(point, primal=point.unit * primal, dual=point.unit * dual)
+        return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 
 
 __all__ = ["Proof"]

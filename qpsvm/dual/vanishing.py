@@ -8,6 +8,7 @@ The optimum is 0 then, and no gap is relative to it:
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -56,7 +57,7 @@ class Vanishing:
             point, w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
             b_interval=(0.0, 0.0),
             multipliers=dict.fromkeys(point.multipliers, 0.0), margin=np.zeros_like(point.yf), level=0.0, primal=0.0,
-            dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0, slack=None, radius=None,
+            dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
     def _squares(self, beta: FloatArray) -> tuple[float, float] | None:

@@ -133,7 +133,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
         (KERNEL["rbf"], "augmented_lagrangian"),
         (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
-        (qpsvm.NuSVM(X, Y, 0.3), "kernel_newton"),
+        (qpsvm.NuSVM(np.vstack([X] * 9), np.tile(Y, 9), 0.3), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "libsvm"),
     ],
@@ -152,8 +152,24 @@ def test_auto_takes_the_structure_and_the_cheapest(capsys):
         assert result.backend == cheapest
         assert f"auto, in this order: {cheapest} (about " in capsys.readouterr().out
     assert qpsvm.solve(KERNEL["rbf"]).backend == "kernel_newton"
-    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "interior_point"
+    assert qpsvm.solve(qpsvm.NuSVM(X, Y, 0.3)).backend == "kernel_newton"
+    Z = RNG.normal(size=(900, 5))
+    assert qpsvm.solve(qpsvm.NuSVM(Z, Z[:, 0] > 0, 0.3)).backend == "interior_point"
     assert qpsvm.solve(NU["rbf"]).backend == "kernel_newton"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("nu", "who"), [(0.8, "pivots"), (0.2, "interior points")])
+def test_a_linear_nu_svm_of_few_rows_is_certified_where_the_reduced_hulls_meet_too(nu, who, sparse):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(100) % 2, 1.0, -1.0)
+    Z = rng.normal(size=(100, 3)) + 0.4 * y[:, None]
+    result = qpsvm.solve(qpsvm.NuSVM(sp.csr_array(Z) if sparse else Z, y, nu), "kernel_newton", check=False)
+    assert result.status == "optimal"
+    assert result.gap <= 1e-6
+    assert who in result.solver.status
+    best = qpsvm.solve(qpsvm.NuSVM(Z, y, nu), "interior_point", check=False)
+    assert result.primal == pytest.approx(best.primal, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import EPS
@@ -105,7 +106,7 @@ class _Active:
         """Row j with its β."""
         self.columns[len(self.F)] = self.column(j) if column is None else column
         self.F.append(j)
-        self.x = np.append(self.x, beta)
+        self.x = np.concatenate((self.x, (beta,)))
 
     def leave(self, i: int) -> None:
         """The i-th row of F."""
@@ -119,7 +120,11 @@ class _Active:
         k = len(self.F)
         M = np.ones((k + 1, k + 1))
         M[:k, :k], M[k, k] = self.columns[:k, self.F], 0.0
-        solved = np.linalg.solve(M, np.append(right, total))
+        goal = np.empty(k + 1)
+        goal[:k], goal[k] = right, total
+        solved, info = lapack.dgesv(M, goal)[2:]
+        if info:
+            raise np.linalg.LinAlgError
         self.steps += 1
         return solved[:k], float(solved[k])
 

@@ -23,7 +23,8 @@ from qpsvm.solvers.kernel.ties import find_ties
 #: LIBSVM's tolerances, one after the other where pivoting leads nowhere, and the iterations: so many a row and besides.
 #: Where the reduced hulls meet it would never end.
 TOLERANCES, PER_ROW, BESIDES = (1e-3, 1e-4), 100, 20_000
-
+#: The same where another solver goes on: one tolerance, and the iterations that it is worth.
+BRIEF, BRIEF_PER_ROW, BRIEF_BESIDES = (1e-3,), 20, 1000
 #: An α from the loop within this share of its bound is there.
 EDGE = 1e-9
 
@@ -39,6 +40,7 @@ def solve_kernel_nu(
     max_iter: int | None,
     start: FloatArray | None,
     verbose: bool = False,
+    brief: bool = False,
 ) -> tuple[KernelSolution, float]:
     """Solve the dual of the ν-SVM: minimise ½αᵀQα with yᵀα = 0, 1ᵀα = ν, 0 ≤ α ≤ U.
 
@@ -60,6 +62,8 @@ def solve_kernel_nu(
         An α whose split is the first guess.
     verbose : bool
         Print a line a stage.
+    brief : bool
+        Give up soon where it leads nowhere: another solver goes on, and "converged" is only what pivoting found.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def solve_kernel_nu(
         merged, rho = solve_kernel_nu(
             KernelBlocks(blocks.kernel, blocks.X[ties.rows]), y[ties.rows], ties.total(upper), nu, tol=tol,
             time_limit=time_limit, max_iter=max_iter, start=None if start is None else ties.total(start),
-            verbose=verbose,
+            verbose=verbose, brief=brief,
         )  # fmt: skip
         if merged.engine == "pivots" or merged.reason in ("time_limit", "interrupted"):
             spread = ties.share_out(merged.alpha, np.asarray(upper))
@@ -81,10 +85,11 @@ def solve_kernel_nu(
     effort, K = Effort(time_limit, max_iter, verbose), blocks.all()
     problem, n = Conditions.fixed_sum(y, upper, nu), len(y)
     alpha, finished = np.zeros(n) if start is None else start, False
+    tolerances, per_row, besides = (BRIEF, BRIEF_PER_ROW, BRIEF_BESIDES) if brief else (TOLERANCES, PER_ROW, BESIDES)
     with np.errstate(all="ignore"):
         found = None if start is None else _tried(K, problem, start, tol, effort)
-        for tolerance in TOLERANCES if found is None else ():
-            most = PER_ROW * n + BESIDES if max_iter is None else max(max_iter - effort.iterations, 1)
+        for tolerance in tolerances if found is None else ():
+            most = per_row * n + besides if max_iter is None else max(max_iter - effort.iterations, 1)
             loop = libsvm_nu_loop(y, upper, nu, K, most, effort.clock, tol=tolerance, verbose=verbose)
             if loop is None:
                 break
@@ -98,7 +103,7 @@ def solve_kernel_nu(
         u = K @ (y * alpha)
         theta = np.array([-_level(u, alpha, upper, y == sign) for sign in (1.0, -1.0)])
         b, rho = _margin(theta)
-        return KernelSolution(alpha, b, u, np.inf, "libsvm", steps, effort.reason(finished)), rho
+        return KernelSolution(alpha, b, u, np.inf, "libsvm", steps, effort.reason(finished and not brief)), rho
     point, gap = found
     b, rho = _margin(point.theta)
     return KernelSolution(y * point.beta + 0.0, b, point.u, gap, "pivots", steps, "converged"), rho

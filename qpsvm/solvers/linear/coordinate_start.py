@@ -32,11 +32,17 @@ def goes_first(problem: HingeProblem) -> bool:
         return False
     reach = float(np.mean(problem.upper)) * (rows.source.sum_of_squares() / rows.n + rows.unit)
     least = SETTINGS.coordinate_least_reach if free else 0.0
-    most = SETTINGS.coordinate_reach
+    most = most_reach(rows.n)
     if wide:
         crowded = rows.n > SETTINGS.coordinate_rows_per_column * rows.d
         most = SETTINGS.coordinate_crowded_reach if crowded else np.inf
     return least <= reach <= most and fits(X) and compiled_train() is not None
+
+
+def most_reach(n: int) -> float:
+    """The mean of C‖(x, 1)‖² up to which it goes first on n rows of few columns."""
+    few = n <= SETTINGS.coordinate_few_rows
+    return SETTINGS.coordinate_few_reach if few else SETTINGS.coordinate_reach
 
 
 def coordinate_point(problem: HingeProblem, tol: float, budget: Budget) -> Point | None:

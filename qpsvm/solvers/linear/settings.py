@@ -25,6 +25,9 @@ class Settings:
     # most numbers in dense rows, which Newton steps multiply faster than it does.
     coordinate_reach: float = 0.3
     coordinate_numbers: int = 300_000
+    # The same mean for so few rows that passes cost next to nothing: beyond, they are too many.
+    coordinate_few_reach: float = 12.0
+    coordinate_few_rows: int = 150
     # The same mean, up to which it goes first with more than so many rows a column: beyond, its passes lead nowhere.
     coordinate_crowded_reach: float = 10.0
     coordinate_rows_per_column: float = 4.0
