@@ -192,8 +192,9 @@ def _step(
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
     few = len(rows) <= GATHER_SHARE * len(K)
-    gathered = K[rows] if few else K
-    block = K if len(rows) == len(K) else gathered[:, rows] if few else K[rows[:, None], rows]
+    gathered = K.take(rows, axis=0) if few else K
+    # Two takes, of rows and then of columns, are twice as fast as one of entries.
+    block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
     slack = point.slack[rows]
     violation = max(float(slack.max()), -float(slack.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
