@@ -80,7 +80,7 @@ class Settings:
     #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
     #: the target: what is left of it grows from point to point.
     path_moving: float = 4.0
-    path_besides: int = 60
+    path_besides: int = 100
     path_steps: int = 8
     path_aim: float = 0.01
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
