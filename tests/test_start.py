@@ -82,3 +82,24 @@ def test_a_start_that_makes_no_sense_is_refused():
         solve(problem, start=solve(CSVM(np.eye(20, 3), np.arange(20) % 2)))
     with pytest.raises(UnsupportedError, match="interior_point cannot begin"):
         qpsvm.compile(problem.qp("dual"), "interior_point").solve(start=near.alpha)
+
+
+def test_a_start_that_does_not_balance_keeps_its_split():
+    """Entries inside their box take the surplus: none at a bound leaves it, on either side."""
+    y = np.array([1, 1, 1, 1, -1, -1, -1, -1])
+    problem = qpsvm.CSVM(np.arange(8.0)[:, None], y, C=1.0, kernel="rbf")
+    for given in ([1.5, 1.0, 0.5, 0.0, 1.0, 0.6, 0.3, 0.0], [1.0, 0.2, 0.3, 0.0, 2.0, 1.0, 0.4, 0.0]):
+        alpha = np.array(given)
+        start = problem.start(alpha)
+        assert abs(y @ start) <= 1e-15
+        assert ((start == 1.0) == (alpha >= 1.0)).all()
+        assert ((start == 0.0) == (alpha == 0.0)).all()
+
+
+def test_a_start_that_nothing_inside_its_box_can_balance_is_feasible_all_the_same():
+    y = np.array([1, 1, 1, -1, -1, -1])
+    problem = qpsvm.CSVM(np.arange(6.0)[:, None], y, C=1.0, kernel="rbf")
+    start = problem.start(np.array([1.0, 1.0, 0.1, 0.1, 0.0, 0.0]))
+    assert abs(y @ start) <= 1e-15
+    assert (start >= 0).all()
+    assert (start <= 1).all()

@@ -6,6 +6,8 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
     (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that is not
                 enough, it is 0, and the other side is the nearest point that makes Σ c α = e
     (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
+    (REPAIR.4)  a start:  before all this, entries strictly inside their box take the surplus, in proportion to their
+                room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
 """
 
 from __future__ import annotations
@@ -41,6 +43,21 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     for part in equalities:
         a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total)
     return a
+
+
+def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
+    equalities = [part for part in dual.parts if not part.ridge]
+    if len(equalities) != 1 or equalities[0].rows is not None:
+        return feasible(dual, alpha)
+    column, near = equalities[0].column, boxed(alpha, dual.upper)
+    surplus = float(near @ column) - equalities[0].total
+    fall = column * surplus > 0.0
+    room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
+    most = float(room @ np.abs(column))
+    if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
+        near += np.where(fall, -room, room) * (abs(surplus) / most)
+    return feasible(dual, near)
 
 
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
 from qpsvm.dual.proven import Proof
-from qpsvm.dual.repair import feasible
+from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
@@ -522,7 +522,7 @@ class Problem(ABC):
         else:
             guess = self.taking_part(as_finite_vector(start, "start", self.n))
         with np.errstate(all="ignore"):  # what overflows is clipped
-            return feasible(self.svm, guess)
+            return feasible_start(self.svm, guess)
 
     def in_own_units(self, alpha: FloatArray) -> FloatArray:
         """Rescale α of a problem with margin level 1 to the units of this machine's α.

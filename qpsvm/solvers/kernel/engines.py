@@ -79,8 +79,8 @@ class Settings:
     #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
     #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
     #: the target: what is left of it grows from point to point.
-    path_moving: float = 1.7
-    path_besides: int = 60
+    path_moving: float = 4.0
+    path_besides: int = 100
     path_steps: int = 8
     path_aim: float = 0.01
     #: The last resort: rows up to this far inside their right side take part, so many at most, in so many steps.
@@ -252,7 +252,7 @@ class Engines:
         if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
             return self.best.gap <= self.target
         aim = SETTINGS.path_aim * self.target
-        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late)
+        polished = newton_polish(K, problem, beta, aim, SETTINGS.path_steps, point.u, effort.late, patient=False)
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 

@@ -80,6 +80,7 @@ def newton_polish(
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
     most: int = LARGEST_FREE_SET,
+    patient: bool = True,
 ) -> Polished:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
 
@@ -99,6 +100,8 @@ def newton_polish(
         Looked at between steps.
     most : int
         Rows that F may have; with more the steps end.
+    patient : bool
+        Without patience they also end where a step is short with a larger ρ, too, or leaves as much as there was.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def newton_polish(
     kappa = max(float(K.trace()) / len(K), TINY)
     sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     gaps = [point.gap]
-    patience = STALL_STEPS if max_steps <= PATIENT_STEPS else PATIENT_STEPS
+    patience, stiff = STALL_STEPS if max_steps <= PATIENT_STEPS else PATIENT_STEPS, False
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
         if reach:
@@ -123,18 +126,24 @@ def newton_polish(
         if step is None and reach:
             reach = 0.0
             continue
-        if (step is None or step.length < SHORT_STEP) and stiffenings < STIFFENINGS:
-            stiffenings += 1
-            sigma *= STIFFEN
-            continue
+        if step is None or step.length < SHORT_STEP:
+            if stiff and not patient:
+                break
+            if stiffenings < STIFFENINGS:
+                stiffenings, stiff = stiffenings + 1, True
+                sigma *= STIFFEN
+                continue
         if step is None:
             break
+        stiff = False
         point, steps = step.taken(problem, point), steps + 1
         sigma = max(1.0, sigma * RELAX)
         gaps.append(point.gap)
         if point.gap < best.gap:
             best = point
         reach = step.violation if gaps[-1] > STUCK * gaps[-2] else 0.0
+        if not patient and gaps[-1] > STUCK * gaps[-2]:
+            break
         if steps >= patience and point.gap > STALL * gaps[-1 - patience]:
             break
     return Polished(best, steps, largest)
@@ -192,8 +201,9 @@ def _step(
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
     few = len(rows) <= GATHER_SHARE * len(K)
-    gathered = K[rows] if few else K
-    block = K if len(rows) == len(K) else gathered[:, rows] if few else K[rows[:, None], rows]
+    gathered = K.take(rows, axis=0) if few else K
+    # Two takes, of rows and then of columns, are twice as fast as one of entries.
+    block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
     slack = point.slack[rows]
     violation = max(float(slack.max()), -float(slack.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)

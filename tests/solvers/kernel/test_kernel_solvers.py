@@ -15,6 +15,7 @@ from qpsvm.backends.kernel_newton_ import over_factor
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
+from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.anchored import anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import HingeDual, spread_residue
@@ -324,3 +325,19 @@ def test_many_rows_end_in_time(engine: str, limit: float) -> None:
     solution = solve_kernel(RBF(0.2), X, y, C, tol=1e-9, engine=engine, time_limit=limit)
     assert solution.reason in ("time_limit", "converged")
     certified(solution, X, y, C, RBF(0.2))
+
+
+def test_steps_without_patience_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
+    made = []
+
+    def short(*given):
+        problem, rows, sigma = given[1], given[3], given[4]
+        made.append(sigma)
+        return newton_step._Step(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
+
+    monkeypatch.setattr(newton_step, "_step", short)
+    problem = HingeDual(np.array([1.0, -1.0] * 4), np.ones(8))
+    for patient, tries in ((False, 2), (True, newton_step.STIFFENINGS + 1)):
+        made.clear()
+        newton_polish(np.eye(8), problem, np.zeros(8), 1e-6, 1, patient=patient)
+        assert len(made) == tries, patient
