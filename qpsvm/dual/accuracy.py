@@ -141,7 +141,7 @@ class Accuracy:
         if blocks is not None and blocks.exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.fast:
-            error = (3.0 * (blocks.width + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3): sparse rows are centred
+            error = (3.0 * (blocks.terms + 2) + 17.0) * UNIT * blocks.longest / 2.0  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)

@@ -94,7 +94,7 @@ def rough_values(
     """
     lengths = blocks.lengths
     assert lengths is not None
-    steep = (blocks.width + 6) * ROUGH_UNIT
+    steep = (blocks.terms + 6) * ROUGH_UNIT
     worst = 2.0 * steep * float(lengths.max()) + ROUGH_UNDERFLOW
     largest = float(np.abs(weights).max(initial=0.0))
     if not (worst < LOOSE and 0.0 < largest < math.inf):
@@ -125,7 +125,7 @@ def _exponents(space: FeatureSpace, blocks: KernelBlocks, support: IntArray) -> 
     if blocks.exact:
         return 0.0, np.zeros(space.n), gamma(d + 6) * -LOWEST_EXPONENT
     if lengths is not None:
-        return (3.0 * (blocks.width + 2) + 17.0) * UNIT / 2.0, lengths, 0.0  # of sparse rows, once centred
+        return (3.0 * (blocks.terms + 2) + 17.0) * UNIT / 2.0, lengths, 0.0
     whole = X.mean(axis=0) if blocks.centre is None else blocks.centre
     origins = [0.0] if sp.issparse(X) else [whole, X[support].mean(axis=0)]
     lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)

@@ -40,6 +40,9 @@ ONE_PRODUCT_ROWS = 600
 EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 #: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
+#: Sparse samples are centred, μ ≠ 0, where they are more than so many times as long (squared) without. Centring makes
+#: each product one of d terms, all of which may be rounded.
+AS_LONG = 4.0
 #: Sparse samples are stored densely if that takes at most this many bytes.
 DENSE_BYTES = 4e8
 #: Seconds of an entry, besides for each feature, in either precision: roughly, to tell whether threads pay.
@@ -74,6 +77,7 @@ class KernelBlocks:
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
         self.floored = True  # whether an exponent may be so low that it is raised
         self.exact = False  # whether `whole` was made by differences, without cancellation
+        self.terms = int(X.shape[1])  # products that are not 0 in the d of (KBLOCK.1)
         self.centre: FloatArray | None = None  # (d,) taken off the rows that `whole` was made of, if not their mean
         self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
         if self.whole is None and self._operator is None and isinstance(kernel, RBF):
@@ -90,6 +94,10 @@ class KernelBlocks:
         left = np.empty((n, d + 2))
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
+        half = 0.5 * squared_norms(centred)
+        if sp.issparse(self.X) and 0.5 * float(squared_norms(X).max()) <= AS_LONG * float(half.max()):
+            centred[...] = X  # what is not stored stays 0, which no rounding touches
+            self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
         centred *= math.sqrt(2.0 * gamma)
         half = 0.5 * squared_norms(centred)
         longest = 4.0 * float(half.max())
@@ -119,6 +127,7 @@ class KernelBlocks:
         part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
         if self._left is not None and self._right is not None:
             part._left, part._right, part.samples = self._left[rows], self._right[rows], as_dense(X)
+            part.terms = self.terms
         elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
             part.centre = self.X.mean(axis=0) if self.centre is None else self.centre
         part.longest, part.single = self.longest, self.single
