@@ -24,10 +24,10 @@ from qpsvm.qp import kkt
 def margin_width(at: Letters[Any]) -> Sides:
     """Along w/‖w‖, the margin vectors of the two classes are 2ρ/‖w‖ apart."""
     plus, minus = at.on_margin & (at.y > 0), at.on_margin & (at.y < 0)
-    if not (plus.any() and minus.any()):
-        raise NotMeasurable("no margin vectors in one of the classes, so no two hyperplanes are touched")
     if at.level != at.rho:
         raise NotMeasurable("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
+    if not (plus.any() and minus.any()):
+        raise NotMeasurable("no margin vectors in one of the classes, so no two hyperplanes are touched")
     norm = np.sqrt(2 * at.half_norm)
     along_w = (at.f - at.b) / norm  # ⟨w/‖w‖, φ(x_i)⟩
     width = along_w[plus].mean() - along_w[minus].mean()

@@ -121,7 +121,7 @@ def prove(task: Task, result: qpsvm.SVMResult, K: Any = None) -> Proof:
         own_square = beta @ K @ beta
         noise = 16 * EPS * len(y) * (abs(K) @ abs(beta) + abs(Long(result.b)))
         coef = Long(1) * beta
-        if np.isfinite(result.gap) and len(result.model.coef) in (0, np.count_nonzero(beta)):  # what predicts, not w(α)
+        if len(result.model.coef) in (0, np.count_nonzero(beta)):  # what predicts, not w(α)
             coef[beta != 0] = result.model.coef if len(result.model.coef) else 0
             if coef.any():  # w(α) times what makes it feasible
                 stretch = abs(coef).sum() / abs(beta).sum()
