@@ -52,7 +52,9 @@ exclude_patterns = ["_build", "**/.ipynb_checkpoints", "gallery/*", "pictures_ga
 templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
-nitpick_ignore = [("py:class", "abc.ABC"), ("py:class", "enum.StrEnum")]  # Python's own pages are on another site
+nitpick_ignore = [  # Python's own pages are on another site
+    ("py:class", "abc.ABC"), ("py:class", "collections.abc.Sequence"), ("py:class", "enum.StrEnum"),
+]  # fmt: skip
 
 # Markdown and notebooks. The notebooks are shown as they are committed: the tests run them.
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # the first is what is generated
