@@ -94,8 +94,7 @@ class KernelBlocks:
         left = np.empty((n, d + 2))
         centred = left[:, :d]
         np.subtract(X, np.add.reduce(X) / n, out=centred)
-        half = 0.5 * squared_norms(centred)
-        if sp.issparse(self.X) and 0.5 * float(squared_norms(X).max()) <= AS_LONG * float(half.max()):
+        if sp.issparse(self.X) and squared_norms(X).max() <= AS_LONG * squared_norms(centred).max():
             centred[...] = X  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
         centred *= math.sqrt(2.0 * gamma)

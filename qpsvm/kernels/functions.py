@@ -231,7 +231,7 @@ class Polynomial(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
+        return _with_number(self, X)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class RBF(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
+        return _with_number(self, X)
 
 
 @dataclass(frozen=True)
@@ -341,7 +341,7 @@ class Sigmoid(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Replace gamma by its number."""
-        return self if type(self.gamma) is float else replace(self, gamma=gamma_of(self.gamma, X))
+        return _with_number(self, X)
 
 
 @dataclass(frozen=True)
@@ -462,6 +462,11 @@ def _check_gamma(gamma: Any) -> None:
             raise UnknownOptionError(f"gamma must be a number, 'scale' or 'auto', got {gamma!r}")
     else:
         as_positive(gamma, "gamma")
+
+
+def _with_number(kernel: Polynomial | RBF | Sigmoid, X: Matrix) -> Kernel:
+    """The kernel with a number for gamma: itself where it has one."""
+    return kernel if type(kernel.gamma) is float else replace(kernel, gamma=gamma_of(kernel.gamma, X))
 
 
 def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
