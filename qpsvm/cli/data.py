@@ -76,7 +76,7 @@ class Sample:
 
     def training(self, model: Model) -> str:
         """How well the model does on the rows that trained it, in words."""
-        target = {"labels": self.labels, "none": None}.get(self.learnt, self.y) if self.y is not None else None
+        target = self.labels if self.learnt == "labels" else self.y
         quantile = model.metadata.get("quantile")
         return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
 

@@ -91,15 +91,11 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group = parser.add_argument_group("data")
     what = "CSV file with a header, or LIBSVM file; may be packed by gzip, bzip2 or xz; - is standard input"
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
-    group.add_argument(
-        "--target", type=name, metavar="COLUMN", help="the column of a CSV file to learn: labels, numbers"
-    )
+    group.add_argument("--target", type=name, metavar="COLUMN", help="the column of labels, or numbers, of a CSV file")
     group.add_argument(
         "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )
-    group.add_argument(
-        "--groups", type=name, metavar="COLUMN", help="rows of the same group are ranked (variant ranking)"
-    )
+    group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     group.add_argument(

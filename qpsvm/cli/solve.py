@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
         raise result.error
     model = sample.model(result, problem)
     print(result.summary())
-    print(f"  training    {sample.training(model)}")
+    if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
+        print(f"  training    {sample.training(model)}")
     if options.save is not None:
         model.save(options.save)
         print(f"  saved       {options.save}")

@@ -77,7 +77,7 @@ def takers(parameter: str) -> tuple[str, ...]:
 
 
 def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None) -> Problem:
-    """The problem that the options describe, over the samples X (n, d) with target y (n,), and groups (n,) of a ranking.
+    """The problem that the options describe, over samples X (n, d) with target y (n,), and groups (n,) of a ranking.
 
     Raises
     ------

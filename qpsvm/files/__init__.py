@@ -68,8 +68,8 @@ def read_table(
         A value is missing or infinite, or a target no number where numbers are wanted; no column is left; a column
         identifies rows, or has decimal commas.
     ParameterError
-        There is no target for a CSV file, or a target, drop or groups for a LIBSVM file; or a sparse matrix is too large to be
-        standardised.
+        There is no target for a CSV file, or a target, drop or groups for a LIBSVM file; or a sparse matrix is too
+        large to be standardised.
     UnknownOptionError
         `target`, `drop` or `groups` names no column.
     TooLargeError
@@ -181,6 +181,6 @@ def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
         columns, dropped = columns.without_missing([*used, *beside], drop_missing)
         members = groups_of(columns, groups) if groups is not None and groups in beside else None
         X = encode(columns, encoding)
-        y = labels_of(columns, encoding) if target in beside else None
-        table = Table(X, y, encoding, dropped, groups=members)
+        labels = labels_of(columns, encoding) if target in beside else None
+        table = Table(X, labels, encoding, dropped, groups=members)
     return standardised(table, path)
