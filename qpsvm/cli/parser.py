@@ -88,8 +88,8 @@ def make_parser() -> Parser:
             group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
             group.add_argument("--seed", type=int, help="of the draw")
             group.add_argument(
-                "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, or a quantile's "
-                "mean pinball loss, negative",
+                "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
+                "quantile its pinball loss, negative",
             )  # fmt: skip
             group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
         gridding.set_defaults(run=action)
