@@ -118,7 +118,7 @@ class Model:
     def _values(self, samples: Matrix) -> FloatArray:
         """Σ c_i K(x_i, x) + b for checked samples (m, d): (m,)."""
         if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+            linear: FloatArray = samples @ self.w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
             return linear
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
@@ -128,7 +128,7 @@ class Model:
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        return np.concatenate(values) + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.

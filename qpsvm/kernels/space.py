@@ -255,7 +255,7 @@ class FeatureSpace:
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        return self.rows.weights(beta)  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+        return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
