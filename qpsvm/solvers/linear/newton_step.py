@@ -144,6 +144,12 @@ def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
     return None if weights is None else weights[index]
 
 
+def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
+    """Z_JᵀDZ_J p: (d + 1,)."""
+    m = members.margins(p)
+    return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
+
+
 def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
     """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / D
@@ -165,7 +171,7 @@ def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerR
 
     dW = solve(-q)
     # u is D times smaller a number than what it is made of: refine in the terms of (NEWTON.1)
-    return dW + solve(-q - ridge * dW - members.gradient(D * members.margins(dW)))
+    return dW + solve(-q - ridge * dW - _curved(members, D, dW))
 
 
 def _step_by_cg(
@@ -184,7 +190,7 @@ def _step_by_cg(
     for iteration in range(SETTINGS.cg_iterations):
         if not np.linalg.norm(r) > goal:
             return x, iteration
-        Hp = weights * p + members.gradient(D * members.margins(p))
+        Hp = weights * p + _curved(members, D, p)
         length = rz / float(p @ Hp)
         x += length * p
         r -= length * Hp

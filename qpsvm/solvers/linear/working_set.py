@@ -141,7 +141,7 @@ class _Bands:
             following = self._next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             if limited_by_band or np.count_nonzero(following) < SETTINGS.much_smaller * len(index):
-                self._W, self._sigma = inner.W, inner.sigma
+                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
                 return None, max(SETTINGS.band_share * self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
@@ -189,14 +189,20 @@ class _Bands:
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
         if len(wrong):
-            depth = float(np.quantile(self._losses.of(wrong).distance(self._slack[wrong]), SETTINGS.depth_quantile))
-            tau = max(tau, SETTINGS.depth_factor * depth)
+            tau = max(tau, SETTINGS.depth_factor * self._depth(check))
         grows = len(wrong) == 0 or len(wrong) >= SETTINGS.good_guess * len(self._index)
         self._tau = min(tau, SETTINGS.wider * self._tau if grows else self._tau)
         band = self._losses.distance(self._slack) <= self._tau
         band[wrong] = True
         band[self._index[self._losses.of(self._index).inner(inner.alpha, SETTINGS.bounded_share)]] = True
         return band
+
+    def _depth(self, check: _Check) -> float:
+        """How far the violators are on the wrong side, but for the farthest; a tiny number where there are none."""
+        wrong = check.violators
+        depths = self._losses.of(wrong).distance(self._slack[wrong])
+        depth = float(np.quantile(depths, SETTINGS.depth_quantile)) if len(wrong) else 0.0
+        return max(depth, float(np.finfo(float).tiny))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
