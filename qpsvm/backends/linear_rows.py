@@ -15,8 +15,10 @@ import numpy as np
 
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
+from qpsvm.dual import levels
+from qpsvm.dual.certificate import middle
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.operators import LowRank, gathered, mixed
+from qpsvm.operators import LowRank
 from qpsvm.rows import RowSource, WithOnes
 from qpsvm.solvers.linear.row_losses import RowLosses, per_row
 
@@ -45,6 +47,11 @@ class LinearRows:
     intercept: Literal["free", "penalised"] | None
     folded: bool
 
+    @property
+    def price(self) -> FloatArray | RowLosses:
+        """C of hinges at level 1; the losses of others."""
+        return np.broadcast_to(self.losses.upper, len(self.sign)) if self.losses.hinges else self.losses
+
     def alpha(self, signed: FloatArray) -> FloatArray:
         """α (m,) from the multipliers of the rows, (k,)."""
         return np.concatenate([np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]) if self.folded else signed
@@ -63,13 +70,20 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     if folded is not None:
         sign = repeated(1.0, svm.n)
     elif not svm.plain:
-        own = gathered(svm.gram, svm.rows) if svm.mix is None else mixed(svm.gram, svm.mix)
-        assert isinstance(own, LowRank)
-        source = own.source
+        assert isinstance(svm.matrix, LowRank)  # as the Gram matrix is
+        source = svm.matrix.source
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
     losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
     return LinearRows(source, sign, losses, intercept, folded is not None)
+
+
+def best_intercept(svm: SVMDual, w: FloatArray) -> float:
+    """The b that is best for w (d,), of a machine whose only multiplier it is."""
+    assert isinstance(svm.gram, LowRank)
+    part = svm.parts[0]
+    found = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
+    return 0.0 if found is None else middle(*found)
 
 
 def _folded(svm: SVMDual) -> RowLosses | None:

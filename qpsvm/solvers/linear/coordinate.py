@@ -98,6 +98,17 @@ def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
     return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
 
 
+def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
+    """The y of `fit`: the signs y (n,), or the levels of a regression."""
+    return y if losses.one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
+
+
+def prices(losses: RowLosses, n: int) -> FloatArray:
+    """The C of each row: (n,)."""
+    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.upper
+    return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
+
+
 def descend(
     X: Matrix,
     y: FloatArray,
@@ -162,13 +173,10 @@ def passes(
     assert task is not None  # it is asked before
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
-    price = np.broadcast_to(0.5 / np.asarray(losses.curvature) if losses.endless else losses.upper, n)
-    price = np.ascontiguousarray(price, dtype=np.float64)
+    target, price = targets(losses, y), prices(losses, n)
+    tube = float(losses.width)  # one number, says `task_of`
     if losses.one_sided:
-        target, tube = (_two_labels(Z, y) > 0.0).astype(np.float64), 0.0
-    else:
-        target = np.ascontiguousarray(np.broadcast_to(losses.level, n), dtype=np.float64)
-        tube = float(losses.width)  # one number, says `task_of`
+        target = (_two_labels(Z, y) > 0.0).astype(np.float64)
     train = compiled_train()
     if train is None:
         raw, made = _through_class(Z, target, price, intercept, eps, most, task, tube)
