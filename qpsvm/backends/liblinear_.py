@@ -44,6 +44,8 @@ ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
 #: scikit-learn's own tolerance, for the largest violation, and the relative gap that it stands for.
 DEFAULT_EPS, USUAL_GAP = 1e-4, 1e-6
+#: Of a tube with a linear price, the tolerance is for the sum of all violations, as a share of the first one.
+TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
 PASSES = 10_000
 #: Passes of an ordinary run, and the seconds of a call, for the estimate.
@@ -100,6 +102,7 @@ class LiblinearCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, rows, statement, most = self.data, self._rows, self._statement, limits.max_iter or PASSES
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / USUAL_GAP * limits.tol)
+        eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
         found = descend(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,

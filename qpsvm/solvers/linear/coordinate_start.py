@@ -2,7 +2,7 @@
 
 Its passes cost two products with each row that is not set aside, whatever the number of columns, and gain digits as
 long as few α are free or C is small. A Newton step costs a system: dear where columns are too many for a factor. So it
-goes first on wide sparse rows, and where C‖x‖² is small. Whether its pair is good enough says the gap (ALM.5).
+goes first on wide sparse rows, and for hinges where C‖x‖² is small. (Of a squared loss, C is 1/δ.) Whether its pair is good enough says the gap (ALM.5).
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from qpsvm.solvers.shared.stopping import Budget, Clock
 
 def goes_first(problem: RowProblem) -> bool:
     """Whether it is expected to save more than it costs."""
-    rows, X = problem.rows, problem.rows.source.whole
-    if X is None or is_large(rows.n, rows.d):
+    rows, losses, X = problem.rows, problem.losses, problem.rows.source.whole
+    if X is None or is_large(rows.n, rows.d) or task_of(losses, rows.y, rows.unit > 0.0) is None:
         return False
     if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
         return False
-    wide, free = sp.issparse(X) and rows.d > SETTINGS.direct_columns, problem.ridge[-1] == 0.0
-    if not wide and (free or (not sp.issparse(X) and X.size > SETTINGS.coordinate_numbers)):
+    wide, free = sp.issparse(X) and rows.d > SETTINGS.direct_columns, problem.free_intercept
+    narrow = losses.plain and not free and (sp.issparse(X) or X.size <= SETTINGS.coordinate_numbers)
+    if not wide and not narrow:
         return False
-    reach = mean(problem.losses.upper) * (rows.source.sum_of_squares() / rows.n + rows.unit)
+    price = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
+    reach = price * (rows.source.sum_of_squares() / rows.n + rows.unit)
     least = SETTINGS.coordinate_least_reach if free else 0.0
     most = most_reach(rows.n)
     if wide:
@@ -52,10 +54,14 @@ def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point |
     if X is None or not fits(X) or task_of(problem.losses, rows.y, rows.unit > 0.0) is None:
         return None
     limit = None if budget.clock.limit is None else max(SETTINGS.coordinate_share * budget.clock.left, 0.0)
-    most = SETTINGS.coordinate_passes
+    squared = problem.losses.endless
+    most = SETTINGS.coordinate_squared_passes if squared else SETTINGS.coordinate_passes
+    eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol)) if squared else SETTINGS.coordinate_eps * tol
+    if not squared and not problem.losses.one_sided:
+        eps = SETTINGS.coordinate_tube_eps * tol
     found = descend(
         X, rows.y, problem.losses, rows.unit > 0.0, mean=rows.mean, clock=Clock(limit), verbose=budget.verbose,
-        eps=float(np.clip(SETTINGS.coordinate_eps * tol, *SETTINGS.coordinate_eps_limits)),
+        eps=float(np.clip(eps, *SETTINGS.coordinate_eps_limits)),
         most=most if budget.most is None else min(most, budget.most - budget.steps),
     )  # fmt: skip
     budget.steps += found.iterations
