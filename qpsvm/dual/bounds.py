@@ -183,7 +183,7 @@ class Bounds:
         for group in self.svm.groups:
             if group.total:
                 known = multiplier(point, group)
-                size += group.total * known - abs(group.total * known) * 4.0 * UNIT
+                size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
         return Gap(difference * FEW, size / FEW, rows)
 
     def _knee(self, rows: slice | IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNIT, total
+from qpsvm.arrays.rounding import UNIT, dot, total
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import FEW, Bounds, multiplier
@@ -99,7 +99,7 @@ class Proof:
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
-        if self.homogeneous and best.gap > tol:
+        if best.gap > tol and (self.homogeneous or self.space.affine):
             return Vanishing(self.bounds).nothing(best) or best
         return best
 
@@ -226,6 +226,8 @@ class Proof:
         """The point with y f at some rows as it is in twice the precision."""
         if self.svm.mix is not None:
             return None
+        if self.space.affine and point.w is not None:
+            return self._measured_from_centre(point, point.w, rows)
         levels = self.svm.sign[rows] * point.margin[rows]
         found = self.accuracy.sharp_values(self.svm.samples_of(rows), point.coef, point.w, point.b, levels)
         if found is None:
@@ -237,9 +239,22 @@ class Proof:
         yf[rows] = point.margin[rows] - slack[rows]
         return point.changed(yf=yf, slack=slack, radius=radius)
 
+    def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
+        """The same for a ball: t = ½(‖x − c‖² − R²) by differences, the caller's samples from the caller's centre."""
+        square, off = dot(w, w, 2.0 * point.level)
+        found = self.accuracy.sharp_ball(rows, self.space.moved(w), square)
+        if found is None:
+            return None
+        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        yf = point.yf.copy()
+        slack[rows] = found[0]
+        radius[rows] = found[1] + 0.5 * off + point.level_radius
+        yf[rows] = point.margin[rows] - slack[rows]
+        return point.changed(yf=yf, slack=slack, radius=radius)
+
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
-        if point.w is None:
+        if point.w is None or self.space.affine:  # a centre is as near as floats can be
             return point
         beta = self.svm.beta(point.alpha)
         found = self.accuracy.sharp_weights(beta)
