@@ -45,6 +45,9 @@ class Proof:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds = Bounds(accuracy, svm)
         self.homogeneous = self.bounds.homogeneous
+        intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
+        self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
+        self.raises = self.raises and bool((svm.sign > 0.0).all())
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -63,6 +66,8 @@ class Proof:
         proven = self._proven(certificate, tol, patient)
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
+        elif self.space.affine and proven.w is not None and proven.primal:
+            proven = self._valued(proven)  # of R², not of ½‖w‖² and μ
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
@@ -146,11 +151,15 @@ class Proof:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
-        if self.homogeneous:
+        if self.raises:
+            pass
+        elif self.homogeneous:
             if common_value(point.margin) is None or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
+        if self.raises:
+            return self._raised(point, rows)
         level = point.margin[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
@@ -174,6 +183,24 @@ class Proof:
                 pushed = self._evaluated(pushed, rows) or pushed
         pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
+
+    def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
+        """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
+        near &= t + r < PUSHABLE * max(most, float(np.abs(point.short).max(initial=0.0)))
+        if not near.any():
+            return point
+        size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
+        push = float((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near].max()) + 4.0 * point.level_radius
+        raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+        if point.slack is not None and point.radius is not None:
+            by, before = raised.level - point.level, point.level_radius
+            radius = point.radius + before + raised.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
+            raised = raised.changed(slack=point.slack - by, radius=radius)
+        raised = self._bounded(raised)
+        return self._valued(raised) if raised.gap < point.gap else point
 
     def _lowered(self, point: Certificate, rho: float) -> Certificate:
         """The point with another margin level ρ."""
@@ -294,9 +321,13 @@ class Proof:
             lower = -0.5 * (norm + point.offset) ** 2
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
-        primal = half_norm + self.bounds.losses(slice(None), slack)
-        primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
-        primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
+        losses = self.bounds.losses(slice(None), slack)
+        if self.space.affine and point.w is not None:
+            primal = self.bounds.half_square(point) + losses
+        else:
+            primal = half_norm + losses
+            primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
+            primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 

@@ -320,15 +320,14 @@ class FeatureSpace:
             return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
         return Plane(coef, None, b, b)
 
-    @staticmethod
-    def _ball(coef: FloatArray, w: FloatArray, mu: float) -> Plane:
+    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Plane:
         """The ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
 
         R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
         """
         square, off = dot(w, w, 2.0 * mu)
-        norm = float(w @ w)
-        radius = off + UNIT * (4.0 * abs(square) + 4.0 * norm + 2.0 * abs(mu)) + max(-square, 0.0)
+        norm = 0.0 if self.origin is None else float(w @ w)
+        radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
         return Plane(coef, w, mu, mu, radius)
 
     @cached_property
