@@ -113,6 +113,8 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: What the objective of the dual has besides, where a loss is curved.
+    curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
@@ -819,7 +821,7 @@ class Problem(ABC):
     def _dual_formula(self, svm: SVMDual) -> str:
         """The objective of the dual, for people."""
         linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-        objective = f"½ αᵀQα{' + ½ Σ δ_i α_i²' if svm.curved else ''}{linear}"
+        objective = f"½ αᵀQα{f' + {self.curved_term}' if svm.curved else ''}{linear}"
         if svm.unit != 1.0:
             objective = f"{self.unit_letter} ({objective})"
         centred = not self.space.is_linear and self.space.centred is not self.space.gram
