@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError
+from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
 
@@ -160,7 +161,7 @@ class SVMResult:
         return self.model.classes
 
     @cached_property
-    def kkt(self) -> NDArray[np.void]:
+    def kkt(self) -> KKTTable:
         """One row a sample: what its optimality conditions are about, and its share of the gap.
 
         alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
@@ -177,8 +178,10 @@ class SVMResult:
         ['margin' 'violator' 'margin' 'peripheral' 'violator']
         >>> print(result.kkt.dtype.names)
         ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
+
+        It prints as a table, and `np.asarray(result.kkt)` is the structured array.
         """
-        return kkt_table(self)
+        return KKTTable(kkt_table(self))
 
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) for each row of X.
@@ -310,7 +313,7 @@ class SVMResult:
 
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
-    """What `SVMResult.kkt` is: (n,)."""
+    """What `SVMResult.kkt` shows: (n,)."""
     numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
     table = np.empty(len(result.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
     scale = max(abs(result.primal), abs(result.dual))
