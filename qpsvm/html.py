@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from html import escape
 
 #: Numbers stand under each other digit by digit, and words begin at the same place.
-NUMBER = "text-align: right; font-variant-numeric: tabular-nums"
-WORDS = "text-align: left"
+NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding: 0.1em 0.5em"
+WORDS = "text-align: left; padding: 0.1em 0.5em"
 #: A caption is read as the table's first line.
-CAPTION = "caption-side: top; text-align: left; padding: 0.3em 0"
+CAPTION = "caption-side: top; text-align: left; padding: 0.3em 0.5em; white-space: nowrap"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError
+from qpsvm.html import Cell, table
 from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
@@ -310,6 +311,19 @@ class SVMResult:
             f"<SVMResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors "
             f"({len(self.on_margin)} on the margin), {self.backend}/{self.form}>"
         )
+
+    def _repr_html_(self) -> str:
+        low, high = self.b_interval
+        figures = [
+            ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
+            ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
+            ("rho", f"{self.rho:.10g}"), ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
+        ]  # fmt: skip
+        said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        counts = np.bincount(self.kind, minlength=len(KINDS_IN_WORDS))
+        kinds = [[Cell(words), Cell(str(count), True)] for words, count in zip(KINDS_IN_WORDS, counts, strict=True)]
+        return said + table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
 
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
