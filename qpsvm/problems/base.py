@@ -29,6 +29,7 @@ from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.html import Cell, table
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -195,6 +196,17 @@ class Problem(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+
+    def _repr_html_(self) -> str:
+        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+
+    def _said(self) -> list[tuple[str, str]]:
+        """What the problem is made of, a label and a short text each."""
+        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
+        return said if self.intercept == "free" else [*said, ("intercept", str(self.intercept))]
 
     @property
     def n(self) -> int:
