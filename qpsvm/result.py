@@ -406,7 +406,8 @@ class SVMResult:
         figures = [
             ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
-            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()), ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
+            ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
             ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
