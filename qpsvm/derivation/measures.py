@@ -63,9 +63,8 @@ def equality(at: Letters[Any], group: Group) -> Sides:
 
 
 def stationarity_in_xi(at: Letters[Any]) -> Sides:
-    """η_i = C_i − α_i; times λ for the primal hinge, whose multipliers are λα_i and η_i."""
-    right = at.unit * (at.C - at.alpha)
-    return worst(at.unit * at.eta, "=", right, f"η of {{i}}, and {at.say.eta}", at.unit * at.C, at.say.row)
+    """η_i = C_i − α_i; C_i is p_i/λ for the primal hinge, whose multipliers are λα_i and λη_i."""
+    return worst(at.eta, "=", at.C - at.alpha, f"η of {{i}}, and {at.say.C} − α", at.C, at.say.row)
 
 
 def stationarity_in_curved_xi(at: Letters[Any]) -> Sides:

@@ -143,7 +143,7 @@ def weights_recovered(tag: str, problem: Problem, coef: str = COEF, f: str = "")
         "needs. It is measured at samples half way between those trained on.",
         f
         or rf"\begin{{align*}}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i{coef}\,K(x_i,x)+b\end{{align*}}",
-        Model._values, measures.decision_function_recovered, general="DUAL.4",
+        Model.decision_function, measures.decision_function_recovered, general="DUAL.4",
         construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
 

@@ -60,11 +60,6 @@ class Words:
         """The upper bound of α."""
         return "a" if self.rho else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
 
-    @property
-    def eta(self) -> str:
-        """What η is."""
-        return "p − λα" if isinstance(self.problem, PrimalHinge) else f"{self.C} − α"
-
     def sides_of(self, group: Group) -> tuple[str, str]:
         """Both sides of the equality of a group."""
         left, _, right = group.formula.partition(" = ")

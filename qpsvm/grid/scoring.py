@@ -31,19 +31,19 @@ def target_of(problem: Problem) -> NDArray[Any]:
     UnsupportedError
         There is nothing to compare with, or the rows of the dual are pairs of samples.
     """
+    if problem.samples.classes is not None:
+        return original_labels(problem.samples)
+    if problem.shown_target is not None:
+        return problem.samples.target
     name = type(problem).__name__
     if problem.outlined.mix is not None:
         raise UnsupportedError(
-            f"cross-validation divides samples, and what {name} learns from are pairs of them: train on some groups and "
-            "count the pairs of the others that are in order"
+            f"cross-validation divides samples, and {name} learns from pairs of them: train on some groups, and count "
+            "the pairs of the others that are in order"
         )
-    if problem.samples.classes is not None:
-        return original_labels(problem.samples)
-    if problem.shown_target is None:
-        raise UnsupportedError(
-            f"{name} has no target, so that nothing says which prediction is right: qpsvm.path varies its parameters"
-        )
-    return problem.samples.target
+    raise UnsupportedError(
+        f"{name} has no target, so that nothing says which prediction is right: qpsvm.path varies its parameters"
+    )
 
 
 def name_of(scoring: Any, problem: Problem) -> str:
@@ -93,8 +93,8 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
         return None
     if name == ACCURACY:
         raise UnsupportedError(
-            f"accuracy counts labels, and {type(problem).__name__} predicts numbers: leave scoring out, or take 'r2' or "
-            "'neg_mean_absolute_error'"
+            f"accuracy counts labels, and {type(problem).__name__} predicts numbers: leave scoring out, or take a "
+            "scorer of numbers such as 'neg_mean_absolute_error'"
         )
     from sklearn.metrics import get_scorer, get_scorer_names
 

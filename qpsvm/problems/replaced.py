@@ -70,7 +70,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
         The machine keeps numbers of each sample that it does not name in `own`, or pairs of samples.
     """
     samples, space = problem.samples, problem.space
-    if problem.alphas != problem.sides * samples.n:
+    if problem.outlined.mix is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
     X, target = samples.X[chosen], samples.target[chosen]
