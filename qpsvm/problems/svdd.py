@@ -104,9 +104,7 @@ class SVDD(Problem):
         if self.space.is_linear:
             return gamma(self.space.samples.longest_row + 4) * level + UNDERFLOW
         accuracy = Accuracy(self.space)
-        return np.asarray(
-            (0.5 + UNIT) * accuracy.epsilon * np.square(accuracy.sizes(np.arange(len(level)))) + UNDERFLOW
-        )
+        return np.asarray((0.5 + UNIT) * accuracy.epsilon * np.square(accuracy.sizes(np.arange(len(level)))) + UNDERFLOW)
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         del kept

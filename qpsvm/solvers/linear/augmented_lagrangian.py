@@ -65,9 +65,7 @@ class AugmentedLagrangian:
         self._W = start.W.copy()
         self._growth, self._outer, self._shrinks = SETTINGS.growth, 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
-        self._slack = (
-            self._losses.residuals(problem.rows.margins(self._W)) if start.slack is None else start.slack.copy()
-        )
+        self._slack = self._losses.residuals(problem.rows.margins(self._W)) if start.slack is None else start.slack.copy()
         self._alpha = self._pull = self._q = np.empty(0)
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)

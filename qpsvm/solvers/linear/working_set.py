@@ -102,9 +102,7 @@ class _Bands:
     def _begin(self) -> None:
         """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
         tau = max(self._tau, float(np.finfo(float).tiny))
-        self._sigma = (
-            min(self._losses.jump / tau, self._losses.first_sigma) if self._losses.bent else self._losses.jump / tau
-        )
+        self._sigma = min(self._losses.jump / tau, self._losses.first_sigma) if self._losses.bent else self._losses.jump / tau
         found: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
@@ -127,9 +125,7 @@ class _Bands:
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        part = RowProblem(
-            problem.rows.select(index), self._losses.of(index), problem.ridge, self._pull, self._fixed_total
-        )
+        part = RowProblem(problem.rows.select(index), self._losses.of(index), problem.ridge, self._pull, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
@@ -226,3 +222,4 @@ class _Bands:
         self._tau *= SETTINGS.wider
         self._begin()
         return goal
+
