@@ -14,7 +14,7 @@ from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
-from qpsvm.problems.forms import LEVEL_ROWS, SLACKS
+from qpsvm.problems import forms
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 
@@ -45,7 +45,7 @@ class SubgradientBackend(Backend):
 
     def compile(self, qp: QP) -> SubgradientCompiled:
         """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""
-        named = "xi" in qp.variables and any(name in qp.constraints for name in LEVEL_ROWS)
+        named = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
         if not named or not isinstance(qp.P, Diagonal):
             raise UnsupportedError(
                 "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
@@ -63,7 +63,7 @@ class SubgradientBackend(Backend):
 
 def _slacks(qp: QP) -> slice:
     """Where the slacks are: ξ, and of a regression ξ* behind it."""
-    parts = [qp.variables[name] for name in SLACKS if name in qp.variables]
+    parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
     return slice(parts[0].start, parts[-1].stop)
 
 

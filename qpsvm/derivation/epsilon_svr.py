@@ -88,7 +88,8 @@ def _stationarity_in_xi(squared: bool) -> Step:
         "ESVR.6", "Stationarity in ξ",
         "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the more, "
         "the further it is beyond the tube.",
-        r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \alpha^+_i=2C_i\xi_i,\quad \alpha^-_i=2C_i\xi^*_i",
+        r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \alpha^+_i=2C_i\xi_i,"
+        r"\quad \alpha^-_i=2C_i\xi^*_i",
         slope, slope,
     )  # fmt: skip
 
@@ -125,7 +126,8 @@ def _back(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
                 r"u_i=\sum_j\beta_j K(x_j,x_i)",
             ),
             "On an edge of the tube f is known, so one sample there would give b. The mean over all of them is less "
-            "sensitive to rounding. Where there are none, b is a weighted quantile: every b of its interval is as good.",
+            "sensitive to rounding. Where there are none, b is a weighted quantile: every b of its interval is as "
+            "good.",
         ),
         _kinds(squared),
         Step(

@@ -55,8 +55,9 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
         Step(
             "NUSVR.6", "Stationarity in ε",
             "ε enters the Lagrangian only through ε(ν ΣC_i − Σ α⁺_i − Σ α⁻_i), which has no minimum over ε unless the "
-            "factor is zero. So ν is the total of the multipliers, as a share of the most that it could be on one side.",
-            r"\frac{\partial L}{\partial\varepsilon}=0\quad\Longrightarrow\quad 1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C",
+            "factor is zero. So ν is the total of the multipliers, as a share of what they are when all samples pull.",
+            r"\frac{\partial L}{\partial\varepsilon}=0\quad\Longrightarrow\quad "
+            r"1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C",
             NuSVR._dual, stationarity_in_epsilon,
         ),
         shared.stationarity_in_xi("NUSVR.7", r"\eta_i=C_i-\alpha^+_i,\quad \eta^*_i=C_i-\alpha^-_i"),
@@ -82,7 +83,8 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
             "solution a projected gradient step goes nowhere.",
             shared.lines(
                 r"\min_{\alpha^\pm}\ \tfrac12\beta^{\top}K\beta-t^{\top}\beta",
-                r"\text{subject to}\ 1^{\top}\beta=0,\ 1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C,\ 0\le\alpha^\pm_i\le C_i",
+                r"\text{subject to}\ 1^{\top}\beta=0,\ 1^{\top}(\alpha^++\alpha^-)=\nu\,\Sigma_C,",
+                r"\phantom{\text{subject to}\ }0\le\alpha^\pm_i\le C_i",
             ),
             NuSVR._dual, measures.dual_optimum,
         ),
@@ -112,13 +114,15 @@ def _back(problem: NuSVR) -> tuple[Step, ...]:
             "NUSVR.15", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            r"\tfrac12\|w\|^2+\nu\,\Sigma_C\,\varepsilon+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr)=D(\alpha)",
+            r"\tfrac12\|w\|^2+\nu\,\Sigma_C\,\varepsilon"
+            r"+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr)=D(\alpha)",
             two_sided.strong_duality, two_sided.strong_duality,
         ),
         Step(
             "NUSVR.16", "What ν bounds",
-            "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample inside "
-            "has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound fails.",
+            "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "
+            "inside has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound "
+            "fails.",
             r"\sum_{|t_i-f(x_i)|>\varepsilon}C_i\ \le\ \nu\,\Sigma_C\ \le\ \sum_{|t_i-f(x_i)|\ge\varepsilon}C_i",
             what_nu_bounds, what_nu_bounds,
         ),

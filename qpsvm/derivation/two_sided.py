@@ -5,7 +5,6 @@ Half of each vector over the rows of the dual, (2n,), belongs to either side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +31,8 @@ READS: dict[str | None, dict[str, str]] = {
     "free": {},
     "penalised": {r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)", r"1^{\top}\beta=0,\ ": ""},
     None: {
-        "{w,b,": "{w,", "{w,b}": "{w}", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x",
+        "{w,b,": "{w,", "{w,b}": "{w}", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)",
+        "x+b": "x",
         r"1^{\top}\beta=0,\ ": "", r"-b\,1^{\top}\beta": "",
     },
 }  # fmt: skip
@@ -58,7 +58,8 @@ def halves(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def targets(at: At) -> FloatArray:
     """t of the samples that take part: (n,)."""
-    return at.problem.labels
+    t: FloatArray = at.problem.labels
+    return t
 
 
 def width(at: At) -> float:
@@ -158,9 +159,7 @@ def stationarity_in_b(tag: str, problem: Problem) -> Step:
     return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
 
 
-def intercept_step(
-    tag: str, problem: Problem, latex: str, text: str, function: Callable[..., Any] = levels.average
-) -> Step:
+def intercept_step(tag: str, problem: Problem, latex: str, text: str) -> Step:
     """b from α, where it is free."""
     if problem.intercept == "penalised":
         return Step(
@@ -169,7 +168,7 @@ def intercept_step(
             r"b=\sum_i\beta_i", certify.penalised_multipliers, measures.penalised_intercept, general="CERT.2",
         )  # fmt: skip
     return Step(
-        tag, "Recovering b", text, latex, function, intercept_recovered,
+        tag, "Recovering b", text, latex, levels.average, intercept_recovered,
         "" if problem.intercept == "free" else NO_INTERCEPT, general="LEVEL.5",
     )  # fmt: skip
 
