@@ -14,6 +14,16 @@ C-SVM, C = 1, kernel Linear(): dual (CSVM.10)
   P           4 × 4, low rank ZZᵀ, Z 4 × 1 dense
   A           1 × 4, dense, 4 non-zeros
   memory      200 B
+<BLANKLINE>
+            alpha[0]  alpha[1]  alpha[2]  alpha[3]
+  P                0         0         0         0       alpha[0]
+                   0         1        -3        -4       alpha[1]
+                   0        -3         9        12       alpha[2]
+                   0        -4        12        16       alpha[3]
+  q               -1        -1        -1        -1
+  A               -1        -1         1         1  = 0  balance
+  lb               0         0         0         0
+  ub               1         1         1         1
 >>> result = qpsvm.solve(problem)
 >>> print(result.status, result.w.round(6), round(result.b, 6), result.gap < 1e-12)
 optimal [1.] -2.0 True
@@ -53,7 +63,21 @@ from qpsvm.grid.path import Path, path, solve_path
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
-from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    Ranking,
+    SquaredHinge,
+)
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
@@ -83,6 +107,7 @@ __all__ = [
     "CSVM",
     "QP",
     "RBF",
+    "SVDD",
     "Certificate",
     "CrossValidation",
     "DataError",
@@ -90,9 +115,11 @@ __all__ = [
     "Dense",
     "Derivation",
     "Diagonal",
+    "EpsilonSVR",
     "FileAccessError",
     "FileFormatError",
     "HardMargin",
+    "HuberHinge",
     "InaccurateWarning",
     "IndefiniteKernelError",
     "InfeasibleNuError",
@@ -105,6 +132,8 @@ __all__ = [
     "NoWeightVectorError",
     "NotSeparableError",
     "NuSVM",
+    "NuSVR",
+    "OneClass",
     "Operator",
     "ParameterError",
     "ParameterTypeError",
@@ -116,11 +145,14 @@ __all__ = [
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",
+    "QuantileSVR",
+    "Ranking",
     "Rows",
     "SVMDual",
     "SVMResult",
     "Sigmoid",
     "SolverError",
+    "SquaredHinge",
     "Status",
     "TooLargeError",
     "UnknownOptionError",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_matrix
 from qpsvm.arrays.columns import column_order
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.saving.model_file import read_model, write_model
@@ -28,8 +28,8 @@ class Model:
     ----------
     kernel : Kernel
         Every parameter of it is a number.
-    classes : ndarray, shape (2,)
-        The labels for f ≤ 0 and f > 0.
+    classes : ndarray, shape (2,), or None
+        The labels for f ≤ 0 and f > 0; None where f itself is what is predicted.
     b : float
         Intercept.
     coef : ndarray, shape (m,)
@@ -47,6 +47,10 @@ class Model:
         The columns of the data frame that the model was trained on. Those of other frames are matched by these names.
         For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
         text.
+    diagonal : float
+        f has so many times K(x, x) besides: −1 for `SVDD`, else 0.
+    radius : float, or None
+        R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
 
     See Also
     --------
@@ -61,7 +65,7 @@ class Model:
     """
 
     kernel: Kernel
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None
     b: float
     coef: FloatArray
     vectors: Matrix
@@ -69,6 +73,8 @@ class Model:
     n_features: int
     metadata: dict[str, Any] = field(default_factory=dict)
     feature_names: tuple[str, ...] | None = None
+    diagonal: float = 0.0
+    radius: float | None = None
 
     def __repr__(self) -> str:
         return outline("Model", **vars(self))
@@ -85,7 +91,7 @@ class Model:
         Returns
         -------
         ndarray, shape (m,)
-            Positive on the side of the larger label.
+            Positive on the side of the larger label; the prediction itself where there are no labels.
 
         Raises
         ------
@@ -109,21 +115,32 @@ class Model:
         samples = as_matrix(X, "X", self.n_features)
         if order is not None:
             samples = samples[:, order]
+        if self.radius is not None and self.w is not None:
+            return self._inside(samples, self.w / 2.0, self.radius)
+        own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
         if self.w is not None:
             linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
-            return linear
+            return linear + own
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
-            return K[:, self.vectors] @ self.coef + self.b
+            return K[:, self.vectors] @ self.coef + self.b + own
         if not len(self.coef):
-            return np.full(samples.shape[0], self.b)
+            return np.full(samples.shape[0], self.b) + own
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        return np.concatenate(values) + self.b + own  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+
+    @staticmethod
+    def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
+        """R² − ‖x − c‖² for checked samples (m, d), by differences, which do not cancel far from the origin: (m,)."""
+        step = max(1, BLOCK_VALUES // len(centre))
+        blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
+        squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
+        return np.asarray(radius * radius - squares)  # (SVDD.17)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X: the larger one where f > 0.
+        """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.
 
         Parameters
         ----------
@@ -133,7 +150,7 @@ class Model:
         Returns
         -------
         ndarray, shape (m,)
-            Labels as they were given.
+            Labels as they were given, or numbers.
 
         Raises
         ------
@@ -147,7 +164,10 @@ class Model:
         >>> print(model.predict([[0.5], [1.5]]))
         ['no' 'yes']
         """
-        labels: NDArray[Any] = self.classes[(self.decision_function(X) > 0).astype(int)]
+        values = self.decision_function(X)
+        if self.classes is None:
+            return values
+        labels: NDArray[Any] = self.classes[(values > 0).astype(int)]
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:

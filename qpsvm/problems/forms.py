@@ -69,7 +69,7 @@ def primal_qp(svm: SVMDual, Z: Matrix, formula: str, margin: str, title: str) ->
         The objective and the margin rows as a person writes them, and what this QP is.
     """
     m, r, q = svm.m, Z.shape[1], len(svm.groups)
-    rows = Z if svm.rows is None else Z[svm.rows]
+    rows = svm.mix @ Z if svm.mix is not None else Z if svm.rows is None else Z[svm.rows]
     quadratic = np.flatnonzero(svm.curvature > 0.0)
     linear = np.flatnonzero(np.isfinite(svm.upper))
     first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with ξ
@@ -134,8 +134,10 @@ def level_size(svm: SVMDual) -> float:
     return abs(common) if common is not None else float(np.abs(svm.level).max())
 
 
-def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them."""
+def scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
     price = svm.unit * unit * level
@@ -144,6 +146,7 @@ def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float]
         return {"alpha": unit}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
     names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
     return variables, {"margin": 1.0 / level} if level != 1.0 else {}, objective
 
 
