@@ -406,12 +406,14 @@ class SVMResult:
         figures = [
             ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
-            ("rho", f"{self.rho:.10g}"), ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
+            ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
             ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
-        counts = np.bincount(self.kind, minlength=3)
-        kinds = [[Cell(words), Cell(str(count), True)] for words, count in zip(self.kinds.words, counts, strict=True)]
+        words = self.kinds.words
+        counts = np.bincount(self.kind, minlength=len(words))
+        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, counts, strict=True)]
         return said + table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
 
 
