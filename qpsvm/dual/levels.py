@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import total
 from qpsvm.arrays.quantile import near_level, quantile_interval
+from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Part, SVMDual
 
@@ -96,6 +97,12 @@ def _soft_interval(
     if part.ridge:
         found = _ridged(points, weights, level, part.ridge)
         return found, found
+    if part.total > 0.0 and (column > 0).all():  # the sum of all weights is known up to rounding
+        top = int(np.argmax(points))
+        if part.total < weights[top]:  # however far below that rounding: it alone is short of θ
+            return float(points[top]), float(points[top])
+        if abs(level) <= 4.0 * len(points) * UNIT * total(weights, column > 0):  # α = U: any smaller θ will do
+            return -math.inf, float(points.min())
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end

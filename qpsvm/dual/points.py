@@ -66,8 +66,13 @@ def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            yield PrimalPoint(space.rows.margins(w), w, 0.5 * float(w @ w), w - own)
-        yield PrimalPoint(space.rows.margins(own), own, half_norm)
+            near = space.representable(w)
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+        near = space.representable(own)
+        if near is own:
+            yield PrimalPoint(space.rows.margins(own), own, half_norm)
+        else:
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
 
     return half_norm, candidates()
 

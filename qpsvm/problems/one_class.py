@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays.constant import repeated
@@ -15,9 +16,9 @@ from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.kernels.functions import RBF
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.model import Model
-from qpsvm.operators import Operator
+from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
-from qpsvm.problems.forms import primal_qp
+from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_share
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
@@ -46,6 +47,7 @@ class OneClass(Problem):
     """
 
     kinds: ClassVar[Kinds] = ENCLOSING
+    letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
     dual_tag, own = "ONE.10", ("nu",)
 
     def __init__(
@@ -93,7 +95,14 @@ class OneClass(Problem):
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:
-        return primal_qp(
-            self._dual(self.space.centred, None), Z, "½ ‖w‖² + ν Σs_i b + Σ s_i ξ_i", "wᵀx_i + b ≥ −ξ_i",
-            f"{self.title}: primal (ONE.2)",
+        n, r = Z.shape
+        s = self.taking_part(self.sample_weight)
+        return QP(  # (ONE.2)
+            P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
+            q=np.concatenate([np.zeros(r), [-self.nu * float(s.sum())], s]),
+            G=margin_rows(Z, np.ones(n), [np.ones((n, 1)), -sp.eye_array(n)]), h=np.zeros(n),
+            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
+            variables={"w": slice(0, r), "rho": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
+            constraints=margin_group(n, "wᵀx_i ≥ ρ − ξ_i"),
+            formula="½ ‖w‖² − ν Σs_i ρ + Σ s_i ξ_i", title=f"{self.title}: primal (ONE.2)",
         )  # fmt: skip
