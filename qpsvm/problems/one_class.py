@@ -82,7 +82,7 @@ class OneClass(Problem):
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         low, high = certificate.b_interval
-        return {"rho": -certificate.b}, {"rho": (-high, -low)}
+        return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         del kept

@@ -99,12 +99,12 @@ def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
     X, upper, e = stated(problem)
     ball = isinstance(problem, qpsvm.SVDD)
     alpha = fractions(problem.taking_part(result.alpha))
+    imbalance = 0.0
     in_box = all(0 <= a <= u for a, u in zip(alpha, upper, strict=True))
     if abs(sum(upper, Fraction(0)) - e) <= len(X) * ROUNDING * e:  # ν = 1: one α is feasible, but U and e are rounded
-        upper = [u * e / sum(upper, Fraction(0)) for u in upper]
-        alpha = [a if a < u else u for a, u in zip(alpha, upper, strict=True)]
-        alpha = [a * e / sum(alpha, Fraction(0)) for a in alpha]
-    alpha, imbalance = repaired(ball, X, upper, e, alpha)
+        imbalance = float(abs(sum(alpha, Fraction(0)) - e) / e)
+        alpha = upper = [u * e / sum(upper, Fraction(0)) for u in upper]
+    alpha, moved = repaired(ball, X, upper, e, alpha)
     primal, dual = primal_value(ball, X, upper, e, result), dual_value(ball, X, alpha)
     size = max(abs(primal), abs(dual))
     gap: Fraction | float = (primal - dual) / size if size else Fraction(0)
@@ -114,7 +114,7 @@ def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
         small = all(abs(one) <= (len(X) + 2) * ROUNDING * most for one, most in zip(own, spread, strict=True))
         whole = dot(spread, spread)
         gap = (dot(own, own) / whole if whole else Fraction(0)) if small else math.inf
-    return Verdict(primal, dual, gap, in_box, imbalance)
+    return Verdict(primal, dual, gap, in_box, max(imbalance, moved))
 
 
 def faults(problem: qpsvm.Problem, result: Any, tol: float) -> list[str]:
