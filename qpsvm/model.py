@@ -117,8 +117,19 @@ class Model:
             samples = samples[:, order]
         if self.radius is not None and self.w is not None:
             return self._inside(samples, self.w / 2.0, self.radius)
-        values = self._values(samples)
-        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
+        own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
+        if self.w is not None:
+            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+            return linear + own
+        if isinstance(self.kernel, Precomputed):
+            K = self.kernel(samples, samples)
+            return K[:, self.vectors] @ self.coef + self.b + own
+        if not len(self.coef):
+            return np.full(samples.shape[0], self.b) + own
+        step = max(1, BLOCK_VALUES // len(self.coef))
+        blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
+        values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
+        return np.concatenate(values) + self.b + own  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
@@ -127,21 +138,6 @@ class Model:
         blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
         return np.asarray(radius * radius - squares)  # (SVDD.17)
-
-    def _values(self, samples: Matrix) -> FloatArray:
-        """Σ c_i K(x_i, x) + b for checked samples (m, d): (m,)."""
-        if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
-            return linear
-        if isinstance(self.kernel, Precomputed):
-            K = self.kernel(samples, samples)
-            return K[:, self.vectors] @ self.coef + self.b
-        if not len(self.coef):
-            return np.full(samples.shape[0], self.b)
-        step = max(1, BLOCK_VALUES // len(self.coef))
-        blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
-        values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.

@@ -118,11 +118,6 @@ class Letters(Generic[P]):
         """What a person writes for the upper bound of α."""
         return "a" if self.level_is_variable else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
 
-    @property
-    def eta_letters(self) -> str:
-        """What η is, as a person writes it."""
-        return "p − λα" if isinstance(self.problem, PrimalHinge) else f"{self.C_letter} − α"
-
     @cached_property
     def X(self) -> Matrix:
         """The rows that take part: (m, d)."""

@@ -53,9 +53,8 @@ def stationarity_in_b(at: Letters[Any]) -> Sides:
 
 
 def stationarity_in_xi(at: Letters[Any]) -> Sides:
-    """η_i = C_i − α_i; times λ for the primal hinge, whose multipliers are λα_i and η_i."""
-    right = at.unit * (at.C - at.alpha)
-    return worst(at.unit * at.eta, "=", right, f"η of sample {{i}}, and {at.eta_letters}", at.unit * at.C, at.numbers)
+    """η_i = C_i − α_i; C_i is p_i/λ for the primal hinge, whose multipliers are λα_i and λη_i."""
+    return worst(at.eta, "=", at.C - at.alpha, f"η of sample {{i}}, and {at.C_letter} − α", at.C, at.numbers)
 
 
 # --- the other optimality conditions ----------------------------------------------------------------------------------

@@ -510,6 +510,6 @@ def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα =
     if kind is None:
         return ()
     ridge = 1.0 if kind == "penalised" else 0.0
-    return (  # (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5)
+    return (  # (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
         Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
     )

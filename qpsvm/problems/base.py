@@ -29,6 +29,7 @@ from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.html import Cell, table
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -39,6 +40,7 @@ from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
+from qpsvm.problems.swept import swept
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -112,6 +114,8 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: What the objective of the dual has besides, where a loss is curved.
+    curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
@@ -192,6 +196,17 @@ class Problem(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+
+    def _repr_html_(self) -> str:
+        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+
+    def _said(self) -> list[tuple[str, str]]:
+        """What the problem is made of, a label and a short text each."""
+        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
+        return said if self.intercept == "free" else [*said, ("intercept", str(self.intercept))]
 
     @property
     def n(self) -> int:
@@ -708,7 +723,7 @@ class Problem(ABC):
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
-            return certificate
+            return certificate if n > FEW_ROWS else swept(self.space, certificate, self._certify)
         return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
@@ -818,7 +833,7 @@ class Problem(ABC):
     def _dual_formula(self, svm: SVMDual) -> str:
         """The objective of the dual, for people."""
         linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-        objective = f"½ αᵀQα{' + ½ Σ δ_i α_i²' if svm.curved else ''}{linear}"
+        objective = f"½ αᵀQα{f' + {self.curved_term}' if svm.curved else ''}{linear}"
         if svm.unit != 1.0:
             objective = f"{self.unit_letter} ({objective})"
         centred = not self.space.is_linear and self.space.centred is not self.space.gram
