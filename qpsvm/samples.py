@@ -59,12 +59,8 @@ class Samples:
         said = [("samples", f"{n} × {d}, {'sparse' if sp.issparse(self.X) else 'dense'}")]
         if self.classes is not None:
             for sign, label in zip((-1.0, 1.0), self.classes.tolist(), strict=True):
-                said.append(
-                    (
-                        "class " + ("−1" if sign < 0 else "+1"),
-                        f"{shown(label)}, {int((self.target == sign).sum())} of the samples",
-                    )
-                )
+                name = "class " + ("−1" if sign < 0 else "+1")
+                said.append((name, f"{shown(label)} ({int((self.target == sign).sum())})"))
         if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
             idle = n - len(self.rows)
             none = f", {idle} of weight 0" if idle else ""
