@@ -53,7 +53,21 @@ from qpsvm.grid.path import Path, path, solve_path
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
-from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    Ranking,
+    SquaredHinge,
+)
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
@@ -83,6 +97,7 @@ __all__ = [
     "CSVM",
     "QP",
     "RBF",
+    "SVDD",
     "Certificate",
     "CrossValidation",
     "DataError",
@@ -90,9 +105,11 @@ __all__ = [
     "Dense",
     "Derivation",
     "Diagonal",
+    "EpsilonSVR",
     "FileAccessError",
     "FileFormatError",
     "HardMargin",
+    "HuberHinge",
     "InaccurateWarning",
     "IndefiniteKernelError",
     "InfeasibleNuError",
@@ -105,6 +122,8 @@ __all__ = [
     "NoWeightVectorError",
     "NotSeparableError",
     "NuSVM",
+    "NuSVR",
+    "OneClass",
     "Operator",
     "ParameterError",
     "ParameterTypeError",
@@ -116,11 +135,14 @@ __all__ = [
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",
+    "QuantileSVR",
+    "Ranking",
     "Rows",
     "SVMDual",
     "SVMResult",
     "Sigmoid",
     "SolverError",
+    "SquaredHinge",
     "Status",
     "TooLargeError",
     "UnknownOptionError",

@@ -28,8 +28,8 @@ class Model:
     ----------
     kernel : Kernel
         Every parameter of it is a number.
-    classes : ndarray, shape (2,)
-        The labels for f ≤ 0 and f > 0.
+    classes : ndarray, shape (2,), or None
+        The labels for f ≤ 0 and f > 0; None where f itself is what is predicted.
     b : float
         Intercept.
     coef : ndarray, shape (m,)
@@ -47,6 +47,8 @@ class Model:
         The columns of the data frame that the model was trained on. Those of other frames are matched by these names.
         For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
         text.
+    diagonal : float
+        f has so many times K(x, x) besides: −1 for `SVDD`, else 0.
 
     See Also
     --------
@@ -61,7 +63,7 @@ class Model:
     """
 
     kernel: Kernel
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None
     b: float
     coef: FloatArray
     vectors: Matrix
@@ -69,6 +71,7 @@ class Model:
     n_features: int
     metadata: dict[str, Any] = field(default_factory=dict)
     feature_names: tuple[str, ...] | None = None
+    diagonal: float = 0.0
 
     def __repr__(self) -> str:
         return outline("Model", **vars(self))
@@ -85,7 +88,7 @@ class Model:
         Returns
         -------
         ndarray, shape (m,)
-            Positive on the side of the larger label.
+            Positive on the side of the larger label; the prediction itself where there are no labels.
 
         Raises
         ------
@@ -109,6 +112,11 @@ class Model:
         samples = as_matrix(X, "X", self.n_features)
         if order is not None:
             samples = samples[:, order]
+        values = self._values(samples)
+        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
+
+    def _values(self, samples: Matrix) -> FloatArray:
+        """Σ c_i K(x_i, x) + b for checked samples (m, d): (m,)."""
         if self.w is not None:
             linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
             return linear
@@ -123,7 +131,7 @@ class Model:
         return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X: the larger one where f > 0.
+        """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.
 
         Parameters
         ----------
@@ -133,7 +141,7 @@ class Model:
         Returns
         -------
         ndarray, shape (m,)
-            Labels as they were given.
+            Labels as they were given, or numbers.
 
         Raises
         ------
@@ -147,7 +155,10 @@ class Model:
         >>> print(model.predict([[0.5], [1.5]]))
         ['no' 'yes']
         """
-        labels: NDArray[Any] = self.classes[(self.decision_function(X) > 0).astype(int)]
+        values = self.decision_function(X)
+        if self.classes is None:
+            return values
+        labels: NDArray[Any] = self.classes[(values > 0).astype(int)]
         return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:

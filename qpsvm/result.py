@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
-from qpsvm.errors import NoWeightVectorError, QPSVMError
+from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
 
@@ -22,16 +23,43 @@ KINDS = ("peripheral", "margin", "violator")
 KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """What the numbers 0, 1 and 2 of `SVMResult.kind` mean for a machine.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One word each, in tables.
+    words : tuple of str
+        For people who look at a picture or a page.
+    curved : str
+        For people: the third, where a loss that is curved has no bound.
+    """
+
+    names: tuple[str, str, str] = KINDS
+    words: tuple[str, str, str] = KINDS_IN_WORDS
+    curved: str = "behind the margin"
+
+
+#: What the variables of the primal beside w and b are called at the beginning of a line.
+EXTRA_LINES = {"rho": "margin", "epsilon": "tube", "radius": "ball"}
+
+
 @dataclass(frozen=True, eq=False)
 class SVMResult:
-    """A solved SVM, with the proof of how well it is solved. Every array is indexed by the caller's n rows.
+    """A solved SVM, with the proof of how well it is solved.
+
+    Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.
 
     Attributes
     ----------
     status : Status
         `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
-    alpha : ndarray, shape (n,)
-        Dual variables, feasible.
+    alpha : ndarray, shape (m,)
+        Dual variables, feasible: one a sample, or in a regression α⁺ of all samples and then α⁻, m = 2n.
+    coef : ndarray, shape (n,)
+        Of each sample in f(x) = Σ coef_i K(x_i, x) + b: α_i y_i of two classes, α⁺_i − α⁻_i of a regression.
     b, b_interval : float, (float, float)
         Intercept, and the interval of all intercepts that are as good.
     rho : float
@@ -46,11 +74,12 @@ class SVMResult:
     solver_gap : float
         The relative gap (CERT.3) of the point that the solver returned, as measured before polishing.
     kind : ndarray of int8, shape (n,)
-        0 peripheral, 1 on the margin, 2 at the bound.
-    yf, margin : ndarray, shape (n,)
-        y_i f(x_i), and what it is to reach: `rho` in every row of a two-class machine with one level. Of many rows with
-        an RBF kernel, those far beyond their margin are known in single precision only; `decision_function` is exact.
-    upper, curvature : ndarray, shape (n,)
+        0 peripheral, 1 on the margin, 2 at the bound: `kinds` has the words of this machine.
+    yf, margin : ndarray, shape (m,)
+        y_i f(x_i), for every α, and what it is to reach: `rho` in every row of a two-class machine with one level. Of
+        many rows with an RBF kernel, those far beyond their margin are known in single precision only;
+        `decision_function` is exact.
+    upper, curvature : ndarray, shape (m,)
         C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
     unit : float
         The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
@@ -66,6 +95,12 @@ class SVMResult:
         The decision function on its own.
     title, message : str
         What was solved; and what else a user should know, or "".
+    extras, intervals : mapping of str to float, and to (float, float)
+        What else the primal has a variable for, by name ("rho", "epsilon", "radius"), and all values that are as good.
+    target : ndarray, shape (n,), or None
+        t of a regression.
+    kinds : Kinds
+        What the numbers in `kind` mean.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -112,15 +147,20 @@ class SVMResult:
     message: str = ""
     error: QPSVMError | None = None
     rounding: float = 0.0
+    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
+    extras: Mapping[str, float] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    target: FloatArray | None = None
+    kinds: Kinds = Kinds()
 
     @cached_property
     def xi(self) -> FloatArray:
-        """Slacks ξ_i = max(ρ − y_i f(x_i), 0): (n,)."""
+        """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one for every α: (m,)."""
         return np.maximum(self.margin - self.yf, 0.0)
 
     @cached_property
     def terms(self) -> FloatArray:
-        """Each sample's share of P − D, (CERT.1) in the units of the objective: (n,)."""
+        """The share of every α in P − D, (CERT.1) in the units of the objective: (m,)."""
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
     @cached_property
@@ -156,8 +196,57 @@ class SVMResult:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The two labels, (2,), in sort order."""
+        """The two labels, (2,), in sort order.
+
+        Raises
+        ------
+        UnsupportedError
+            A machine without classes.
+        """
+        if self.model.classes is None:
+            raise UnsupportedError("there are no classes: what this machine predicts is a number")
         return self.model.classes
+
+    @property
+    def epsilon(self) -> float:
+        """Half the width ε of the tube of a ν-SVR, where it is a variable.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        """
+        return self._extra("epsilon")
+
+    @property
+    def radius(self) -> float:
+        """The radius R of an SVDD's ball.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        """
+        return self._extra("radius")
+
+    @property
+    def centre(self) -> FloatArray:
+        """The centre c of an SVDD's ball, (d,), of a linear kernel.
+
+        Raises
+        ------
+        AttributeError
+            Another machine.
+        NoWeightVectorError
+            The kernel is not linear: c lives in the kernel's feature space.
+        """
+        self._extra("radius")
+        return self.w / 2.0
+
+    def _extra(self, name: str) -> float:
+        if name not in self.extras:
+            raise AttributeError(f"{name} is no variable of this machine ({self.title})")
+        return self.extras[name]
 
     @cached_property
     def kkt(self) -> NDArray[np.void]:
@@ -191,7 +280,7 @@ class SVMResult:
         Returns
         -------
         ndarray, shape (m,)
-            Positive on the side of the larger label.
+            Positive on the side of the larger label; of a regression, the prediction itself.
 
         Raises
         ------
@@ -208,7 +297,7 @@ class SVMResult:
         return self.model.decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of X: the larger one where f > 0.
+        """The label of each row of X, the larger one where f > 0; of a regression f itself.
 
         Parameters
         ----------
@@ -279,25 +368,25 @@ class SVMResult:
           solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
           time        build ...s, solve ...s
         """
-        beyond = "at the bound" if np.isfinite(self.upper[self.at_bound]).all() else "behind the margin"
-        low, high = self.b_interval
-        width = high - low
-        spread = "" if width <= 1e-9 * max(1.0, abs(self.b)) else f"   any b in [{low:.6g}, {high:.6g}] is as good"
+        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
+        beyond = self.kinds.words[2] if bounded else self.kinds.curved
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         lines = [
             self.title,
             f"  status      {self.status}: {self.status.sentence}",
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
-            f"  vectors     {len(self.support)} support = {len(self.on_margin)} on the margin + {len(self.at_bound)} "
-            f"{beyond}, of {len(self.alpha)}",
-            f"  intercept   b = {self.b:.10g}{spread}",
+            f"  vectors     {len(self.support)} support = {len(self.on_margin)} {self.kinds.words[1]} + "
+            f"{len(self.at_bound)} {beyond}, of {len(self.kind)}",
+            f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
             f"{self.solver.status!r}",
             f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
         ]
-        if self.rho != 1.0:
-            lines.insert(5, f"  margin      rho = {self.rho:.10g}")
+        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        for name, value in extras.items():
+            spread = _spread(name, value, self.intervals.get(name, (value, value)))
+            lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
         if self.message:
             lines.append(f"  note        {self.message}")
         return "\n".join(lines)
@@ -311,15 +400,32 @@ class SVMResult:
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
     """What `SVMResult.kkt` is: (n,)."""
-    numbers = ("alpha", "xi", "eta", "yf", "gap", "residual")
-    table = np.empty(len(result.alpha), dtype=[*((name, "f8") for name in numbers), ("kind", "U10")])
+    terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
+    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (CSVM.6), (NUSVM.7), (PHINGE.6)
+    if len(result.alpha) != len(result.kind) and result.target is not None:
+        sides = {
+            "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,
+            "eta_below": result.upper - result.alpha,
+        }  # fmt: skip
+        n = len(result.kind)
+        columns = {name: part[:n] if name.endswith("above") else part[n:] for name, part in sides.items()}
+        columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
+        terms = terms[:n] + terms[n:]
     scale = max(abs(result.primal), abs(result.dual))
-    table["alpha"], table["xi"], table["yf"] = result.alpha, result.xi, result.yf
-    table["eta"] = result.upper - result.alpha  # (CSVM.6), (NUSVM.7), (PHINGE.6)
-    table["kind"] = np.array(KINDS)[result.kind]
-    table["gap"] = result.terms
-    table["residual"] = result.terms / scale if scale > 0 and np.isfinite(scale) else result.terms
+    columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
+    table = np.empty(len(result.kind), dtype=[*((name, "f8") for name in columns), ("kind", "U10")])
+    for name, values in columns.items():
+        table[name] = values
+    table["kind"] = np.array(result.kinds.names)[result.kind]
     return table
+
+
+def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
+    """What is said of a variable that is not unique."""
+    low, high = interval
+    if high - low <= 1e-9 * max(1.0, abs(value)):
+        return ""
+    return f"   any {name} in [{low:.6g}, {high:.6g}] is as good"
 
 
 def _seconds(t: float) -> str:

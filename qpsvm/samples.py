@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import LARGEST_VALUE, as_matrix, as_real_vector, raw_array
+from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_real_vector, raw_array
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
@@ -103,6 +103,56 @@ def two_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) ->
     return Samples(matrix, target, as_weights(sample_weight, target), classes, names)
 
 
+def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+    """Check samples with a number each.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    t : array_like, shape (n,)
+        Finite.
+    sample_weight : array_like, shape (n,), optional
+        Not negative, and not 0 everywhere.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, numbers that are not finite.
+    """
+    matrix = as_matrix(X)
+    names = feature_names(X)
+    raw = raw_array(t, "t")
+    if raw.ndim != 1:
+        hint = "; pass t.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
+        raise DataError(f"t must be one-dimensional, got shape {raw.shape}{hint}")
+    if len(raw) != matrix.shape[0]:
+        raise DataError(f"t has {len(raw)} numbers but X has {matrix.shape[0]} rows")
+    target = as_finite_vector(raw, "t", matrix.shape[0])
+    if not np.abs(target).max() < LARGEST_VALUE:
+        row = int(np.abs(target).argmax())
+        raise DataError(f"t[{row}] = {target[row]:g} is so large that its square overflows; divide t by a constant")
+    return Samples(matrix, target, checked_weights(sample_weight, len(target)), None, names)
+
+
+def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
+    """Check samples with no target.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    sample_weight : array_like, shape (n,), optional
+        Not negative, and not 0 everywhere.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, numbers that are not finite.
+    """
+    matrix = as_matrix(X)
+    n = matrix.shape[0]
+    return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, feature_names(X))
+
+
 def shares_of(weights: FloatArray) -> FloatArray:
     """s/Σs: (n,)."""
     if common_value(weights) is not None:
@@ -188,6 +238,29 @@ def _is_missing(label: Any) -> bool:
         return False
 
 
+def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
+    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive.
+
+    Raises
+    ------
+    DataError
+        Another shape, negative, NaN or infinite weights, or all zero.
+    """
+    if sample_weight is None:
+        return repeated(1.0, n)
+    s = as_real_vector(sample_weight, "sample_weight")
+    if s.shape != (n,):
+        raise DataError(f"sample_weight has shape {s.shape} where ({n},) is expected")
+    if not np.isfinite(s).all() or (s < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
+        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
+    if s.max() > LARGEST_VALUE / len(s):
+        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
+    if not s.any():
+        raise DataError(f"sample_weight is zero in every row; at least one positive weight{each} is needed")
+    return s
+
+
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     """Check sample weights; None means all ones.
 
@@ -209,16 +282,7 @@ def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     """
     if sample_weight is None:
         return repeated(1.0, len(y))
-    s = as_real_vector(sample_weight, "sample_weight")
-    if s.shape != y.shape:
-        raise DataError(f"sample_weight has shape {s.shape} where ({len(y)},) is expected")
-    if not np.isfinite(s).all() or (s < 0).any():
-        row = int(np.flatnonzero(~(np.isfinite(s) & (s >= 0)))[0])
-        raise DataError(f"sample_weight[{row}] = {s[row]:g}; weights must be finite and not negative")
-    if s.max() > LARGEST_VALUE / len(s):
-        raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
-    if not s.any():
-        raise DataError("sample_weight is zero in every row; at least one positive weight a class is needed")
+    s = checked_weights(sample_weight, len(y), " a class")
     for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
         if not s[y == sign].any():
             raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")

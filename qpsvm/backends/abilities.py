@@ -11,7 +11,7 @@ kind:
 | curvature    | flat, curved                                             | δ = 0, or not                          |
 | equalities   | no rows, balance, balance and total, one row, other rows | none; sᵀα = 0; and 1ᵀα = ν; other ones |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
-| samples      | one α a sample, several α a sample                       | rows of the dual, and samples          |
+| samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
 What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
 other traits. So a new machine is judged without being named, and a message can say what stands in the way.
@@ -38,7 +38,7 @@ Trait = Literal[
     "flat", "curved",
     "no rows", "balance", "balance and total", "one row", "other rows",
     "unpenalised", "penalised",
-    "one α a sample", "several α a sample",
+    "one α a sample", "mirrored α", "several α a sample",
 ]  # fmt: skip
 Traits = frozenset[Trait]
 #: Every trait: what a solver of any QP takes.
@@ -63,7 +63,8 @@ IN_WORDS: dict[Trait, str] = {
     "unpenalised": "an intercept without a price",
     "penalised": "a penalised intercept",
     "one α a sample": "one α a sample",
-    "several α a sample": "several α a sample",
+    "mirrored α": "two α a sample, one for each side, as in a regression",
+    "several α a sample": "several α a sample, or several samples an α",
 }
 
 
@@ -78,7 +79,7 @@ def traits_of(svm: SVMDual, linear: bool) -> Traits:
             "curved" if svm.curved else "flat",
             _equalities(svm),
             "penalised" if svm.penalised else "unpenalised",
-            "one α a sample" if svm.rows is None else "several α a sample",
+            "one α a sample" if svm.plain else "mirrored α" if svm.mirrored else "several α a sample",
         )
     )
 

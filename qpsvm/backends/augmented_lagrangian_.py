@@ -27,7 +27,7 @@ DEFAULT_TOLERANCE = 1e-6
 #: Whose duals it takes: sums of hinge losses.
 HINGE = ANYTHING - {
     "kernel", "level 0", "other levels", "unbounded", "partly bounded", "curved", "balance and total", "one row",
-    "other rows", "several α a sample",
+    "other rows", "mirrored α", "several α a sample",
 }  # fmt: skip
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     encoding = Encoding.from_json(model.metadata["encoding"])
     table = read_like(source(options.file), encoding, drop_missing=options.drop_missing)
     values = model.decision_function(table.X)
-    labels = model.classes[(values > 0).astype(int)]
+    labels = values if model.classes is None else model.classes[(values > 0).astype(int)]
     if options.output is None:
         print("\n".join(map(str, labels)))
     elif to_output:  # the same bytes as in a file, whatever the encoding of the terminal
@@ -65,6 +65,8 @@ def _as_csv(labels: NDArray[Any], values: FloatArray) -> str:
 
 def _known(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
     """The file's labels (n,) as the model calls them, or None where it knows other labels."""
+    if model.classes is None:
+        return None
     if "positive" in model.metadata:
         return np.asarray(model.classes[is_label(y, model.metadata["positive"]).astype(int)])
     return y if np.isin(np.unique(y), model.classes).all() else None

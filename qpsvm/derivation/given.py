@@ -31,9 +31,9 @@ def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
     """
     space = problem.space.uncentred()  # centring is for α with yᵀα = 0
     with np.errstate(all="ignore"):  # what overflows is shown as infinite
-        point = evaluate(space, problem.svm, problem.taking_part(alpha))
+        point = evaluate(space, problem.svm, problem._gather(alpha))
         result = svm_result(
-            problem.samples, space, point, title=problem.title, status=Status.CANDIDATE, backend="none",
+            problem, point, title=problem.title, status=Status.CANDIDATE, backend="none",
             form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
             solver=Solver("no solver", "", "the point was given"),
         )  # fmt: skip

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -85,23 +86,38 @@ class Bounds:
 
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
+        mix = self.svm.mix
+        if mix is not None:
+            return self._kappa(point) * self._terms_of_mix * FEW * self._row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        size = self.accuracy.largest if isinstance(rows, slice) else self.accuracy.sizes(self.samples(rows))
+        size = self.accuracy.largest if isinstance(rows, slice) else self._row_sizes(rows)
         return self._kappa(point) * FEW * size
 
-    def samples(self, rows: IntArray) -> IntArray:
-        """The samples of some rows of the dual: (r,)."""
-        return rows if self.svm.rows is None else self.svm.rows[rows]
+    @cached_property
+    def _terms_of_mix(self) -> float:
+        """What κ is multiplied by where a row is a combination of k samples, a sum of k products: κ ≥ γ₆‖w‖."""
+        longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
+        return 1.0 + (longest + 3) / 6.0
+
+    def _row_sizes(self, rows: IntArray | slice) -> FloatArray:
+        """Bounds of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
+        svm = self.svm
+        if svm.mix is None:
+            assert not isinstance(rows, slice)
+            return self.accuracy.sizes(svm.samples_of(rows))
+        part = svm.mix[rows]
+        sizes: FloatArray = abs(part) @ self.accuracy.sizes(np.arange(svm.n))
+        return sizes * self._terms_of_mix  # more than the rounding of that sum
 
     def refined(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
 
         Where the norm is all that the objective has, on the support as well.
         """
-        if point.w is not None:
+        if point.w is not None or self.svm.mix is not None:
             return None
-        samples = np.unique(self.samples(rows))
+        samples = np.unique(self.svm.samples_of(rows))
         if self.homogeneous:
             samples = np.union1d(samples, np.flatnonzero(point.coef))
         found = row_radii(self.accuracy.space, samples, point.coef)
@@ -113,8 +129,13 @@ class Bounds:
         radius[samples] = np.minimum(radius[samples], found * FEW)
         return point.changed(value_radius=radius, slack=None, radius=None)
 
-    def at_samples(self, values: FloatArray) -> FloatArray:
-        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,)."""
+    def at_samples(self, values: FloatArray) -> FloatArray | None:
+        """Values at the rows of the dual, (m,), that depend on their samples only, at the samples: (n,).
+
+        None where rows are combinations of samples.
+        """
+        if self.svm.mix is not None:
+            return None
         if self.svm.rows is None:
             return values
         found = np.zeros(self.svm.n)
@@ -265,7 +286,7 @@ class Bounds:
                 k = self._taker(point, column * direction, 2.0 * bound, rows)
                 if k is None:
                     return math.inf, math.inf
-                sizes.append(float(self.accuracy.sizes(self.samples(np.array([k])))[0]))
+                sizes.append(float(self._row_sizes(np.array([k]))[0]))
                 t, r = self.slack(point, np.array([k]))
                 bent = float(self.svm.curvature[k])
                 reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)

@@ -52,6 +52,8 @@ class Certificate:
         What s f is to reach, m_k.
     multipliers : mapping of str to float
         μ of the groups other than the intercept, by name.
+    intervals : mapping of str to (float, float)
+        All values of each of these that are as good; empty where that is not known.
     b : float
         Intercept, in the coordinates of the feature space that was asked.
     b_interval : tuple of float
@@ -132,6 +134,7 @@ class Certificate:
     size: float = math.nan
     multipliers: Mapping[str, float] = field(default_factory=dict)
     explicit: FloatArray | None = None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def rho(self) -> float:

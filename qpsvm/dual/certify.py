@@ -21,6 +21,8 @@ from qpsvm.dual.repair import feasible
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.space import FeatureSpace
 
+#: All values that are as good, of each multiplier by its name.
+Intervals = Mapping[str, tuple[float, float]]
 #: A point whose largest slack is below this is stretched until it has none: where U is large, slacks of the size of
 #: rounding cost more than the norm does. ROOM is what rounding needs beyond.
 ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
@@ -97,10 +99,10 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     own, points = primal_points(space, beta, None)
     point = next(points)
     slopes = penalised_multipliers(svm, alpha)
-    found: Levels = {}, (0.0, 0.0), 0.0, 0.0
+    found: Levels = {}, {}, 0.0, 0.0
     if svm.all_hard and svm.intercept is not None:
         b = hard_intercept(svm, point.u)
-        found = {group.multiplier: b for group in svm.groups}, (b, b), 0.0, 0.0
+        found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
     elif not svm.all_hard:
         found = _lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
@@ -113,13 +115,13 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
 class Measured:
     """A primal candidate, stretched by 1 + growth, with the best multipliers, and what it is worth.
 
-    `levels` are the multipliers by name, `interval` that of the intercept; `primal` and `difference` are P and P − D.
+    `levels` are the multipliers by name, `intervals` what each may be; `primal` and `difference` are P and P − D.
     """
 
     point: PrimalPoint
     growth: float
     levels: Mapping[str, float]
-    interval: tuple[float, float]
+    intervals: Intervals
     primal: float
     difference: float
     gap: float
@@ -142,7 +144,7 @@ def _measure(
         reached = hard_reach(svm, point.u)
         if not reached > 0.0:
             nothing = {group.multiplier: 0.0 for group in svm.groups}
-            return [Measured(point, 0.0, nothing, (-np.inf, np.inf), np.inf, np.inf, np.inf)]
+            return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
     found = _best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
@@ -150,14 +152,14 @@ def _measure(
     first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
     if not found[3] < ALL_BUT_SEPARATED * float(svm.upper.sum()) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
-    multipliers, interval = found[0], found[1]
+    multipliers, intervals = found[0], found[1]
     depth = _deepest(svm, point.u, multipliers)
     if not 0.0 < depth < ALL_BUT_SEPARATED:
         return [first]
     growth = (depth + ROOM) / (1.0 - depth)
     multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
     sums = gap_sums(svm, a, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
-    return [first, _measured(svm, point, growth, multipliers, interval, *sums, slopes, dual_cost)]
+    return [first, _measured(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
 
 
 def _measured(
@@ -165,7 +167,7 @@ def _measured(
     point: PrimalPoint,
     growth: float,
     multipliers: Mapping[str, float],
-    interval: tuple[float, float],
+    intervals: Intervals,
     terms: float,
     loss: float,
     slopes: Mapping[str, float],
@@ -181,7 +183,7 @@ def _measured(
         primal += 0.5 * group.ridge * mu * mu
         difference += 0.5 * group.ridge * np.square(mu - slopes[group.multiplier])
     gap = relative_gap(difference, primal, -dual_cost if svm.homogeneous else primal - difference)
-    return Measured(point, growth, multipliers, interval, primal, difference, gap)
+    return Measured(point, growth, multipliers, intervals, primal, difference, gap)
 
 
 def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
@@ -195,11 +197,11 @@ def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> f
     return 1.0 - inner / float(svm.common_level or 1.0)
 
 
-Levels = tuple[Mapping[str, float], tuple[float, float], float, float]
+Levels = tuple[Mapping[str, float], Intervals, float, float]
 
 
 def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
-    """μ, the interval of the intercept, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
+    """μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
 
     μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
     makes the gap grow.
@@ -211,11 +213,11 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
         return multipliers, *gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
 
     if not svm.parts:
-        return {}, (0.0, 0.0), *at([])[1:]
+        return {}, {}, *at([])[1:]
     reaches = [levels.reaches(svm, part, u) for part in svm.parts]
     intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
     if any(found is None for found in intervals):
-        return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
+        return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
     known = [found for found in intervals if found is not None]
     averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
 
@@ -238,7 +240,7 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
             best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
     if best is None:
         best = at([middle(*ends) for ends in known])
-    return best[0], _intercepts(svm, known, best[0]), best[1], best[2]
+    return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 
 def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
@@ -249,30 +251,28 @@ def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
         points = levels.reaches(svm, part, u)
         interval, average = levels.interval(svm, part, points), levels.average(svm, part, points, a)
         if interval is None:
-            return {group.multiplier: 0.0 for group in svm.groups}, (-np.inf, np.inf), np.inf, np.inf
+            return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
         low, high = interval
         inner = average if average is not None and low <= average <= high else middle(low, high)
         thetas.append(inner)
         ends.append(interval)
     multipliers = svm.multipliers(thetas)
     sums = gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
-    return multipliers, _intercepts(svm, ends, multipliers), *sums
+    return multipliers, _intervals(svm, ends, multipliers), *sums
 
 
-def _intercepts(
-    svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]
-) -> tuple[float, float]:
-    """Every intercept that is as good, from the intervals of the parts."""
-    if svm.intercept is None:
-        return 0.0, 0.0
-    b = svm.b(multipliers)
-    if len(known) == 1:
-        low, high = known[0]
-    else:
-        inverse = svm.unmixing[svm.groups.index(svm.intercept)]
-        ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
-        low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
-    return min(low, b), max(high, b)
+def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]) -> Intervals:
+    """All values of each multiplier that are as good, from the intervals of the parts."""
+    found = {}
+    for group, inverse in zip(svm.groups, svm.unmixing, strict=True):
+        if len(known) == 1:
+            low, high = known[0]
+        else:
+            ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
+            low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+        value = multipliers[group.multiplier]
+        found[group.multiplier] = min(low, value), max(high, value)
+    return found
 
 
 def _certificate(
@@ -282,10 +282,12 @@ def _certificate(
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
     plane = space.plane(beta if point.coef is None else point.coef, point.w, b, factor)
-    yf = svm.at_rows(point.u) * factor if best.growth or svm.rows is not None else point.u
+    yf = svm.at_rows(point.u) * factor if best.growth or not svm.plain else point.u
     yf += plane.level
     yf *= svm.sign
     shift = plane.b - b
+    every = dict(best.intervals)
+    low, high = (b, b) if svm.intercept is None else every.pop(svm.intercept.multiplier, (-np.inf, np.inf))
     # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; where ℓ = 0 there is nothing to cancel
     dual = -dual_cost if svm.homogeneous else best.primal - best.difference
     primal = best.primal
@@ -293,7 +295,7 @@ def _certificate(
         dual = float(svm.level @ a) - dual_cost
     return made(
         Certificate, svm=svm, alpha=a, yf=yf, margin=svm.margin(best.levels), b=plane.b,
-        b_interval=(min(best.interval[0] + shift, plane.b), max(best.interval[1] + shift, plane.b)),
+        b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),

@@ -122,7 +122,9 @@ class FarRows:
 def far_rows(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, beta: FloatArray) -> FarRows | None:
     """u = Kβ, β of α, with rows in single precision; None where they are too few, or there is no worst-case radius."""
     blocks, n = rbf_blocks(space), space.n
-    if blocks is None or svm.hard is not None or not (blocks.fast and blocks.single) or blocks.whole is not None:
+    if blocks is None or svm.hard is not None or svm.mix is not None:
+        return None
+    if not (blocks.fast and blocks.single) or blocks.whole is not None:
         return None
     values = n * int(np.count_nonzero(beta))
     if values < SETTINGS.values or (n <= CACHE_ROWS and blocks.streamed + values > n * n):  # the whole matrix pays

@@ -224,8 +224,10 @@ class Proof:
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
+        if self.svm.mix is not None:
+            return None
         levels = self.svm.sign[rows] * point.margin[rows]
-        found = self.accuracy.sharp_values(self.bounds.samples(rows), point.coef, point.w, point.b, levels)
+        found = self.accuracy.sharp_values(self.svm.samples_of(rows), point.coef, point.w, point.b, levels)
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
@@ -266,7 +268,8 @@ class Proof:
         half_norm = point.half_norm
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
             f = self.bounds.at_samples(self.svm.sign * point.yf)
-            half_norm = 0.5 * (float(point.coef @ f) - point.level * total(point.coef)[0])
+            if f is not None:
+                half_norm = 0.5 * (float(point.coef @ f) - point.level * total(point.coef)[0])
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point

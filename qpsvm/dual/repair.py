@@ -8,6 +8,8 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
     (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
     (REPAIR.4)  a start:  before all this, entries strictly inside their box take the surplus, in proportion to their
                 room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
+    (REPAIR.5)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
+                by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     equalities = [part for part in dual.parts if not part.ridge]
     if not np.abs(alpha).max(initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
+    if dual.mirrored and not dual.margins:
+        alpha = one_sided(dual, alpha)
     if not equalities:
         return boxed(alpha, dual.upper)
     if equalities[0].rows is None:
@@ -42,6 +46,15 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     a = np.zeros_like(alpha)
     for part in equalities:
         a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total)
+    return a
+
+
+def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.5): β stays."""
+    a, n = boxed(alpha, dual.upper), dual.n
+    free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
+    a[:n] -= free
+    a[n:] -= free
     return a
 
 

@@ -6,6 +6,7 @@
     (DUAL.3)  the primal:  minimise ½‖w‖² + Σ_k ψ_k(t_k) + eᵀμ + ½Σ R_g μ_g²  over w and μ, with ψ of (LOSS.1)
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
+    (DUAL.6)  a row may be of several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
 and a curvature δ by which the price grows. A group is a column of E: an equality, whose multiplier is a variable of the
@@ -22,6 +23,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated, times
@@ -29,7 +31,7 @@ from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import UnsupportedError
-from qpsvm.operators import Operator, gathered, shifted
+from qpsvm.operators import Operator, gathered, mixed, shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,10 @@ class SVMDual:
         r(k), the sample of each row; None where row k is sample k.
     unit : float
         What the objective of the QP is in units of (DUAL.1).
+    mix : csr_array, shape (m, n), or None
+        Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
+    level_radius : ndarray, shape (m,), or None
+        How far a level may be off that had to be computed; None where they are what they say.
 
     See Also
     --------
@@ -126,6 +132,8 @@ class SVMDual:
     groups: tuple[Group, ...] = ()
     rows: IntArray | None = None
     unit: float = 1.0
+    mix: sp.csr_array | None = None
+    level_radius: FloatArray | None = None
 
     def __repr__(self) -> str:
         return outline("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
@@ -229,7 +237,23 @@ class SVMDual:
     @cached_property
     def matrix(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
-        return shifted(gathered(self.gram, self.rows).congruence(self.sign), self.curvature if self.curved else None)
+        own = gathered(self.gram, self.rows) if self.mix is None else mixed(self.gram, self.mix)
+        return shifted(own.congruence(self.sign), self.curvature if self.curved else None)
+
+    @property
+    def plain(self) -> bool:
+        """Whether row k is sample k."""
+        return self.rows is None and self.mix is None
+
+    @cached_property
+    def mirrored(self) -> bool:
+        """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
+        n = self.n
+        if self.rows is None or self.m != 2 * n:
+            return False
+        each = np.arange(n)
+        same = (self.rows[:n] == each).all() and (self.rows[n:] == each).all()
+        return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -355,10 +379,11 @@ class SVMDual:
             Radii.
         """
         exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        known = 0.0 if self.level_radius is None else self.level_radius[rows]
         if exact or not self.margins:
-            return 0.0
+            return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
-        return (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+        return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """The coefficients β of (DUAL.5).
@@ -374,6 +399,8 @@ class SVMDual:
             By samples.
         """
         signed: FloatArray = alpha * self.sign
+        if self.mix is not None:
+            return self._unmixed(signed, self.mix)
         if self.rows is None:
             return signed
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
@@ -391,9 +418,17 @@ class SVMDual:
         ndarray, shape (n,)
             By samples.
         """
+        if self.mix is not None:
+            return self._unmixed(np.abs(alpha), abs(self.mix))
         if self.rows is None:
             return alpha
         return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
+
+    @staticmethod
+    def _unmixed(values: FloatArray, mix: sp.csr_array) -> FloatArray:
+        """Aᵀv: (n,), for v (m,)."""
+        sums: FloatArray = mix.T @ values
+        return sums
 
     def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
         """How far `beta` may be off by rounding.
@@ -406,8 +441,11 @@ class SVMDual:
         Returns
         -------
         ndarray, shape (n,), or None
-            None where no sample has two rows with α ≠ 0.
+            None where no sample has two rows with α ≠ 0, and none is part of a combination.
         """
+        if self.mix is not None:
+            most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
+            return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
         if self.rows is None:
             return None
         several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
@@ -426,7 +464,45 @@ class SVMDual:
         ndarray, shape (m,)
             By rows.
         """
+        if self.mix is not None:
+            combined: FloatArray = self.mix @ values
+            return combined
         return values if self.rows is None else values[self.rows]
+
+    def sizes_at_rows(self, sizes: FloatArray) -> FloatArray:
+        """Bounds of the size of something at the samples as bounds at the rows.
+
+        Parameters
+        ----------
+        sizes : ndarray, shape (n,)
+            Not negative.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            From above, but for the rounding of a sum.
+        """
+        if self.mix is not None:
+            combined: FloatArray = abs(self.mix) @ sizes
+            return combined
+        return sizes if self.rows is None else sizes[self.rows]
+
+    def samples_of(self, rows: IntArray) -> IntArray:
+        """The samples of some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (r,)
+            Of the dual.
+
+        Returns
+        -------
+        ndarray of int, shape (r,)
+            One for each row; of combinations, (k,), every sample that is in any of them, once.
+        """
+        if self.mix is not None:
+            return np.unique(self.mix[rows].indices).astype(np.intp)
+        return rows if self.rows is None else self.rows[rows]
 
 
 def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:

@@ -38,8 +38,9 @@ class Vanishing:
         Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
         (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
-        if self.svm.intercept is None or self.svm.curved or self.svm.penalised:
-            return None
+        intercept = self.svm.intercept
+        if intercept is None or intercept.total or self.svm.curved or self.svm.penalised:
+            return None  # all that follows rests on 1ᵀβ = 0
         beta = self.svm.beta(point.alpha)
         if self._one_sample(beta):
             found: tuple[float, float] | None = 0.0, 0.0
@@ -86,7 +87,7 @@ class Vanishing:
         exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
         if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
             return alpha
-        Z = as_dense(self.space.samples.take(self.bounds.samples(free))) * self.svm.sign[free][:, None]
+        Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
         rows = [Z.T, *(part.column[free][None, :] for part in self.svm.parts)]
         held = np.concatenate([exact[0], self._surpluses(alpha)])
         step = np.linalg.lstsq(np.concatenate(rows), -held, rcond=None)[0]

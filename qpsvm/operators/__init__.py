@@ -5,7 +5,7 @@ No operator makes an n × n matrix that nobody asked for.
 """
 
 from qpsvm.operators.base import Operator, largest_asymmetry, rowwise, two_sided
-from qpsvm.operators.composed import Gathered, Shifted, gathered, shifted
+from qpsvm.operators.composed import Gathered, Mixed, Shifted, gathered, mixed, shifted
 from qpsvm.operators.explicit import Dense, Diagonal
 from qpsvm.operators.low_rank import LowRank
 
@@ -14,10 +14,12 @@ __all__ = [
     "Diagonal",
     "Gathered",
     "LowRank",
+    "Mixed",
     "Operator",
     "Shifted",
     "gathered",
     "largest_asymmetry",
+    "mixed",
     "rowwise",
     "shifted",
     "two_sided",

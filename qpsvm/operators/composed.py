@@ -1,27 +1,45 @@
-"""Matrices made of others: rows that several variables share, and something added to the diagonal."""
+"""Matrices made of others: rows that variables share or combine, and something added to the diagonal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.operators.base import Operator, rowwise
 from qpsvm.operators.explicit import Dense
 from qpsvm.operators.low_rank import LowRank
+from qpsvm.rows import Tiled
+
+#: Rows of combinations whose diagonal is made at a time.
+DIAGONAL_ROWS = 500
 
 
 def gathered(operator: Operator, rows: IntArray | None) -> Operator:
     """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
     if rows is None:
         return operator
-    if isinstance(operator, LowRank):
-        d = None if operator.d is None else operator.d[rows]
-        if d is None:
-            return LowRank(operator.Z[rows], None, None if operator.scale is None else operator.scale[rows])
+    if isinstance(operator, LowRank) and operator.d is None:
+        scale = None if operator.scale is None else operator.scale[rows]
+        n = operator.shape[0]
+        if len(rows) % n == 0 and (rows == np.tile(np.arange(n), len(rows) // n)).all():
+            return LowRank(Tiled(operator.source, len(rows) // n), None, scale)
+        return LowRank(operator.source.take(rows), None, scale)
     return Gathered(operator, rows)
+
+
+def mixed(operator: Operator, mix: sp.csr_array | None) -> Operator:
+    """A B Aᵀ of an operator B (n, n), for rows A (m, n) that are combinations of its own: (m, m); B itself for None."""
+    if mix is None:
+        return operator
+    if isinstance(operator, LowRank) and operator.d is None:
+        A = mix if operator.scale is None else sp.csr_array(mix * operator.scale)
+        product = A @ operator.Z
+        return LowRank(sp.csr_array(product) if sp.issparse(product) else product)
+    return Mixed(operator, mix)
 
 
 def shifted(operator: Operator, d: FloatArray | None) -> Operator:
@@ -90,6 +108,74 @@ class Gathered(Operator):
     def nbytes(self) -> int:
         """Of the matrix that the rows are of, and of their numbers."""
         return self.base.nbytes + self.rows_of.nbytes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixed(Operator):
+    """S A B Aᵀ S with S = diag(scale): each variable has a combination of rows of B, which is kept once.
+
+    Parameters
+    ----------
+    base : Operator, shape (n, n)
+    mix : csr_array, shape (m, n)
+        A, with few entries a row.
+    scale : ndarray, shape (m,), optional
+    """
+
+    base: Operator
+    mix: sp.csr_array
+    scale: FloatArray | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """(m, m)."""
+        return self.mix.shape[0], self.mix.shape[0]
+
+    def __matmul__(self, x: FloatArray) -> FloatArray:
+        scaled = x if self.scale is None else rowwise(self.scale, x)
+        product: FloatArray = self.mix @ (self.base @ (self.mix.T @ scaled))
+        return product if self.scale is None else rowwise(self.scale, product)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """P[rows][:, columns]: (r, c)."""
+        left, right = self.mix[rows], self.mix[columns]
+        own, others = np.unique(left.indices), np.unique(right.indices)
+        out: FloatArray = left[:, own] @ (right[:, others] @ self.base.block(own, others).T).T
+        return out if self.scale is None else out * self.scale[rows][:, None] * self.scale[columns]
+
+    def diagonal(self) -> FloatArray:
+        """(m,)."""
+        out = np.zeros(self.shape[0])
+        for start in range(0, len(out), DIAGONAL_ROWS):
+            rows = np.arange(start, min(start + DIAGONAL_ROWS, len(out)))
+            out[rows] = self._own(rows)
+        return out if self.scale is None else out * self.scale**2
+
+    def _own(self, rows: IntArray) -> FloatArray:
+        """a_kᵀ B a_k of some rows: (r,)."""
+        part = self.mix[rows]
+        used = np.unique(part.indices)
+        A = part[:, used]
+        products: FloatArray = (self.base.block(used, used) @ A.T).T
+        return np.asarray(A.multiply(products).sum(axis=1)).ravel()
+
+    def dense(self) -> FloatArray:
+        """(m, m)."""
+        out: FloatArray = self.mix @ (self.mix @ self.base.dense()).T
+        return out if self.scale is None else out * self.scale[:, None] * self.scale
+
+    def congruence(self, s: FloatArray) -> Operator:
+        """The same combinations with other scales."""
+        return Mixed(self.base, self.mix, s if self.scale is None else times(s, self.scale))
+
+    def describe(self) -> str:
+        """Name what the combinations are of."""
+        return f"{self.shape[0]} combinations of {self.base.shape[0]} rows: {self.base.describe()}"
+
+    @property
+    def nbytes(self) -> int:
+        """Of the matrix that the combinations are of, and of their numbers."""
+        return self.base.nbytes + int(self.mix.data.nbytes + self.mix.indices.nbytes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,8 +2,30 @@
 
 from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
+from qpsvm.problems.epsilon_svr import EpsilonSVR
 from qpsvm.problems.hard_margin import HardMargin
+from qpsvm.problems.huber_hinge import HuberHinge
 from qpsvm.problems.nu_svm import NuSVM
+from qpsvm.problems.nu_svr import NuSVR
+from qpsvm.problems.one_class import OneClass
 from qpsvm.problems.primal_hinge import PrimalHinge
+from qpsvm.problems.quantile_svr import QuantileSVR
+from qpsvm.problems.ranking import Ranking
+from qpsvm.problems.squared_hinge import SquaredHinge
+from qpsvm.problems.svdd import SVDD
 
-__all__ = ["CSVM", "HardMargin", "NuSVM", "PrimalHinge", "Problem"]
+__all__ = [
+    "CSVM",
+    "SVDD",
+    "EpsilonSVR",
+    "HardMargin",
+    "HuberHinge",
+    "NuSVM",
+    "NuSVR",
+    "OneClass",
+    "PrimalHinge",
+    "Problem",
+    "QuantileSVR",
+    "Ranking",
+    "SquaredHinge",
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
@@ -31,6 +32,7 @@ from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedE
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
+from qpsvm.model import Model
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
@@ -43,7 +45,7 @@ from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
-from qpsvm.result import SVMResult
+from qpsvm.result import Kinds, SVMResult
 from qpsvm.samples import Samples
 
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
@@ -112,6 +114,13 @@ class Problem(ABC):
     unit_letter: ClassVar[str] = "unit"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
+    #: What the kinds of samples in a result mean.
+    kinds: ClassVar[Kinds] = Kinds()
+    #: How many α each sample has: those of one side after those of the other.
+    sides: ClassVar[int] = 1
+    #: f in units of that of the dual, and what it has of K(x, x) besides.
+    size_of_f: ClassVar[float] = 1.0
+    diagonal: ClassVar[float] = 0.0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -247,9 +256,60 @@ class Problem(ABC):
         return self.samples.classes
 
     @property
+    def t(self) -> FloatArray:
+        """The target of each sample of a regression: (n,).
+
+        Raises
+        ------
+        UnsupportedError
+            A machine whose target is no number.
+        """
+        if self.shown_target is None:
+            raise UnsupportedError(f"{type(self).__name__} has no numbers as target")
+        return self.samples.target
+
+    @property
+    def predicted(self) -> NDArray[Any] | None:
+        """The two labels that a result predicts, for f ≤ 0 and f > 0; None where it predicts f itself."""
+        return self.samples.classes
+
+    @property
+    def shown_target(self) -> FloatArray | None:
+        """The target of a regression, (n,); None for other machines."""
+        return None
+
+    @property
     def labels(self) -> FloatArray:
-        """−1/+1 of the samples that take part."""
+        """The target of the samples that take part: −1/+1 of a two-class machine."""
         return self.taking_part(self.samples.target)
+
+    @property
+    def alphas(self) -> int:
+        """How many α there are, those of samples that take no part included."""
+        return self.sides * self.n
+
+    def _gather(self, alpha: FloatArray) -> FloatArray:
+        """The entries of a vector over the caller's α, (alphas,), over the rows of the dual: (m,)."""
+        if self.takes_all:
+            return alpha
+        return np.concatenate([self.taking_part(side) for side in alpha.reshape(self.sides, self.n)])
+
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A vector over the rows of the dual, (m,), over the caller's α, (alphas,): 0 where a sample takes no part."""
+        if self.takes_all:
+            return values
+        return np.concatenate([self.samples.spread(side) for side in values.reshape(self.sides, -1)])
+
+    def _absent(
+        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
+    ) -> None:
+        """Fill in s f and what it is to reach, (alphas,) each, for samples that take no part."""
+        yf[rows] = self.samples.target[rows] * model.decision_function(self.X[rows])
+        margin[rows] = certificate.rho
+
+    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+        """What else the primal has a variable for, in the machine's own terms, and all values that are as good."""
+        return {}, certificate.intervals
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -397,7 +457,7 @@ class Problem(ABC):
 
         Parameters
         ----------
-        alpha : array_like, shape (n,)
+        alpha : array_like, shape (n,), or (2n,) of a regression
             Anything finite; it is repaired first. Indexed by the caller's rows.
         w : array_like, shape (d,) or (n,), optional
             An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
@@ -427,7 +487,7 @@ class Problem(ABC):
         >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
         0.5 0.5 True
         """
-        a = as_finite_vector(alpha, "alpha", self.n)
+        a = as_finite_vector(alpha, "alpha", self.alphas)
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
             width = (self.X.shape[1] if self.space.is_linear else self.n,)
@@ -435,14 +495,14 @@ class Problem(ABC):
                 whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
             explicit = explicit if self.space.is_linear else self.taking_part(explicit)
-        return self._proven(self._certify(self.taking_part(a), explicit), 0.0)
+        return self._proven(self._certify(self._gather(a), explicit), 0.0)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
         """The result at any α, without a solver: what it would be worth as an answer.
 
         Parameters
         ----------
-        alpha : array_like, shape (n,)
+        alpha : array_like, shape (n,), or (2n,) of a regression
             Anything finite, indexed by the caller's rows. It is made feasible first, by `dual.repair`, and for a hard
             margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
         tol : float
@@ -475,12 +535,12 @@ class Problem(ABC):
         >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
         optimal
         """
-        a, tol = as_finite_vector(alpha, "alpha", self.n), as_positive(tol, "tol")
+        a, tol = as_finite_vector(alpha, "alpha", self.alphas), as_positive(tol, "tol")
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-            measured = self._certify(self.taking_part(a))
+            measured = self._certify(self._gather(a))
             certificate = self._proven(measured, tol, polished=False)
         return svm_result(
-            self.samples, self.space, certificate, title=self.title, message=self._note(certificate),
+            self, certificate, title=self.title, message=self._note(certificate),
             status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
             iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
             solver_gap=measured.gap,
@@ -491,7 +551,7 @@ class Problem(ABC):
 
         Parameters
         ----------
-        start : SVMResult, or array_like of shape (n,)
+        start : SVMResult, or array_like of shape (n,), or (2n,) of a regression
             A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
             over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
 
@@ -518,9 +578,9 @@ class Problem(ABC):
         [0.075 0.2   0.2   0.075]
         """
         if isinstance(start, SVMResult):
-            guess = neighbouring_alpha(self.samples, self.kernel, self.svm, start, self.in_own_units)
+            guess = neighbouring_alpha(self, start)
         else:
-            guess = self.taking_part(as_finite_vector(start, "start", self.n))
+            guess = self._gather(as_finite_vector(start, "start", self.alphas))
         with np.errstate(all="ignore"):  # what overflows is clipped
             return feasible_start(self.svm, guess)
 
@@ -623,7 +683,7 @@ class Problem(ABC):
         certificate = self._proven(certificate, tol, in_time)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(
-            self.samples, self.space, certificate, title=self.title, status=status, message=message, error=error,
+            self, certificate, title=self.title, status=status, message=message, error=error,
             backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver, solver_gap=solver_gap,

@@ -69,7 +69,7 @@ def primal_qp(svm: SVMDual, Z: Matrix, formula: str, margin: str, title: str) ->
         The objective and the margin rows as a person writes them, and what this QP is.
     """
     m, r, q = svm.m, Z.shape[1], len(svm.groups)
-    rows = Z if svm.rows is None else Z[svm.rows]
+    rows = svm.mix @ Z if svm.mix is not None else Z if svm.rows is None else Z[svm.rows]
     quadratic = np.flatnonzero(svm.curvature > 0.0)
     linear = np.flatnonzero(np.isfinite(svm.upper))
     first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with ξ

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from qpsvm.arrays.columns import order_of
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError
-from qpsvm.kernels.functions import Kernel, Precomputed
+from qpsvm.kernels.functions import Precomputed
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
 
-#: Rows this close to the margin of the other result start between 0 and C.
+#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
+#: have levels of their own, of what is usually missing.
 BAND = 0.1
+#: The kind of a sample whose α is at its bound.
+FULL = 2
 
 
-def neighbouring_alpha(
-    samples: Samples, kernel: Kernel, svm: SVMDual, result: SVMResult, in_own_units: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    """An α over the rows that take part, (m,), not yet feasible.
+def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
+    """An α over the rows of the dual, (m,), not yet feasible.
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
-    other rows of the same features it follows from the margins y_i f(x_i) that the other result gives these.
+    other rows of the same features it follows from what the f of the other result leaves missing at these rows.
+    (`problems.base` imports this file, so a problem is any object here.)
 
     Raises
     ------
     DataError
         Other rows, and other features too.
     """
-    level = result.rho if result.rho > 0 else 1.0
+    samples, svm = problem.samples, problem.svm
+    margin = result.margin
+    level = result.rho if result.rho > 0 and len(margin) and (margin == result.rho).all() else 1.0
     bounded = np.isfinite(svm.upper)
-    if len(result.alpha) == samples.n:
-        alpha = in_own_units(samples.taking_part(result.alpha) / level)
-        at_bound = (samples.taking_part(result.kind) == 2) & bounded
-        kept: FloatArray = np.where(at_bound, svm.upper, alpha)
+    if len(result.alpha) == problem.alphas and len(result.coef) == samples.n:
+        alpha = problem.in_own_units(problem._gather(result.alpha / level))
+        full = problem._gather((result.alpha > 0.0) & (result.alpha >= result.upper))
+        if len(result.kind) == len(result.alpha):
+            full = problem._gather(result.kind == FULL)
+        kept: FloatArray = np.where(full & bounded, svm.upper, alpha)
         return kept
-    if result.model.n_features != samples.X.shape[1] or isinstance(kernel, Precomputed):
+    if result.model.n_features != samples.X.shape[1] or isinstance(problem.kernel, Precomputed):
         raise DataError(
-            f"start is a result over {len(result.alpha)} rows of {result.model.n_features} features, this problem has "
+            f"start is a result over {len(result.coef)} rows of {result.model.n_features} features, this problem has "
             f"{samples.n} rows of {samples.X.shape[1]}; give the same rows, or the same features"
         )
-    yf = samples.taking_part(samples.target * result.decision_function(_features(samples, result))) / level
-    share: FloatArray = np.clip(0.5 + (1.0 - yf) / BAND, 0.0, 1.0)
+    f = samples.taking_part(result.decision_function(_features(samples, result))) / level
+    short = svm.level - svm.sign * svm.at_rows(f)
+    width = 1.0 if svm.common_level == 1.0 else float(np.abs(short).mean()) or 1.0
+    share: FloatArray = np.clip(0.5 + short / (BAND * width), 0.0, 1.0)
     return np.where(bounded, svm.upper, 0.0) * share
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.constant import times
 from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.kernels.space import FeatureSpace
@@ -24,20 +26,40 @@ CLEAR, NOTHING = 1e-6, 1e-9
 SMALL = 1e-3
 
 
-def svm_result(samples: Samples, space: FeatureSpace, certificate: Certificate, **record: Any) -> SVMResult:
-    """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0."""
-    model, spread, svm = _model(samples, space, certificate), samples.spread, certificate.svm
-    yf, margin = spread(certificate.yf), spread(certificate.margin)
+def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResult:
+    """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0.
+
+    Where f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
+    (`problems.base` imports this file, so a problem is any object here.)
+    """
+    samples, space, svm, spread = problem.samples, problem.space, certificate.svm, problem._spread
+    size = problem.size_of_f
+    model = _model(problem, certificate)
+    shown_yf, shown_margin = certificate.yf, certificate.margin
+    if problem.diagonal:
+        shown_yf, shown_margin = -size * certificate.short, np.zeros(svm.m)
+    yf, margin = spread(shown_yf), spread(shown_margin)
     if not samples.takes_all:
-        absent = np.flatnonzero(samples.weight == 0)
-        yf[absent] = samples.target[absent] * model.decision_function(samples.X[absent])
-        margin[absent] = certificate.rho
+        problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
+    extras, intervals = problem._extras(certificate)
+    low, high = certificate.b_interval
+    kind = kinds(space, certificate)
     return made(
-        SVMResult, alpha=spread(certificate.alpha), b=certificate.b, b_interval=certificate.b_interval,
-        rho=certificate.rho, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
-        rounding=certificate.rounding, kind=spread(kinds(space, certificate)), yf=yf, margin=margin,
-        upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit, model=model, **record,
+        SVMResult, alpha=spread(certificate.alpha), coef=samples.spread(times(size, certificate.coef)),
+        b=size * certificate.b, b_interval=(size * low, size * high),
+        rho=extras.get("rho", certificate.rho), primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
+        rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
+        yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
+        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds, **record,
     )  # fmt: skip
+
+
+def by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The largest of the kinds of a sample's rows: (n,), from (m,)."""
+    assert svm.rows is not None
+    found = np.zeros(svm.n, dtype=np.int8)
+    np.maximum.at(found, svm.rows, kind)
+    return found
 
 
 def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
@@ -54,8 +76,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     if not len(inside):
         return kind
     alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
-    samples = inside if svm.rows is None else svm.rows[inside]
-    curvature = np.maximum(space.curvature(samples), 1e-12 * space.scale)
+    own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
+    curvature = np.maximum(own, 1e-12 * space.scale)
     slack = certificate.yf[inside] - margin
     free: Any = 1
     if svm.curved:
@@ -82,17 +104,18 @@ def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     return kind
 
 
-def _model(samples: Samples, space: FeatureSpace, certificate: Certificate) -> Model:
+def _model(problem: Any, certificate: Certificate) -> Model:
+    samples, space, size = problem.samples, problem.space, problem.size_of_f
     d = samples.X.shape[1]
     common: dict[str, Any] = {
-        "kernel": space.kernel, "classes": samples.classes, "b": certificate.b, "n_features": d,
-        "feature_names": samples.feature_names,
+        "kernel": space.kernel, "classes": problem.predicted, "b": size * certificate.b, "n_features": d,
+        "feature_names": samples.feature_names, "diagonal": problem.diagonal,
     }  # fmt: skip
     if certificate.w is not None:
-        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=certificate.w, **common)
+        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=times(size, certificate.w), **common)
     kept = np.flatnonzero(certificate.coef)
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-    return Model(coef=certificate.coef[kept], vectors=vectors, w=None, **common)
+    return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:
@@ -105,5 +128,5 @@ def check_result(samples: Samples, result: SVMResult) -> None:
     """
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
-    if len(result.alpha) != samples.n:
-        raise DataError(f"the result is over {len(result.alpha)} rows, the problem has {samples.n}")
+    if len(result.coef) != samples.n:
+        raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")

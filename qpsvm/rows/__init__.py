@@ -1,16 +1,16 @@
 """Sources of rows: samples that are only ever seen a block at a time, in memory or not.
 
 `RowSource` says what a linear machine computes with its samples, once for every source. An array in memory is one
-block; `Centred`, `WithOnes` and `SomeRows` make rows from those of another source without a copy of it.
+block; `Centred`, `WithOnes`, `SomeRows` and `Tiled` make rows from those of another source without a copy of it.
 """
 
 from qpsvm.rows.blocks import Block, DenseBlock
 from qpsvm.rows.memory import ArrayRows, as_block, as_row_source
 from qpsvm.rows.source import RowSource
 from qpsvm.rows.sparse_block import SparseBlock
-from qpsvm.rows.virtual import Centred, SomeRows, WithOnes
+from qpsvm.rows.virtual import Centred, SomeRows, Tiled, WithOnes
 
 __all__ = [
-    "ArrayRows", "Block", "Centred", "DenseBlock", "RowSource", "SomeRows", "SparseBlock", "WithOnes", "as_block",
-    "as_row_source",
+    "ArrayRows", "Block", "Centred", "DenseBlock", "RowSource", "SomeRows", "SparseBlock", "Tiled", "WithOnes",
+    "as_block", "as_row_source",
 ]  # fmt: skip

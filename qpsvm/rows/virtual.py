@@ -1,7 +1,8 @@
-"""Rows that are made from those of another source as they are needed: centred, with a feature of ones, or only some."""
+"""Rows that are made from those of another source as they are needed: centred, with a one, some, or all twice."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -114,6 +115,69 @@ class SomeRows(RowSource):
     def nbytes(self) -> int:
         """Of the source and the index."""
         return self.source.nbytes + self.index.nbytes
+
+
+class Tiled(RowSource):
+    """The rows of a source several times over, kept once: the two rows that a sample of a regression has in its dual.
+
+    Parameters
+    ----------
+    source : RowSource
+    times : int
+        How often.
+    """
+
+    def __init__(self, source: RowSource, times: int) -> None:
+        self.source, self.times = source, times
+        self.is_sparse = source.is_sparse
+        self.n, self.d = source.n * times, source.d
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks of the source, over and over, each at its place."""
+        for start in range(0, self.n, self.source.n):
+            for block in self.source.blocks():
+                again = copy.copy(block)
+                again.rows = slice(block.rows.start + start, block.rows.stop + start)
+                yield again
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w once, repeated."""
+        once = self.source.margins(w)
+        return np.concatenate([once] * self.times)
+
+    def squared_norms(self) -> FloatArray:
+        """‖x_i‖² once, repeated."""
+        return np.tile(self.source.squared_norms(), self.times)
+
+    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Xᵀ of the sum of the parts of β."""
+        if rows is not None:
+            return self.source.weights(beta, rows % self.source.n)
+        return self.source.weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
+
+    def sum_of_squares(self) -> float:
+        """So many times that of the source."""
+        return self.times * self.source.sum_of_squares()
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        """Rows of the source."""
+        index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        return self.source.take(index % self.source.n)
+
+    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """Inner products of rows of the source."""
+        left = rows % self.source.n
+        return self.source.inner(left, left if others is rows else others % self.source.n)
+
+    @property
+    def entries(self) -> int:
+        """So many times those of the source."""
+        return self.times * self.source.entries
+
+    @property
+    def nbytes(self) -> int:
+        """Of the source: nothing is copied."""
+        return self.source.nbytes
 
 
 class WithOnes(RowSource):

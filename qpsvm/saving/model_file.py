@@ -8,6 +8,7 @@ loads also predicts, whatever happened to its file.
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -45,10 +46,10 @@ SAVED_KERNELS: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "precomputed": Precomputed,
 }
-#: The version of the format, in the header.
-FILE_FORMAT = 1
-#: Arrays of every file.
-COMMON = {"header", "classes", "b", "coef"}
+#: The versions of the format, in the header: with two classes; and with a diagonal, and classes or none.
+CLASSES_FORMAT, FILE_FORMAT = 1, 2
+#: Arrays of every file, and the one that a file without classes does not have.
+COMMON, LABELLED = {"header", "b", "coef"}, {"classes"}
 #: The others hold what f is made of, in one of three ways: as w, or as the rows kept, dense or CSR.
 WAYS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
 #: Types that the entries of an array may have, by NumPy's letters: labels, real numbers, indices.
@@ -92,16 +93,18 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
     names = model["feature_names"]
+    newer = model["classes"] is None or model["diagonal"] != 0.0
     header = {
-        "format": FILE_FORMAT,
+        "format": FILE_FORMAT if newer else CLASSES_FORMAT,
         "kernel": name,
         "parameters": {key: as_python(value) for key, value in asdict(kernel).items()},
         "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
         "metadata": as_json(model["metadata"], "metadata"),
+        **({"diagonal": float(model["diagonal"])} if newer else {}),
     }
     arrays: dict[str, NDArray[Any]] = {
-        "classes": _saved_labels(np.asarray(model["classes"])),
+        **({} if model["classes"] is None else {"classes": _saved_labels(np.asarray(model["classes"]))}),
         "b": as_real_vector(model["b"], "b"),
         "coef": as_real_vector(model["coef"], "coef"),
     }
@@ -170,8 +173,8 @@ def _header(archive: Archive) -> dict[str, Any]:
         raise DataError("its header is not JSON") from None
     if not isinstance(header, dict) or "format" not in header:
         raise DataError("its header is not a record")
-    if type(header["format"]) is not int or header["format"] != FILE_FORMAT:
-        raise DataError(f"it has format {shown(header['format'])}; this version reads {FILE_FORMAT}")
+    if type(header["format"]) is not int or header["format"] not in (CLASSES_FORMAT, FILE_FORMAT):
+        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {FILE_FORMAT}")
     return header
 
 
@@ -180,8 +183,9 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {shown(d)}")
-    way = set(arrays) - COMMON
-    if not set(arrays) >= COMMON - {"header"} or way not in WAYS:
+    way = set(arrays) - COMMON - LABELLED
+    needed = COMMON - {"header"} | (LABELLED if header.get("format") == CLASSES_FORMAT else set())
+    if not set(arrays) >= needed or way not in WAYS:
         raise DataError("it does not hold the arrays of a model")
     m = (*arrays["coef"].shape, 0)[0]
     stored = (*arrays["data"].shape, 0)[0] if "data" in arrays else 0
@@ -214,15 +218,18 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         raise DataError(f"feature_names are not {d} different texts")
     if not isinstance(metadata, dict):
         raise DataError("metadata is not a record")
-    kernel = _kernel(header)
-    _check_labels(arrays["classes"])
+    kernel, diagonal = _kernel(header), header.get("diagonal", 0.0)
+    if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
+        raise DataError(f"diagonal is {shown(diagonal)}")
+    if "classes" in arrays:
+        _check_labels(arrays["classes"])
     numbers = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
     for name, values in numbers.items():
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
     return {
         "kernel": kernel,
-        "classes": arrays["classes"],
+        "classes": arrays.get("classes"),
         "b": float(numbers["b"]),
         "coef": numbers["coef"],
         "vectors": np.zeros((0, d)) if "w" in arrays else _vectors(arrays, kernel, d),
@@ -230,6 +237,7 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         "n_features": d,
         "feature_names": None if names is None else tuple(names),
         "metadata": metadata,
+        "diagonal": float(diagonal),
     }
 
 

@@ -12,7 +12,7 @@ from qpsvm.arrays.constant import repeated
 from qpsvm.dual import far
 from qpsvm.dual.certify import certify
 from qpsvm.dual.row_radii import rough_values
-from qpsvm.dual.svm_dual import SVMDual, intercept_group
+from qpsvm.dual.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.space import FeatureSpace
 
@@ -142,7 +142,7 @@ def test_samples_whose_multipliers_cancel_are_in_double_precision(always, monkey
     space = FeatureSpace(qpsvm.RBF(0.5), X, "free", "raise")
     svm = SVMDual(
         space.centred, sign, sign * np.tile(target, 2) - 8.0, repeated(5.0, 80), repeated(0.0, 80),
-        intercept_group(sign, "free"), np.tile(np.arange(40), 2),
+        (*intercept_group(sign, "free"), Group("nu", "epsilon", np.ones(80), 46.0)), np.tile(np.arange(40), 2),
     )  # fmt: skip
     alpha = np.zeros(80)
     alpha[:10], alpha[50:60], alpha[[30, 70]] = 2.0, 2.0, 3.0

@@ -1,0 +1,93 @@
+"""The parameters that several machines have, checked and put into words in one place."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import shown
+from qpsvm.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
+from qpsvm.kernels.indefinite import Intercept
+from qpsvm.samples import Samples
+
+
+def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
+    """C as a number for each sample, (n,), of which C times the weight is still a number.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Not positive and finite, or so large that the objective overflows.
+    """
+    found = as_penalties(C, samples.n)
+    if float(np.log(found).max() + np.log(samples.weight.max())) > np.log(LARGEST_VALUE):
+        raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
+    return found
+
+
+def price_in_words(C: FloatArray) -> str:
+    """C (n,) for a title: one number, or the least and the most."""
+    common = common_value(C)
+    low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
+    return f"{low:g}" if low == high else f"{low:g} … {high:g}"
+
+
+def as_intercept(intercept: Intercept) -> Intercept:
+    """Check the name of an intercept.
+
+    Raises
+    ------
+    UnknownOptionError
+        With the nearest known name.
+    """
+    if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
+        known = ("free", "penalised", "None")
+        raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
+    return intercept
+
+
+def as_share(nu: float) -> float:
+    """Check a ν that may be anything up to 1.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > 1: no α is feasible.
+    ParameterError, ParameterTypeError
+        Not a positive number.
+    """
+    nu = as_positive(nu, "nu")
+    if nu > 1.0:
+        raise InfeasibleNuError(nu, 1.0)
+    return nu
+
+
+def as_width(epsilon: float) -> float:
+    """Check half the width of a tube.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Negative, not finite, or no number.
+    """
+    epsilon = as_real(epsilon, "epsilon")
+    if not 0.0 <= epsilon < LARGEST_VALUE:
+        raise ParameterError(f"epsilon must be at least 0 and finite, got {epsilon!r}")
+    return epsilon
+
+
+def as_quantile(quantile: float) -> float:
+    """Check the share of a quantile.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Not between 0 and 1, or no number.
+    """
+    quantile = as_real(quantile, "quantile")
+    if not 0.0 < quantile < 1.0:
+        raise ParameterError(f"quantile must be above 0 and below 1, got {quantile!r}")
+    return quantile
