@@ -36,8 +36,8 @@ from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
-from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, outlying, rough_margin, subsample
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
@@ -124,6 +124,7 @@ class Engines:
         self._best: DualPoint | None = None
         self.used = "none"
         self.coef: FloatArray | None = None
+        self._known: FloatArray | None = None
 
     @property
     def best(self) -> DualPoint:
@@ -132,12 +133,18 @@ class Engines:
             self._best = self.problem.nothing()
         return self._best
 
-    def run(self, engine: str, start: FloatArray | None) -> None:
-        """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
+    def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
+        """From the start if that does, by the engine that suits, and by the last resort.
+
+        `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
+        """
+        self._known = u
         if start is None or not self._from_start(start):
             there = self.problem.n <= SETTINGS.gram_rows or self.blocks.whole is not None
             if engine == "low_rank":
                 self._low_rank(self.problem.weight, named=True)
+            elif engine == "auto" and self._outlying():
+                pass
             elif engine in ("auto", "gram") and there:
                 self._small()
             else:
@@ -160,10 +167,15 @@ class Engines:
         if first is None or not self._done("few", self._solve_from(first, FEW)):
             self._gram()
 
+    def _outlying(self) -> bool:
+        """Of a novelty machine, the rows that are farthest out, where few can be."""
+        first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
+        return first is not None and self._done("few", self._solve_from(first, FEW))
+
     def _large(self, engine: str, started: bool) -> None:
         guess = self._as_guess(SETTINGS.foretelling) if started else None
         if guess is None and engine not in ("libsvm", "gram"):
-            guess = nystrom_guess(self.blocks, self.problem, _stratified(self.problem), self.effort)
+            guess = nystrom_guess(self.blocks, self.problem, stratified(self.problem), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
         if guess is not None and engine == "auto" and self._few_features(guess, min(costs.values())):
             return
@@ -276,8 +288,10 @@ class Engines:
 
     def _measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""
-        support = np.flatnonzero(beta)
-        u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+        u, self._known = self._known, None
+        if u is None:
+            support = np.flatnonzero(beta)
+            u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
         return self.problem.point(beta, u)
 
     def _as_guess(self, largest_gap: float) -> Guess | None:
@@ -292,7 +306,7 @@ class Engines:
         return Guess(reach, rests, point.beta, free, np.zeros(problem.n), side, point.tube)
 
 
-def _stratified(problem: KernelDual) -> IntArray:
+def stratified(problem: KernelDual) -> IntArray:
     """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
     if isinstance(problem, HingeDual):
         return stratified_order(problem.y)
@@ -309,4 +323,4 @@ def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
     return np.argsort(key, kind="stable")
 
 
-__all__ = ["Engines"]
+__all__ = ["Engines", "stratified"]

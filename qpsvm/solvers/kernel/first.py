@@ -3,6 +3,7 @@
 | guess       | W                                                                    | where the others rest  |
 |-------------|----------------------------------------------------------------------|------------------------|
 | `all_rows`  | every row, and what conjugate gradients say where nearly all are free | –                      |
+| `outlying`  | of a novelty machine, the rows that are farthest out                 | 0                      |
 | `subsample` | rows that a subsample does not see far on their right side           | 0                      |
 | `foretold`  | a band around the margin that a low-rank model foretells (`nystrom`) | 0 or C                 |
 | `at_point`  | rows of a known point that are free, near the margin, or wrong       | as in the point        |
@@ -21,7 +22,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.nystrom import Guess
 
 
@@ -43,6 +44,11 @@ class Settings:
     most_support: float = 0.3
     asked: float = 1.4
     largest_share: float = 0.35
+    #: Of novelty machines where at most this share of the rows can be outside: so many times as many are in W, those
+    #: that so many others see farthest out.
+    most_outlying: float = 0.05
+    outlying: float = 2.0
+    looking: int = 64
     #: The band is |s| ≤ `band`, and holds at most this share of rows besides those foretold as free.
     band: float = 0.1
     neighbours: float = 0.5
@@ -171,6 +177,19 @@ def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First
     return First(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
 
 
+def outlying(blocks: KernelBlocks, problem: IntervalDual) -> First | None:
+    """W holds the rows that are farthest out, as the mean of a few others sees it; None where many are to support."""
+    n, share = problem.n, problem.share
+    if share is None or share > SETTINGS.most_outlying:
+        return None
+    some = np.random.default_rng(0).permutation(n)[: SETTINGS.looking]
+    beta = np.full(len(some), problem.total / len(some))
+    r = problem.target - blocks.product(some, beta, np.arange(n), rough=True)
+    count = min(int(SETTINGS.outlying * share * n) + SETTINGS.besides, n)
+    zero = np.zeros(n)
+    return First(np.sort(np.argpartition(-r, count - 1)[:count]), zero, zero, False)
+
+
 def in_band(guess: Guess) -> NDArray[np.bool_]:
     """The rows foretold as free or near the margin: a mask, (n,)."""
     n, distance = len(guess.reach), np.where(guess.free, 0.0, np.abs(guess.reach))
@@ -248,4 +267,4 @@ def streamed(
     return total
 
 
-__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "rough_margin", "streamed", "subsample", "with_room"]
+__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "outlying", "rough_margin", "streamed", "subsample", "with_room"]

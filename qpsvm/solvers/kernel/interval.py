@@ -94,6 +94,13 @@ class IntervalDual:
         same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
         return first if same else None
 
+    @cached_property
+    def share(self) -> float | None:
+        """Of a novelty machine, the share of the rows that can be at their bound; else None."""
+        if self.kinked or self.low.any() or not self.total > 0.0:
+            return None
+        return self.total / float(self.high.sum())
+
     def restricted(
         self, rows: IntArray, outside: float = 0.0, outside_mass: float = 0.0, scale: float | None = None
     ) -> IntervalDual:

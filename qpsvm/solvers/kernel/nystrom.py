@@ -46,6 +46,8 @@ FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
 SETTLED, STEPS = 0.1, 12
 #: A tube of unknown width is fitted anew so often at most, until that changes by at most this share of the residuals.
 WIDENINGS, WIDENED = 4, 0.01
+#: Halvings that find it to a thousandth.
+HALVINGS = 14
 #: Curvature of the intercept, which has none where F is empty: negligible elsewhere.
 FLAT = 1e-10
 #: Rows of the map made at a time.
@@ -127,7 +129,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     if isinstance(problem, HingeDual):
         slack = problem.y * r  # (NYSTROM.5)
         return Guess(-np.abs(slack), np.where(slack > 0.0, problem.upper * problem.y, 0.0), beta, free, rest)
-    tube = problem.edges(problem.target - r).tube
+    tube = float(pieces.width[0]) if share else 0.0
     rests, edges = problem.rests(r, tube), Edges(0.0, tube)
     side = problem.sides(rests, problem.target - r, edges) if problem.kinked else None
     return Guess(problem.reach(rests, problem.target - r, edges, slice(None)), rests, beta, free, rest, side, tube)
@@ -147,13 +149,28 @@ def _settled(
     v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
     if share:
         for _ in range(WIDENINGS):
-            r = np.abs(pieces.target - _product(G, v) - rest * pieces.beta(t))
-            width = float(np.quantile(r, 1.0 - share))
-            if abs(width - float(pieces.width[0])) <= WIDENED * float(r.mean()) or effort.late():
+            r = pieces.target - _product(G, v)
+            width = _width(pieces, np.abs(r), h, rest, share)
+            settled = abs(width - float(pieces.width[0])) <= WIDENED * float(np.abs(r).mean())
+            if settled or effort.late():
                 break
             pieces = replace(pieces, width=np.full(len(pieces.width), width))
             v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
     return v, t, pieces
+
+
+def _width(pieces: _Pieces, size: FloatArray, h: float, rest: FloatArray, share: float) -> float:
+    """The width of the tube at which Σ|β| is a share of the most that it can be, for |t − Gv − b| (n,): by halving."""
+    upper = pieces.upper[: len(size)]
+    slope, goal = upper / (h + upper * rest), share * float(upper.sum())
+    low, high = 0.0, float(size.max())
+    for _ in range(HALVINGS):
+        width = 0.5 * (low + high)
+        if float(np.minimum(np.maximum(size - width, 0.0) * slope, upper).sum()) > goal:
+            low = width
+        else:
+            high = width
+    return 0.5 * (low + high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,12 @@ from qpsvm.errors import ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.portfolio import TIES_FROM
 from qpsvm.solvers.kernel.ties import Ties, find_ties
+from qpsvm.solvers.kernel.tube_search import tube_start
 from qpsvm.solvers.shared.stopping import StopReason
 
 #: Engines that take these problems.
@@ -130,7 +132,11 @@ def _solve(
         problem.total / unit, None if problem.mass is None else problem.mass / unit,
     )  # fmt: skip
     engines = Engines(blocks, scaled, tol, effort)
-    engines.run(engine, None if start is None else scaled.balanced(start / unit))
+    first, u = None if start is None else scaled.balanced(start / unit), None
+    if engine == "auto" and scaled.mass and problem.n > ENGINES.gram_rows and blocks.whole is None:
+        first, u = tube_start(blocks, scaled, effort) or (first, u)
+        first = None if first is None else scaled.balanced(first)
+    engines.run(engine, first, u)
     best = engines.best
     beta = np.clip(unit * best.beta, problem.low, problem.high)
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
@@ -144,8 +150,10 @@ def _unit(blocks: KernelBlocks, problem: IntervalDual) -> float:
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total:
-        rows = np.random.default_rng(0).permutation(problem.n)[:SAMPLED]
-        return abs(problem.total) * float(np.abs(blocks.block(rows, rows)).mean()) or 1.0
+        rows = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED]
+        f = problem.target[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
+        spread, size = float(f.std()), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
+        return spread if spread > NO_SPREAD * size else size or 1.0
     return max(float(np.abs(target).max(initial=0.0)), float(problem.tube.max(initial=0.0))) or 1.0
 
 

@@ -24,7 +24,7 @@ from qpsvm.solvers.kernel.bordered import bordered_point
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
 
 
@@ -141,7 +141,7 @@ class WorkingSet:
                 break
             if self.whole and not self.rough:
                 break
-            self._look()
+            self._look(part)
             self.effort.report("loop", len(self.rows), np.inf)
             join = self._violators()
             if not len(join) or self.effort.over() or not self._fits(len(self.rows) + len(join)):
@@ -168,9 +168,10 @@ class WorkingSet:
             self.u[self.rows] = self._product(beta) if u is None else u
         return True
 
-    def _look(self) -> None:
-        """(KSET.2), at the best b."""
-        edges = self.problem.edges(self.u)
+    def _look(self, part: KernelDual) -> None:
+        """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
+        novelty = isinstance(part, IntervalDual) and part.share is not None
+        edges = part.edges(self.u[self.rows]) if novelty else self.problem.edges(self.u)
         self.reach = self.problem.reach(self.beta, self.u, edges, slice(None))
         self.tube = edges.tube
         if self.side is not None:
@@ -187,11 +188,12 @@ class WorkingSet:
         w = len(self.rows)
         if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
             return self.outside[:0]
-        join, most = (reach > -SETTINGS.lookahead).nonzero()[0], int((1.0 + SETTINGS.company) * count)
-        most = min(most, max(w, SETTINGS.growth))
-        if len(join) > most:
-            join = join[np.argpartition(-reach[join], most)[:most]]
-        return self.outside[np.sort(join)]
+        join = (reach > -SETTINGS.lookahead).nonzero()[0]
+        return self.outside[_largest(reach, join, self._company(count))]
+
+    def _company(self, count: int) -> int:
+        """How many rows may join where so many have to."""
+        return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
     def exact(self, target: float) -> DualPoint | None:
         """The point of the split that the loop found, where W is all of few rows and that is the right one.
@@ -268,6 +270,8 @@ class WorkingSet:
             reach = self._reach(point.edges)
         excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
+        if many and isinstance(self.problem, IntervalDual):
+            return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
         return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 
     def _join(self, added: IntArray) -> None:
@@ -284,6 +288,13 @@ class WorkingSet:
         if not self.rough:
             beta = self.beta[self.rows]
             self.u[added] = self.K[w:] @ beta + self._resting[w:]
+
+
+def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
+    """Those of some rows where `reach` is largest, at most so many, in their order."""
+    if len(rows) > most:
+        rows = rows[np.argpartition(-reach[rows], most)[:most]]
+    return np.sort(rows)
 
 
 __all__ = ["LARGEST", "STEPS", "WorkingSet"]
