@@ -112,23 +112,19 @@ class Model:
         samples = as_matrix(X, "X", self.n_features)
         if order is not None:
             samples = samples[:, order]
-        values = self._values(samples)
-        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
-
-    def _values(self, samples: Matrix) -> FloatArray:
-        """Σ c_i K(x_i, x) + b for checked samples (m, d): (m,)."""
+        own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
         if self.w is not None:
             linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
-            return linear
+            return linear + own
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
-            return K[:, self.vectors] @ self.coef + self.b
+            return K[:, self.vectors] @ self.coef + self.b + own
         if not len(self.coef):
-            return np.full(samples.shape[0], self.b)
+            return np.full(samples.shape[0], self.b) + own
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        return np.concatenate(values) + self.b + own  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.

@@ -157,7 +157,8 @@ class Certificate:
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     def __repr__(self) -> str:
-        return outline("Certificate", **{name: part for name, part in vars(self).items() if part is not None})
+        shown = {name: part for name, part in vars(self).items() if part is not None and name != "intervals"}
+        return outline("Certificate", **shown)
 
     def changed(self, **parts: Any) -> Certificate:
         """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.

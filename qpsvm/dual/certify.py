@@ -271,7 +271,7 @@ def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapp
             ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
             low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
         value = multipliers[group.multiplier]
-        found[group.multiplier] = min(low, value), max(high, value)
+        found[group.multiplier] = float(min(low, value)), float(max(high, value))
     return found
 
 

@@ -39,6 +39,7 @@ from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
+from qpsvm.problems.swept import swept
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -701,7 +702,7 @@ class Problem(ABC):
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
-            return certificate
+            return certificate if n > FEW_ROWS else swept(self.space, certificate, self._certify)
         return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
