@@ -110,6 +110,8 @@ class Engines:
         The engine that found it.
     coef : ndarray, shape (n,), or None
         Coefficients of its own, of a point that `low_rank` found.
+    guess : Guess or None
+        What is foretold already.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class Engines:
         self.used = "none"
         self.coef: FloatArray | None = None
         self._known: FloatArray | None = None
+        self.guess: Guess | None = None
 
     @property
     def best(self) -> DualPoint:
@@ -174,6 +177,7 @@ class Engines:
 
     def _large(self, engine: str, started: bool) -> None:
         guess = self._as_guess(SETTINGS.foretelling) if started else None
+        guess = guess or self.guess
         if guess is None and engine not in ("libsvm", "gram"):
             guess = nystrom_guess(self.blocks, self.problem, stratified(self.problem), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)

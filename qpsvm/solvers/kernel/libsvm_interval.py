@@ -9,6 +9,7 @@ Compiled functions are called as in `libsvm`, after the same test, and scikit-le
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -62,6 +63,7 @@ def interval_loop(
     gamma: float | None = None,
     tol: float = 1e-3,
     verbose: bool = False,
+    settings: Mapping[str, Any] | None = None,
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
@@ -73,12 +75,14 @@ def interval_loop(
         The Gram matrix; the samples where `gamma` is given and the problem is `plain`.
     most, clock, gamma, tol, verbose
         As for `libsvm_loop`.
+    settings : mapping, optional
+        LIBSVM's own: `shrinking`, `cache_size`.
 
     Returns
     -------
     LoopResult
     """
-    n, run = problem.n, _Run(data, gamma, tol, most, clock or Clock(), verbose)
+    n, run = problem.n, _Run(data, gamma, tol, most, clock or Clock(), verbose, settings or {})
     own = problem.total - problem.outside
     if problem.mass is not None:
         size = problem.mass - problem.outside_mass
@@ -104,7 +108,7 @@ def _around_middle(problem: IntervalDual, run: _Run, own: float) -> LoopResult:
     spare = np.zeros((n + 1, n + 1))
     spare[:n, :n] = run.data
     pull = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
-    apart = _Run(spare, None, run.tol, run.most, run.clock, run.verbose)
+    apart = _Run(spare, None, run.tol, run.most, run.clock, run.verbose, run.settings)
     goal = np.append(target, -np.sign(own) * BEYOND * pull)
     raw = apart("SVR", goal, np.append(half, abs(own)), {"epsilon": float(problem.tube.mean())})
     return LoopResult(middle + raw.beta[:n], raw.iterations, raw.finished)
@@ -114,10 +118,11 @@ class _Run:
     """A loop on its data, within its limits."""
 
     def __init__(
-        self, data: FloatArray, gamma: float | None, tol: float, most: int | None, clock: Clock, verbose: bool
-    ) -> None:
+        self, data: FloatArray, gamma: float | None, tol: float, most: int | None, clock: Clock, verbose: bool,
+        settings: Mapping[str, Any],
+    ) -> None:  # fmt: skip
         self.data, self.gamma, self.tol, self.clock, self.verbose = data, gamma, tol, clock, verbose
-        self.most = most or MOST_ITERATIONS
+        self.most, self.settings = most or MOST_ITERATIONS, settings
 
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], begins: float = 0.0
@@ -130,7 +135,8 @@ class _Run:
         kernel = {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
-        settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes}
+        settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes, "shrinking": True}
+        settings |= self.settings
         width = None if self.gamma is None else self.data.shape[1]
         raw = run_sliced(
             _fitted, (kind, np.ascontiguousarray(self.data), target, weights, settings), n, self.most,
@@ -146,7 +152,7 @@ def _fitted(
     n, beta = len(target), np.zeros(len(target))
     if compiled_loops():
         out = compiled_loop()(
-            data, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights, shrinking=1,
+            data, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights,
             probability=0, random_seed=0, max_iter=most, **settings,
         )  # fmt: skip
         support, coefficients, finished, iterations = out[0], out[3][0], out[7] == 0, out[8]

@@ -125,7 +125,7 @@ def _solve(
     effort: Effort,
 ) -> tuple[DualPoint, str]:
     """The best point, in the units of the problem, and the engine that found it."""
-    unit = _unit(blocks, problem)
+    unit = unit_of(blocks, problem)
     shift = float(np.median(problem.target)) if problem.total == 0.0 else 0.0  # moves b alone
     scaled = IntervalDual(
         (problem.target - shift) / unit, problem.tube / unit, problem.low / unit, problem.high / unit,
@@ -143,7 +143,7 @@ def _solve(
     return point, engines.used
 
 
-def _unit(blocks: KernelBlocks, problem: IntervalDual) -> float:
+def unit_of(blocks: KernelBlocks, problem: IntervalDual) -> float:
     """What is 1 to the engines."""
     target = problem.target
     spread = float(target.std())
@@ -174,4 +174,4 @@ def _shared(ties: Ties, beta: FloatArray, problem: IntervalDual) -> FloatArray:
     return up - ties.share_out(np.maximum(-alpha, 0.0), -problem.low)
 
 
-__all__ = ["INTERVAL_ENGINES", "IntervalSolution", "solve_interval"]
+__all__ = ["INTERVAL_ENGINES", "IntervalSolution", "solve_interval", "unit_of"]

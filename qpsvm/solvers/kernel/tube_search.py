@@ -56,18 +56,16 @@ def tube_start(
         Of a neighbouring problem, with its tube.
     """
     assert problem.mass is not None
-    if start is None:
-        guess = nystrom_guess(blocks, problem, stratified(problem), effort)
-        if guess is None:
-            return None
-        tube = guess.tube
-    else:
-        tube = start.tube
+    guess = None if start is not None else nystrom_guess(blocks, problem, stratified(problem), effort)
+    if guess is None and start is None:
+        return None
+    tube = start.tube if guess is None else guess.tube  # type: ignore[union-attr]
     below: _Tried | None = None  # Σ|β| > m
     above: _Tried | None = None
     point = start
     for _ in range(SETTINGS.most):
         engines = Engines(blocks, problem.at(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines.guess, guess = guess, None
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best
         if engines.used == "none" or effort.late():
