@@ -183,7 +183,8 @@ class RowLosses:
         if self.flat:
             answered = np.where(v > 0.0, self.upper, self.lower)
         else:
-            answered = np.clip(v / self.curvature, self.lower, self.upper)
+            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: what is not 0 goes to its bound
+                answered = np.clip(v / self.curvature, self.lower, self.upper)
         answered[v == 0.0] = 0.0
         return answered
 
