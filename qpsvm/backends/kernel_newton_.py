@@ -36,13 +36,13 @@ LEAST_CURVATURE = 1e-280
 LARGEST_GRAM = 8000
 #: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
 MARGINS = ANYTHING - {
-    "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row", "other rows",
-    "penalised", "mirrored α", "several α a sample",
+    "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row",
+    "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
 #: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
 NU = ANYTHING - {
-    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance", "one row", "other rows",
-    "penalised", "mirrored α", "several α a sample",
+    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance",
+    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
 #: of a Gram matrix, without a look whether they are there.
