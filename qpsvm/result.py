@@ -406,7 +406,8 @@ class SVMResult:
         figures = [
             ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
-            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()), ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
+            ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
             ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
@@ -419,7 +420,7 @@ class SVMResult:
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
     """What `SVMResult.kkt` shows: (n,)."""
     terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
-    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (CSVM.6), (NUSVM.7), (PHINGE.6)
+    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     if len(result.alpha) != len(result.kind) and result.target is not None:
         sides = {
             "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,

@@ -220,9 +220,7 @@ class Accuracy:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def sharp_ball(
-        self, rows: IntArray, centre: FloatArray, square: float
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
         """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
 
         Parameters
