@@ -48,7 +48,9 @@ class Samples:
         storage = "sparse" if sp.issparse(self.X) else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            return f"X {n} × {d}, {storage}"
+            low, high = (f"{end:g}" for end in (self.target.min(), self.target.max()))
+            said = "" if common_value(self.target) is not None else f"; target from {low} to {high}"
+            return f"X {n} × {d}, {storage}{said}"
         counts = (np.count_nonzero(self.target < 0), np.count_nonzero(self.target > 0))
         named = zip(self.classes.tolist(), counts, strict=True)
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
