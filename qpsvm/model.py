@@ -119,7 +119,7 @@ class Model:
             return self._inside(samples, self.w / 2.0, self.radius)
         own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
         if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+            linear: FloatArray = samples @ self.w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
             return linear + own
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
@@ -129,7 +129,7 @@ class Model:
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b + own  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        return np.concatenate(values) + self.b + own  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:

@@ -420,7 +420,7 @@ class SVMResult:
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
     """What `SVMResult.kkt` shows: (n,)."""
     terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
-    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (CSVM.6), (NUSVM.7), (PHINGE.6)
+    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     if len(result.alpha) != len(result.kind) and result.target is not None:
         sides = {
             "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,

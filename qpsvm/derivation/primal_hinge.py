@@ -164,7 +164,7 @@ def _stationarity_in_b(problem: PrimalHinge) -> Step:
             "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
             "balance between the classes.",
             r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
-            certify.penalised_multipliers, penalised_intercept,
+            certify.penalised_multipliers, measures.penalised_intercept,
         )  # fmt: skip
     step = shared.stationarity_in_b("PHINGE.5")
     return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
@@ -176,7 +176,7 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
             "PHINGE.12", "Recovering b",
             "A penalised intercept is a weight like the others, and it is read off α in the same way.",
             r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
-            certify.penalised_multipliers, penalised_intercept,
+            certify.penalised_multipliers, measures.penalised_intercept,
         )  # fmt: skip
     return Step(
         "PHINGE.12", "Recovering b",
@@ -194,14 +194,6 @@ def regularised_loss(at: At) -> Sides:
     return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
-def penalised_intercept(at: At) -> Sides:
-    """b = yᵀα."""
-    if at.intercept_in_kernel and at.problem.psd == "clip":
-        raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
-    b = float(at.y @ at.alpha)
-    return Sides(at.b, "=", b, "b, and yᵀα", 1 + abs(b))
-
-
 def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
@@ -209,7 +201,7 @@ def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     stated = at.problem.shares / at.problem.lam
     return (
         Sides(value, "=", at.result.primal, "λ times the value of the C-SVM's dual at α, and the optimum", at.size),
-        worst(c_svm.upper, "=", stated, "C of sample {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.numbers),
+        worst(c_svm.upper, "=", stated, "C of {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.say.row),
     )
 
 
@@ -236,5 +228,5 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
 def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
-    of = "y f of sample {i}, and its row of Qα"
-    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.numbers)
+    of = "y f of {i}, and its row of Qα"
+    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.say.row)

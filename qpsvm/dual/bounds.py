@@ -177,9 +177,7 @@ class Bounds:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)
         losses *= 1.0 - gamma(len(a) + 8)
-        if (
-            self.accuracy.space.affine and point.w is not None
-        ):  # ½R², of which ½‖w‖² and μ may cancel all but a few digits
+        if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
@@ -277,8 +275,6 @@ class Bounds:
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
-        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
-            spread = None  # it is part of that radius
         if spread is not None:
             distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:

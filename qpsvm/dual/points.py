@@ -61,7 +61,7 @@ def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -
             point = _kernel_point(space, beta)
             return point.half_norm, iter([point])
         return _spanned_points(space, beta, w, span)
-    own = space.weights(beta)  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
+    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(own @ own)
 
     def candidates() -> Iterator[PrimalPoint]:

@@ -68,6 +68,8 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         elif self.space.affine and proven.w is not None and proven.primal:
+            if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
+                proven = self._evaluated(proven, np.arange(self.svm.m)) or proven
             proven = self._valued(proven)  # of R², not of ½‖w‖² and μ
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return proven.changed(measured=certificate.gap if same else self._measured(proven))

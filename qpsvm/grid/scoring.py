@@ -85,9 +85,7 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
     name = name_of(scoring, problem)
     if name == PINBALL and "quantile" in problem.own:
         if "quantile" in varied:
-            raise UnsupportedError(
-                "losses of different quantiles do not compare: vary other parameters, one quantile a time"
-            )
+            raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
         return _Pinball(problem.quantile)  # type: ignore[attr-defined]
     if name == ACCURACY and problem.samples.classes is not None:
         return None

@@ -265,7 +265,7 @@ class FeatureSpace:
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        return self.rows.weights(beta)  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+        return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
     def representable(self, w: FloatArray) -> FloatArray:
         """The point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.

@@ -102,8 +102,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
     positive = alpha > 0.0
-    kind = positive.astype(np.int8)  # (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    kind[positive & (alpha >= upper)] = 2  # (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
     return kind
 
 
