@@ -48,7 +48,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         ),
         Step(
             "RANK.4", "Stationarity in w",
-            "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sorted by samples, each has "
+            "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
             shared.lines(
                 r"\frac{\partial L}{\partial w}=0\ \Longrightarrow\ w=\sum_k\alpha_k\bigl(\varphi(x_i)-\varphi(x_j)"
