@@ -26,6 +26,8 @@ LATER: dict[Variant, tuple[tuple[str, str], ...]] = {
     "svdd": (("rbf", "free"), ("linear", "free")),
     "ranking": (("linear", "free"), ("rbf", "free")),
 }
+#: Machines that have a choice of intercept.
+WITH_INTERCEPT = frozenset({"squared-hinge", "huber-hinge", "epsilon-svr", "quantile-svr"})
 #: Machines whose target is a number.
 OF_NUMBERS = frozenset({"epsilon-svr", "nu-svr", "quantile-svr", "ranking"})
 #: Real tables with a number as target, and their rows.
@@ -74,7 +76,7 @@ def _later(quick: bool) -> Iterator[Task]:
         for kernel, intercept in kinds[:1] if quick else kinds:
             n = 100 if quick else 300
             source = Waves(n, 10) if variant in OF_NUMBERS else Clouds(n, 10)
-            yield _task(f"{variant}, {kernel}, {intercept} intercept, n = {n}", source, variant, kernel, intercept, n)
+            yield _task(source, variant, kernel, intercept, {"n": n})
 
 
 def _on_tables(data: Path) -> Iterator[Task]:
@@ -82,15 +84,17 @@ def _on_tables(data: Path) -> Iterator[Task]:
     for name, n in TABLES.items():
         for variant, kernel, intercept, C in ON_TABLES if (data / name).exists() else ():
             source = File(data / name, "standardised", "numbers")
-            title = f"{variant}, {kernel}, {intercept} intercept, {name}, C = {C:g}"
-            yield _task(title, source, variant, kernel, intercept, n, C, {"data": name, "C": C})
+            more = {} if variant == "one-class" else {"C": C}
+            yield _task(source, variant, kernel, intercept, {"data": name, "n": n, **more})
 
 
-def _task(
-    title: str, source: Source, variant: Variant, kernel: str, intercept: str, n: int, C: float = 1.0,
-    more: dict[str, Any] | None = None,
-) -> Task:  # fmt: skip
+def _task(source: Source, variant: Variant, kernel: str, intercept: str, facts: dict[str, Any]) -> Task:
+    """A task of this machine; C is 1 where the facts have none."""
     nu = TUBE_NU if variant == "nu-svr" else NOVEL_NU
-    facts = {"variant": variant, "kernel": kernel, "n": n, "intercept": intercept, **(more or {})}
-    machine: Any = {"variant": variant, "kernel": kernel, "intercept": intercept, "C": C, "nu": nu}
-    return Task(title, source, facts, **machine)
+    chosen = {"intercept": intercept} if variant in WITH_INTERCEPT else {}
+    title = ", ".join([
+        variant, kernel, *(f"{which} intercept" for which in chosen.values()),
+        *(value if name == "data" else f"{name} = {value:g}" for name, value in facts.items()),
+    ])  # fmt: skip
+    machine: Any = {"kernel": kernel, "intercept": intercept, "C": facts.get("C", 1.0), "nu": nu}
+    return Task(title, source, {"variant": variant, "kernel": kernel, **chosen, **facts}, variant, **machine)
