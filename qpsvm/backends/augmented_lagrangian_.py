@@ -24,7 +24,7 @@ from qpsvm.solvers.linear.settings import SETTINGS
 DEFAULT_TOLERANCE = 1e-6
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that nothing may fall short of is no loss.
-LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
+LOSSES = ANYTHING - {"kernel", "sum", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)

@@ -134,8 +134,10 @@ def level_size(svm: SVMDual) -> float:
     return abs(common) if common is not None else float(np.abs(svm.level).max())
 
 
-def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them."""
+def scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
     price = svm.unit * unit * level
@@ -144,6 +146,7 @@ def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float]
         return {"alpha": unit}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
     names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
     return variables, {"margin": 1.0 / level} if level != 1.0 else {}, objective
 
 

@@ -28,8 +28,9 @@ from qpsvm.solvers.linear.settings import SETTINGS
 
 #: One number for all rows, or one a row, (n,).
 PerRow: TypeAlias = float | FloatArray
-#: A loss that bends over more than this share of the scale is smooth: no σ is needed then, or one of so many 1/δ.
-BENT, SMOOTH = 0.1, 1e6
+#: A loss that bends over at least this share of the scale is smooth; σ then begins at so many 1/δ. Measured: where
+#: samples overlap, a larger σ saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
+BENT, SMOOTH = 1.0, 100.0
 #: The largest bound that σ is made of.
 LARGEST = 1e100
 #: Rows from which a typical size of the levels is estimated.
