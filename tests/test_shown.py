@@ -61,7 +61,7 @@ def test_pages_are_tables_in_plain_html(machine):
 def test_the_page_of_a_problem_has_its_classes_and_weights():
     rows = {row[0]: row[1:] for row in Cells(qpsvm.CSVM(X, Y, sample_weight=[1, 0, 2])._repr_html_()).rows}
     assert rows["samples"] == ["3 × 1, dense"]
-    assert rows["class −1"] == ["'<b>no', 2 of the samples"]
+    assert rows["class −1"] == ["'<b>no' (2)"]
     assert rows["weights"] == ["0 to 2, 1 of weight 0"]
     assert "weights" not in str(qpsvm.CSVM(X, Y))
     assert "penalised" in str(qpsvm.PrimalHinge(X, Y, intercept="penalised"))

@@ -100,12 +100,15 @@ def read(options: argparse.Namespace) -> Sample:
     """
     start = time.perf_counter()
     variant = VARIANTS[options.variant]
-    for option, learnt, who in (("positive", "labels", "two classes"), ("groups", "ranks", "a ranking")):
-        if getattr(options, option, None) is not None and variant.learnt != learnt:
-            raise ParameterError(f"--{option} belongs to machines of {who}, and the variant here is {options.variant}")
+    for option, learnt, who in (("positive", "labels", "machines of two classes"), ("groups", "ranks", "a ranking")):
+        if getattr(options, option) is not None and variant.learnt != learnt:
+            raise ParameterError(
+                f"--{option} belongs to {who}, and the variant here is {options.variant}: leave --{option} out, or "
+                "choose another variant"
+            )
     table = read_table(
         source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-        standardise=options.standardise, wanted=variant.target, groups=getattr(options, "groups", None),
+        standardise=options.standardise, wanted=variant.target, groups=options.groups,
     )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)

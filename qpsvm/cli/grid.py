@@ -15,6 +15,9 @@ from qpsvm.grid.path import path
 from qpsvm.problems import Problem
 from qpsvm.problems.replaced import parameters
 
+#: An example of values of ν.
+SHARES = "0.1,0.2,0.5"
+
 
 def numbers(text: str) -> list[float]:
     """Numbers with commas between them.
@@ -83,8 +86,9 @@ def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample
     sample = read(options)
     problem = sample.problem(one)
     if not given:
-        example = next(iter(parameters(problem)), "kernel rbf --gamma")
-        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} 0.1,1,10")
+        example = next((name for name in parameters(problem) if name not in WORDS), "kernel rbf --gamma")
+        values = SHARES if example == "nu" else "0.1,1,10"
+        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} {values}")
     return problem, given, sample
 
 

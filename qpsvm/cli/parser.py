@@ -17,6 +17,12 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
+      regression: the target is a number; nu-svr and quantile-svr are others
+  python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
+      what is new: no target is needed; svdd is the ball around the rows
+  python -m qpsvm solve results.csv --target points --groups race --variant ranking
+      an order: rows of one group are compared with each other
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
   python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
       the accuracy of nine machines on five folds, and the best of them

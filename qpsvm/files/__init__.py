@@ -110,7 +110,7 @@ def _csv_table(
 ) -> Table:  # fmt: skip
     sheet = parse(path, content)
     if target is None and wanted != "none":
-        raise no_target(sheet)
+        raise no_target(sheet, wanted)
     beside = {option: name for option, name in (("target", target), ("groups", groups)) if name is not None}
     names = feature_columns(sheet, beside, drop)
     used = [*names, *beside.values()]

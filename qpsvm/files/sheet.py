@@ -159,9 +159,9 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     return header
 
 
-def no_target(sheet: Sheet) -> ParameterError:
-    """What is said where a target is needed and none is named."""
-    advice = f"name the column of labels by --target COLUMN (target=); columns: {listing(sheet.names)}"
+def no_target(sheet: Sheet, wanted: str) -> ParameterError:
+    """What is said where a target of labels, or of numbers, is needed and none is named."""
+    advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {listing(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 
 

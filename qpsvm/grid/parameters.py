@@ -76,7 +76,8 @@ class Grid:
     def problem_at(self, problem: Problem, point: Mapping[str, Any]) -> Problem:
         """A problem with the machine's own parameters of a point; a C that differs between samples keeps its ratios."""
         own = {name: point[name] for name in problem.own if name in point}
-        if "C" in own and common_value(C := problem.C) is None:  # type: ignore[attr-defined]
+        C = getattr(problem, "C", None)
+        if "C" in own and isinstance(C, np.ndarray) and common_value(C) is None:
             own["C"] = own["C"] * (C / float(C.mean()))
         return problem.replace(**own)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.problems import Problem
 from qpsvm.samples import original_labels
 
@@ -85,9 +85,7 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
     name = name_of(scoring, problem)
     if name == PINBALL and "quantile" in problem.own:
         if "quantile" in varied:
-            raise UnsupportedError(
-                "losses of different quantiles do not compare: vary other parameters, one quantile a time"
-            )
+            raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
         return _Pinball(problem.quantile)  # type: ignore[attr-defined]
     if name == ACCURACY and problem.samples.classes is not None:
         return None
@@ -111,6 +109,11 @@ class _Named:
     scorer: Scorer
 
     def __call__(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        if self.name == R2 and len(y) < 2:
+            raise DataError(
+                "R² compares with the mean of the tested rows, and a fold tests one: take fewer folds, or "
+                "scoring='neg_mean_absolute_error'"
+            )
         try:
             return self.scorer(estimator, X, y)
         except AttributeError as error:

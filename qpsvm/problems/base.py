@@ -207,8 +207,7 @@ class Problem(ABC):
 
     def _said(self) -> list[tuple[str, str]]:
         """What the problem is made of, a label and a short text each."""
-        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
-        return said if self.intercept == "free" else [*said, ("intercept", str(self.intercept))]
+        return [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
 
     @property
     def n(self) -> int:

@@ -310,7 +310,9 @@ def test_primal_rows(variant):
     problem = machines.get(variant.split()[0], qpsvm.CSVM)(X, y)
     qp = problem.qp("primal")
     if variant.endswith("scaled"):
-        qp = qp.scaled({name: by for name, by in (("xi", 3.0), ("zeta", 0.2), ("w", 0.5)) if name in qp.variables}, {}, 7.0)
+        qp = qp.scaled(
+            {name: by for name, by in (("xi", 3.0), ("zeta", 0.2), ("w", 0.5)) if name in qp.variables}, {}, 7.0
+        )
     rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, *qp.bounds)
     assert rows is not None
     found = rows.solve(tol=1e-12 if "huber" in variant else 1e-9)  # a row at the kink has α of √tol
@@ -330,7 +332,7 @@ def test_other_forms_are_not_recognised():
 
 
 def test_a_row_has_one_slack_of_each_kind():
-    """Two slacks of which one costs its square are Huber's loss; of two of one kind, the cheaper one would be enough."""
+    """Two slacks, one of which costs its square, are Huber's loss; of two of one kind, one would be enough."""
     G, h = np.array([[1.0, -1.0, -1.0]]), -np.ones(1)
     lb, ub = np.array([-np.inf, 0.0, 0.0]), np.full(3, np.inf)
     one, two, both = np.array([1.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
