@@ -70,6 +70,8 @@ class RowLosses:
     ----------
     upper, level, lower, width, curvature : float or ndarray, shape (n,)
         hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound is infinite.
+    unit : float, optional
+        What residuals are measured in, where the levels do not say.
     """
 
     upper: PerRow
@@ -77,10 +79,12 @@ class RowLosses:
     lower: PerRow = 0.0
     width: PerRow = 0.0
     curvature: PerRow = 0.0
+    unit: float | None = None
 
     def of(self, rows: slice | IntArray) -> RowLosses:
         """Those of some rows."""
-        return RowLosses(*(at(getattr(self, name), rows) for name in ("upper", "level", "lower", "width", "curvature")))
+        parts = (self.upper, self.level, self.lower, self.width, self.curvature)
+        return RowLosses(*(at(part, rows) for part in parts), self.unit)
 
     def times(self, factors: PerRow) -> RowLosses:
         """φ_i times a factor f_i > 0: the same row f_i times."""
@@ -125,6 +129,8 @@ class RowLosses:
     @cached_property
     def scale(self) -> float:
         """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
+        if self.unit is not None:
+            return self.unit
         if isinstance(self.level, float):
             size = abs(self.level) if self.one_sided else 0.0
         elif not len(self.level):
