@@ -79,9 +79,8 @@ class AugmentedLagrangianCompiled(Compiled):
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
-        answer = solve_linear(
-            data.X, data.y, data.C, intercept=data.intercept, total=self._rows.total, start=self._start(limits.start), **settings
-        )
+        start, total = self._start(limits.start), self._rows.total
+        answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
         y = statement.multipliers({group.multiplier: answer.b / self._rows.factor for group in statement.svm.groups})
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"

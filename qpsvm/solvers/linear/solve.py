@@ -86,7 +86,7 @@ def solve_linear(
         Of hinges at level 1, positive; or what each row costs.
     intercept : "free", "penalised" or None
     total : float
-        What yᵀα is to be where the intercept is free: the objective has b times that besides, as in a one-class machine.
+        What yᵀα is to be where the intercept is free: the objective has b times that, too, as in a one-class machine.
     tol : float
         Relative gap to reach.
     max_iter : int
