@@ -163,12 +163,16 @@ def size_of(problem: Problem) -> Size:
     reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
     stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
     svm = problem.outlined
+    if linear and svm.mix is not None:  # combinations of samples are rows of their own
+        n, entries = svm.m, -(-entries * svm.m // n)
     return Size(n, X.shape[1], entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous)
 
 
 def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    """`Size.reach`; infinite with a free intercept, which moves all margins, and of losses other than hinges."""
     svm = problem.outlined
+    if svm.curved or not svm.plain or svm.common_level != 1.0:
+        return float("inf")
     if not svm.bounded or any(not group.ridge for group in svm.groups):
         return float("inf")
     ones = 1.0 if svm.penalised else 0.0

@@ -72,9 +72,7 @@ def anchored_loop(
     return None if beta is None else part.balanced(beta)
 
 
-def _loop(
-    part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort
-) -> FloatArray | None:
+def _loop(part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort) -> FloatArray | None:
     m, spare = part.n, part.total_penalty / part.n
     masses = spare + max(part.outside, 0.0), spare + max(-part.outside, 0.0)
     K[m, :m] = K[:m, m] = resting / sum(masses)  # (KREST.2)

@@ -226,7 +226,12 @@ class Engines:
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
-        if self.linear is None or not able(self.blocks) or self.effort.late() or not isinstance(self.problem, HingeDual):
+        if (
+            self.linear is None
+            or not able(self.blocks)
+            or self.effort.late()
+            or not isinstance(self.problem, HingeDual)
+        ):
             return False
         found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:

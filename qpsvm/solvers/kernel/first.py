@@ -267,4 +267,15 @@ def streamed(
     return total
 
 
-__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "outlying", "rough_margin", "streamed", "subsample", "with_room"]
+__all__ = [
+    "First",
+    "all_rows",
+    "at_point",
+    "foretold",
+    "in_band",
+    "outlying",
+    "rough_margin",
+    "streamed",
+    "subsample",
+    "with_room",
+]

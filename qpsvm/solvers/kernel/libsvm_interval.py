@@ -132,7 +132,9 @@ class _Run:
         weights = np.empty(0) if (upper == largest).all() else upper / largest
         # a one-class machine knows no C: its β are in units of the largest bound
         unit, C = (largest, {}) if kind == "OneClassSVM" else (1.0, {"C": largest})
-        kernel = {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        kernel = (
+            {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        )
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes, "shrinking": True}
