@@ -239,6 +239,11 @@ class Ranking(Problem):
         return f"ranking SVM, C = {self.C:g}, {len(self.pairs)} pairs, kernel {self.kernel}"
 
     @property
+    def shown_pairs(self) -> IntArray:
+        """The pairs (better, worse): (m, 2)."""
+        return self.pairs
+
+    @property
     def alphas(self) -> int:
         """How many pairs there are."""
         return len(self.pairs)

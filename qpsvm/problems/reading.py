@@ -53,7 +53,8 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
         rho=extras.get("rho", certificate.rho), primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
-        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds, **record,
+        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
+        pairs=problem.shown_pairs, **record,
     )  # fmt: skip
 
 
