@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +274,13 @@ def test_a_table_without_target_has_no_labels(table):
     kept = read_table(table, wanted="numbers", target="price", groups="street")
     assert kept.groups.tolist() == [f"s{i // 10}" for i in range(N)]
     assert not {"price", "street"} & set(kept.names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["epsilon-svr", "svdd", "ranking", "huber-hinge"])
+def test_derive_measures_every_step(capsys, table, variant):
+    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learnt])
+    assert code == 0
+    residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
+    assert len(residuals) >= 8
+    assert max(residuals) <= 1e-8
