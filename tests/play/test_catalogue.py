@@ -18,7 +18,7 @@ from qpsvm.play.checks import RequestError
 def test_every_machine_and_kernel_of_the_command_line_is_there():
     assert set(catalogue.MACHINES) <= set(VARIANTS)  # without a page of their own yet, `play` refuses the others
     assert set(catalogue.KERNELS) == set(KERNELS)
-    assert {machine.kind for machine in catalogue.MACHINES.values()} == set(STEPS)
+    assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
 
 
 @pytest.mark.parametrize("name", catalogue.MACHINES)
