@@ -121,7 +121,7 @@ ONE = {
 BALL = {
     1: another_level, 2: another_level, 3: another_level, 4: feasible_but_not_optimal, 5: off_the_total, 6: another_f,
     7: another_bound, 8: outside_the_box, 9: feasible_but_not_optimal, 10: off_the_total, 11: feasible_but_not_optimal,
-    12: another_f, 13: another_level, 14: another_level, 15: feasible_but_not_optimal, 17: another_level,
+    12: another_f, 13: another_level, 14: another_level, 15: feasible_but_not_optimal, 17: another_f,
     19: another_f,
 }  # fmt: skip
 PERTURBED: dict[Any, dict[int, Callable[[Any, SVMResult], SVMResult]]] = {OneClass: ONE, SVDD: BALL}
