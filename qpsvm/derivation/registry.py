@@ -7,11 +7,32 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from qpsvm.derivation import c_svm, hard_margin, nu_svm, one_class, primal_hinge, svdd
+from qpsvm.derivation import (
+    c_svm,
+    epsilon_svr,
+    hard_margin,
+    nu_svm,
+    nu_svr,
+    one_class,
+    primal_hinge,
+    quantile_svr,
+    svdd,
+)
 from qpsvm.derivation.statements import statements
 from qpsvm.derivation.step import Step
 from qpsvm.errors import UnsupportedError
-from qpsvm.problems import CSVM, SVDD, HardMargin, NuSVM, OneClass, PrimalHinge, Problem
+from qpsvm.problems import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+)
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
@@ -19,6 +40,9 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     CSVM: c_svm.steps,
     NuSVM: nu_svm.steps,
     PrimalHinge: primal_hinge.steps,
+    EpsilonSVR: epsilon_svr.steps,
+    NuSVR: nu_svr.steps,
+    QuantileSVR: quantile_svr.steps,
     OneClass: one_class.steps,
     SVDD: svdd.steps,
 }

@@ -189,7 +189,8 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
-    if other & {"curved", "partly curved", "partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
+    bent = {"curved", "partly curved"}
+    if other & bent | other & {"partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
         assert not able & narrow
     why = get("kernel_newton").refuse(traits, 6, "dual")
     assert (why is None) == ("kernel_newton" in able)
