@@ -11,11 +11,14 @@ from qpsvm.derivation import (
     c_svm,
     epsilon_svr,
     hard_margin,
+    huber_hinge,
     nu_svm,
     nu_svr,
     one_class,
     primal_hinge,
     quantile_svr,
+    ranking,
+    squared_hinge,
     svdd,
 )
 from qpsvm.derivation.statements import statements
@@ -26,12 +29,15 @@ from qpsvm.problems import (
     SVDD,
     EpsilonSVR,
     HardMargin,
+    HuberHinge,
     NuSVM,
     NuSVR,
     OneClass,
     PrimalHinge,
     Problem,
     QuantileSVR,
+    Ranking,
+    SquaredHinge,
 )
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
@@ -45,6 +51,9 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     QuantileSVR: quantile_svr.steps,
     OneClass: one_class.steps,
     SVDD: svdd.steps,
+    SquaredHinge: squared_hinge.steps,
+    HuberHinge: huber_hinge.steps,
+    Ranking: ranking.steps,
 }
 
 
