@@ -253,13 +253,13 @@ class Engines:
                 self._gram()
             return
         beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
-        self._newton("libsvm", self._measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
+        self._newton("libsvm", self.measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
         if self.blocks.whole is not None:
             return self._along_path(self.blocks.whole, beta)
-        point, most = self._measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
         return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
@@ -290,7 +290,7 @@ class Engines:
             point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
         return self._done(engine, point)
 
-    def _measured(self, beta: FloatArray) -> DualPoint:
+    def measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""
         u, self._known = self._known, None
         if u is None:

@@ -225,6 +225,8 @@ class IntervalDual:
             other = np.maximum(-side * (pull + side * width) - width, 0.0)
             difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
             value -= float(self.tube @ np.abs(beta))
+            if self.mass is not None:  # (KINT.6)
+                difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         gap = float(gap) if np.isfinite(gap) else np.inf

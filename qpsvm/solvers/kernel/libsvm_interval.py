@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.kernel.dual import Edges
 from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.libsvm import (
     CACHE_MEGABYTES,
@@ -33,6 +34,8 @@ from qpsvm.solvers.shared.stopping import Clock
 TYPES = {"OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: The target of the row that takes what Σβ has too much, in units of the largest of all numbers that pull at a row.
 BEYOND = 100.0
+#: Σ|β| is less than was allowed where it is by more than this share.
+LESS = 1e-6
 #: ε is one number where it differs by no more than this share of the largest target: rounding of t ± ε.
 SAME = 1e-9
 
@@ -95,6 +98,8 @@ def interval_loop(
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
         raw = _around_middle(problem, run, own)
+    if problem.mass is not None and own == 0.0 and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * problem.mass:
+        problem = problem.at(Edges(0.0))  # (KINT.6): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
 
 

@@ -162,7 +162,9 @@ def _solve_one(
     engines = Engines(blocks, scaled, tol, effort)
     first, u = None if start is None else scaled.balanced(start / unit), None
     if engine == "auto" and scaled.mass and problem.n > ENGINES.gram_rows and blocks.whole is None:
-        first, u = tube_start(blocks, scaled, effort) or (first, u)
+        known = None if first is None else engines.measured(first)
+        useful = known is not None and known.gap < ENGINES.useful
+        first, u = tube_start(blocks, scaled, effort, known if useful else None) or (first, u)
         first = None if first is None else scaled.balanced(first)
     engines.run(engine, first, u)
     best = engines.best
