@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from qpsvm.derivation import measures, shared, soft
+from qpsvm.derivation import intercept, measures, shared, soft
+from qpsvm.derivation.intercept import read_for
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.dual import certify, levels
+from qpsvm.dual import certify
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp import kkt
@@ -19,34 +18,13 @@ from qpsvm.qp import kkt
 UPPER = r"\tfrac{p_i}{\lambda}"
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MOST_ROWS = 3000
-#: Why steps about b do not exist without one.
-NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
-
-#: How the LaTeX for a free intercept reads for the other two. A penalised b is part of the norm and of K + 1; for None
-#: there is no b.
-READS = {
-    "free": {},
-    "penalised": {
-        r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
-        "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
-    },
-    None: {r"\min_{w,b": r"\min_{w", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
-}
 
 At = Letters[PrimalHinge]
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(_read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _read_for(problem: PrimalHinge, step: Step) -> Step:
-    """The step with its LaTeX for the problem's intercept."""
-    latex = step.latex
-    for written, reads in READS[problem.intercept].items():
-        latex = latex.replace(written, reads)
-    return replace(step, latex=latex)
+    return tuple(read_for(problem, step) for step in _for_a_free_intercept(problem))
 
 
 def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
@@ -68,15 +46,15 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         Step(
             "PHINGE.3", "Lagrangian",
-            "The multipliers of the margin are written λα_i, so that α means the same as in the C-SVM. At the solution "
+            "The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM. At the solution "
             "nothing is to be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
-            r"+\xi_i\bigr)\\ &-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"+\xi_i\bigr)\\ &-\sum_i\lambda\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("PHINGE.4", problem),
-        _stationarity_in_b(problem),
-        shared.stationarity_in_xi("PHINGE.6", r"\eta_i=p_i-\lambda\alpha_i"),
+        intercept.stationarity_in_b("PHINGE.5", problem, "(λ/2)"),
+        shared.stationarity_in_xi("PHINGE.6", r"\eta_i=\tfrac{p_i}{\lambda}-\alpha_i"),
         shared.dual_feasibility("PHINGE.7", UPPER),
         shared.complementary_slackness("PHINGE.8", UPPER),
         Step(
@@ -130,7 +108,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "holds, block by block.",
             shared.lines(
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
-                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\eta_i",
+                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
             ),
             Problem.read, multipliers_of_the_qp,
         ),
@@ -147,43 +125,18 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "weight like the others",
         ),
         shared.linear_weights("PHINGE.18", problem),
-        shared.weak_duality("PHINGE.19", _products(problem), certify._measured, r"\lambda"),
+        shared.weak_duality(
+            "PHINGE.19", shared.slack_products(UPPER) + intercept.ridge_of(problem), certify._measured, r"\lambda"
+        ),
     )  # fmt: skip
 
 
-def _products(problem: PrimalHinge) -> str:
-    """LaTeX of what (P − D)/λ is made of."""
-    ridge = r"\\ &\quad+\tfrac12(b-y^{\top}\alpha)^2" if problem.intercept == "penalised" else ""
-    return shared.slack_products(UPPER) + ridge
-
-
-def _stationarity_in_b(problem: PrimalHinge) -> Step:
-    if problem.intercept == "penalised":
-        return Step(
-            "PHINGE.5", "Stationarity in b",
-            "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
-            "balance between the classes.",
-            r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
-            certify.penalised_multipliers, penalised_intercept,
-        )  # fmt: skip
-    step = shared.stationarity_in_b("PHINGE.5")
-    return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
-
-
 def _intercept_recovered(problem: PrimalHinge) -> Step:
-    if problem.intercept == "penalised":
-        return Step(
-            "PHINGE.12", "Recovering b",
-            "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-            r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
-            certify.penalised_multipliers, penalised_intercept,
-        )  # fmt: skip
-    return Step(
-        "PHINGE.12", "Recovering b",
+    return intercept.intercept_recovered(
+        "PHINGE.12", problem,
         "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive to "
         "rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good.",
         shared.mean_over_margin(rf"0<\alpha_i<{UPPER}"),
-        levels.average, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
     )  # fmt: skip
 
 
@@ -194,14 +147,6 @@ def regularised_loss(at: At) -> Sides:
     return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
-def penalised_intercept(at: At) -> Sides:
-    """b = yᵀα."""
-    if at.intercept_in_kernel and at.problem.psd == "clip":
-        raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
-    b = float(at.y @ at.alpha)
-    return Sides(at.b, "=", b, "b, and yᵀα", 1 + abs(b))
-
-
 def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
@@ -209,12 +154,12 @@ def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     stated = at.problem.shares / at.problem.lam
     return (
         Sides(value, "=", at.result.primal, "λ times the value of the C-SVM's dual at α, and the optimum", at.size),
-        worst(c_svm.upper, "=", stated, "C of sample {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.numbers),
+        worst(c_svm.upper, "=", stated, "C of {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.say.row),
     )
 
 
 def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
-    """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
+    """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −λη on the rows ξ ≥ 0."""
     if not at.is_linear and len(at.y) > MOST_ROWS:
         raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
     qp = at.problem.qp("primal")
@@ -222,10 +167,10 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
     b = [] if at.problem.space.computed_intercept is None else [at.b]
     z = at.unit * at.alpha
     rows = qp.split(kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), z))
-    eta, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
+    priced, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
     sides = [
         worst(rows["w"], "=", 0.0, "Px + q + Gᵀz in the row of w, entry {i}, and 0", scale),
-        worst(rows["xi"], "=", eta, "Px + q + Gᵀz in the row of ξ of sample {i}, and η", max(at.problem.shares)),
+        worst(rows["xi"], "=", priced, "Px + q + Gᵀz in the row of ξ of sample {i}, and λη", max(at.problem.shares)),
     ]
     if b:
         reach = max(at.total, 1 + abs(at.b)) if at.penalised_b else at.total  # as (PHINGE.5) measures b itself
@@ -236,5 +181,5 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
 def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
-    of = "y f of sample {i}, and its row of Qα"
-    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.numbers)
+    of = "y f of {i}, and its row of Qα"
+    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.say.row)

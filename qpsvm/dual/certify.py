@@ -131,7 +131,9 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
     """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
     slopes = {}
     for group in svm.penalised:
-        slopes[group.multiplier] = (float(group.column @ a) - group.total) / group.ridge  # (PHINGE.5), (PHINGE.12)
+        slopes[group.multiplier] = (
+            float(group.column @ a) - group.total
+        ) / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
     return slopes
 
 
@@ -177,7 +179,7 @@ def _measured(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + terms  # (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
+    difference = point.half_distance(growth) + terms  # (GAP.1), (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu

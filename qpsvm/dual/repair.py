@@ -137,7 +137,8 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
 
     The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
     """
-    clipped: FloatArray = np.minimum(np.maximum(alpha, 0.0), upper)  # (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
+    clipped: FloatArray
+    clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
     np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
     return clipped
 

@@ -29,6 +29,7 @@ from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.html import Cell, table
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -113,15 +114,23 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: What the objective of the dual has besides, where a loss is curved.
+    curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
     kinds: ClassVar[Kinds] = Kinds()
+    #: The rows of the primal whose multipliers are α, in order.
+    level_rows: ClassVar[tuple[str, ...]] = ("margin",)
     #: How many α each sample has: those of one side after those of the other.
     sides: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
     size_of_f: ClassVar[float] = 1.0
     diagonal: ClassVar[float] = 0.0
+    #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
+    affine: ClassVar[bool] = False
+    #: What the variables of the primal are called in place of w, b, …
+    letters: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -189,6 +198,16 @@ class Problem(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+
+    def _repr_html_(self) -> str:
+        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+
+    def _said(self) -> list[tuple[str, str]]:
+        """What the problem is made of, a label and a short text each."""
+        return [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
 
     @property
     def n(self) -> int:
@@ -319,13 +338,15 @@ class Problem(ABC):
         if not self.takes_all:
             X = X[self.rows]
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
-        return FeatureSpace(self.kernel, X, self.intercept, self.psd)
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
         centred, kept = self.space.centred, self.space.computed_intercept
-        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
+        if kept == self.intercept and not self.diagonal:
+            return self.outlined.over(centred)
+        return self._dual(centred, kept)  # whose levels are of that Gram matrix, where f has a part of its diagonal
 
     @cached_property
     def outlined(self) -> SVMDual:
@@ -410,7 +431,7 @@ class Problem(ABC):
             original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
-        factors = scaling(self.svm, self.space.scale, form)
+        factors = scaling(self.svm, self.space.scale, form, self.letters)
         return ScaledQP(original.scaled(*factors), original, *factors)
 
     def posed(self, form: Form = "dual") -> ScaledQP:
@@ -495,7 +516,8 @@ class Problem(ABC):
             if explicit.shape != width or not np.isfinite(explicit).all():
                 whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
-            explicit = explicit if self.space.is_linear else self.taking_part(explicit)
+            explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
+            explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
         return self._proven(self._certify(self._gather(a), explicit), 0.0)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
@@ -665,7 +687,7 @@ class Problem(ABC):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        form = read_form(solution, form, self.svm.m)
+        form = read_form(solution, form, self.svm.m, self.level_rows)
         alpha, w = self.read(solution, form)
         enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
         if w is None:
@@ -768,8 +790,9 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
-            w = parts["w"] if self.space.is_linear else None
+            sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self.level_rows]
+            alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
+            w = parts[self.letters.get("w", "w")] if self.space.is_linear else None
         if w is not None and not all_finite(w):
             w = None
         return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
@@ -812,7 +835,7 @@ class Problem(ABC):
     def _dual_formula(self, svm: SVMDual) -> str:
         """The objective of the dual, for people."""
         linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-        objective = f"½ αᵀQα{' + ½ Σ δ_i α_i²' if svm.curved else ''}{linear}"
+        objective = f"½ αᵀQα{f' + {self.curved_term}' if svm.curved else ''}{linear}"
         if svm.unit != 1.0:
             objective = f"{self.unit_letter} ({objective})"
         centred = not self.space.is_linear and self.space.centred is not self.space.gram

@@ -1,8 +1,8 @@
-"""LIBSVM's loops for regression and novelty on a Gram matrix or on X: ε-SVR, ν-SVR and one-class, and all others by them.
+"""LIBSVM's loops for regression and novelty, on a Gram matrix or on X: ε-SVR, ν-SVR, one-class, and all others by them.
 
     (KLOOP.1)  ε-SVR takes t, ε and −C_i ≤ β_i ≤ C_i with Σβ = 0;  ν-SVR the same with Σ|β| for ε;  one-class 0 ≤ β ≤ U
-    (KLOOP.2)  any other box is one of those around its middle m: β = m + β′, t′ = t − Km, if there is no kink;  Σβ′ = e − Σm
-               by one more row that K knows nothing of, with a target beyond all others, which rests at its bound
+    (KLOOP.2)  any other box is one of those around its middle m, where there is no kink:  β = m + β′, t′ = t − Km,  and
+               Σβ′ = e − Σm by one more row that K knows nothing of, with a target beyond all others: at its bound
 
 Compiled functions are called as in `libsvm`, after the same test, and scikit-learn's classes where it fails.
 """
@@ -137,7 +137,9 @@ class _Run:
         weights = np.empty(0) if (upper == largest).all() else upper / largest
         # a one-class machine knows no C: its β are in units of the largest bound
         unit, C = (largest, {}) if kind == "OneClassSVM" else (1.0, {"C": largest})
-        kernel = {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        kernel = (
+            {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        )
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes, "shrinking": True}
