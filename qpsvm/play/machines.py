@@ -60,8 +60,8 @@ class Machine:
     learnt : "labels", "numbers" or "none"
     curved : bool
         Whether the price of slack grows with it.
-    value, path : str
-        What complementarity draws against α, and where an optimum lies, in words. By default those of two classes.
+    value, path, against : str
+        What complementarity draws, where an optimum lies, in words, and against what. By default those of two classes.
     letters : tuple of (str, str, str)
         The table of the selected sample. By default that of two classes.
     width, correct, balance : str
@@ -85,6 +85,7 @@ class Machine:
     curved: bool = False
     value: str = "y f"
     path: str = ""
+    against: str = ""
     letters: tuple[Letter, ...] = ()
     width: str = ""
     correct: str = "correct"
@@ -95,7 +96,7 @@ class Machine:
     def __post_init__(self) -> None:
         twice = "2" if self.level == "1" else f"2{self.level}"
         written = {
-            "path": letters.on_path(self.level, self.bound), "width": f"width {twice}/‖w‖",
+            "path": letters.on_path(self.level, self.bound), "against": self.share, "width": f"width {twice}/‖w‖",
             "letters": letters.two_class(self.bound, self.level, self.eta),
             "box": f"0 ≤ α_i ≤ {self.bound}" if self.bound else "α_i ≥ 0",
         }  # fmt: skip
@@ -133,6 +134,7 @@ class Machine:
         return {
             "title": self.title, "bound": self.bound, "share": self.share, "level": self.level, "eta": self.eta,
             "learnt": self.learnt, "kinds": list(self.kinds), "value": self.value, "path": self.path,
+            "against": self.against,
             "letters": [list(letter) for letter in self.letters], "width": self.width, "correct": self.correct,
             "balance": self.balance, "sides": self.kind.sides,
             "parameters": [parameter.to_json() for parameter in self.parameters],
@@ -151,7 +153,7 @@ EPSILON_SVR = Machine(
         Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")), INTERCEPT,
     ),
     learnt="numbers", value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
-    letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box="0 ≤ α⁺_i, α⁻_i ≤ C",
+    against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box="0 ≤ α⁺_i, α⁻_i ≤ C",
 )  # fmt: skip
 
 MACHINES: dict[str, Machine] = {
@@ -175,18 +177,18 @@ MACHINES: dict[str, Machine] = {
         path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved("C (ξ − hα/C)²/(2h)", "C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
-        EPSILON_SVR, bound="", share="|β| / largest |β|", curved=True, letters=letters.two_sided("", "", squared=True),
+        EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True, letters=letters.two_sided("", "", squared=True),
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": Machine(
         "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, (PRICE, NU),
-        learnt="numbers", value="t − f", path=EPSILON_SVR.path, letters=letters.two_sided("C", "C"), width="tube 2ε",
+        learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε",
         correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
     ),
     "quantile-svr": Machine(
         "quantile", QuantileSVR, "Cτ", "|β| / bound", {"balance": "QSVR.5", "box": "QSVR.7"},
         (PRICE, Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)), INTERCEPT),
-        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
+        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
         letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f", balance="1ᵀβ",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),

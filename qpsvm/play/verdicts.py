@@ -91,9 +91,14 @@ def _of_regression(result: SVMResult, machine: Machine, products: Products, i: i
         return f"β = 0 and {inside}: both products are 0. Without this sample, nothing would change."
     if kind == 1:
         edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
-        return f"{edge}: both products are 0. Its β = {beta:.3g} holds f there."
+        return f"{edge}: both products are 0. Its β = {_signed(beta)} holds f there."
     much = "with all it may" if np.isfinite(full) else "the more, the farther it is"
     return f"{letter} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {where}, {much}."
+
+
+def _signed(value: float) -> str:
+    """A number with a real minus sign."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 def _bound(machine: Machine, above: bool) -> str:
