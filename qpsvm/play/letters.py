@@ -34,7 +34,7 @@ def curved(curvature: str, bound: str = "") -> tuple[Letter, ...]:
 def two_sided(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[Letter, ...]:
     """Of a regression, with the bounds of α⁺ and α⁻."""
     apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
-    bounds = (("upper", above, "bound of α⁺"),) if above else ()
+    bounds = (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
     bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
     slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
     return (
@@ -47,8 +47,9 @@ def two_sided(above: str, below: str, edge: str = "ε", squared: bool = False) -
 
 def enclosing(bound: str) -> tuple[Letter, ...]:
     """Of what holds samples without labels together."""
+    bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
     return (
-        ALPHA, ("upper", bound, "its bound"), ("eta", f"η = {bound} − α", "price of ξ ≥ 0"),
+        ALPHA, *bounds, ("eta", f"η = {bound} − α", "price of ξ ≥ 0"),
         ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
         ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip

@@ -1265,7 +1265,7 @@ const LINES = { labels: (level) => [["zero", "f = 0"], ["plus", `f = ±${level}`
   numbers: (_, tube) => [["zero", "f"], ...(tube ? [["plus", "f ± ε"]] : [])],
   none: () => [["zero", "f = 0"], ["contour", "f at other levels"]] };
 const LAYERS = { labels: [["shading", "shading"], ["hulls", "hulls"]],
-  numbers: [["shading", "tube"], ["residuals", "what is paid"]], none: [["shading", "shading"], ["contours", "levels"]] };
+  numbers: [["shading", "tube"], ["residuals", "slack"]], none: [["shading", "shading"], ["contours", "levels"]] };
 
 function legendOf(app, redraw) {
   const layer = (name, words) => html("label", { class: "layer" },
