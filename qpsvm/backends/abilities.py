@@ -9,7 +9,7 @@ kind:
 | level        | level 1, level 0, other levels                           | ℓ                                      |
 | upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
-| equalities   | no rows, balance, balance and total, one row, other rows | none; sᵀα = 0; and 1ᵀα = ν; other ones |
+| equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0; sᵀα = e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
@@ -37,7 +37,7 @@ Trait = Literal[
     "level 1", "level 0", "other levels",
     "bounded", "unbounded", "partly bounded",
     "flat", "curved", "partly curved",
-    "no rows", "balance", "balance and total", "one row", "other rows",
+    "no rows", "balance", "sum", "balance and total", "one row", "other rows",
     "unpenalised", "penalised",
     "one α a sample", "mirrored α", "several α a sample",
 ]  # fmt: skip
@@ -59,6 +59,7 @@ IN_WORDS: dict[Trait, str] = {
     "partly curved": "losses of which some are piecewise linear and some are not",
     "no rows": "a machine without a free intercept",
     "balance": "the row yᵀα = 0 alone",
+    "sum": "a sum of α that is given, as in a one-class machine",
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
     "other rows": "equality rows of its own",
@@ -101,7 +102,7 @@ def _equalities(svm: SVMDual) -> Trait:
         return "no rows"
     signed = [group for group in groups if group.total == 0.0 and _constant(group.column, svm.sign)]
     if len(groups) == 1:
-        return "balance" if signed else "one row"
+        return "balance" if signed else "sum" if _constant(groups[0].column, svm.sign) else "one row"
     total = [group for group in groups if group.total != 0.0 and _constant(group.column)]
     return "balance and total" if len(signed) == len(total) == 1 and len(groups) == 2 else "other rows"
 

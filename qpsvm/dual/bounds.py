@@ -177,7 +177,7 @@ class Bounds:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)
         losses *= 1.0 - gamma(len(a) + 8)
-        if self.accuracy.space.affine and point.w is not None:  # ½R², of which ½‖w‖² and μ may cancel all but a few digits
+        if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses

@@ -101,12 +101,12 @@ def _soft_interval(
         top = int(np.argmax(points))
         if part.total < weights[top]:  # however far below that rounding: it alone is short of θ
             return float(points[top]), float(points[top])
-        if abs(level) <= 4.0 * len(points) * UNIT * total(weights, column > 0):  # α = U: any smaller θ will do
+        if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
             return -math.inf, float(points.min())
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_interval(points, weights, level)
+    low, high = quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 

@@ -19,6 +19,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import FEW, Bounds, multiplier
 from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.combined import combined_beta, combined_values
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.dual.vanishing import Vanishing
 
@@ -67,6 +68,8 @@ class Proof:
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         elif self.space.affine and proven.w is not None and proven.primal:
+            if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
+                proven = self._evaluated(proven, np.arange(self.svm.m)) or proven
             proven = self._valued(proven)  # of R², not of ½‖w‖² and μ
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return proven.changed(measured=certificate.gap if same else self._measured(proven))
@@ -86,6 +89,9 @@ class Proof:
 
     def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
+        if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
+            evaluated = self._evaluated(base, np.arange(self.svm.m))
+            base = base if evaluated is None else self._valued(self._bounded(evaluated))
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
@@ -251,12 +257,15 @@ class Proof:
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
-        if self.svm.mix is not None:
-            return None
         if self.space.affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
-        levels = self.svm.sign[rows] * point.margin[rows]
-        found = self.accuracy.sharp_values(self.svm.samples_of(rows), point.coef, point.w, point.b, levels)
+        levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
+        if self.svm.mix is None:
+            found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
+        elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
+            found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
+        else:
+            found = None
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
@@ -283,8 +292,10 @@ class Proof:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
         if point.w is None or self.space.affine:  # a centre is as near as floats can be
             return point
-        beta = self.svm.beta(point.alpha)
-        found = self.accuracy.sharp_weights(beta)
+        beta, rest, spread = self.svm.beta(point.alpha), None, None
+        if self.svm.mix is not None:
+            beta, rest, spread = combined_beta(self.svm, point.alpha)
+        found = self.accuracy.sharp_weights(beta, rest)
         if found is None:
             return point
         own, radii = found
@@ -293,6 +304,8 @@ class Proof:
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
+        if spread is not None:
+            radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
         known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known

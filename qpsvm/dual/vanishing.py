@@ -82,7 +82,7 @@ class Vanishing:
         """(VANISH.4): c = φ(x), R = 0, and any α; None unless all samples are the same row, to the last bit."""
         samples = self.space.samples
         if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
-            same, dense = bool((self.space.X == self.space.X[0, 0]).all()), None
+            same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
         else:
             dense = None if samples.entries > AFFORDABLE else as_dense(samples.matrix())
             same = dense is not None and bool((dense == dense[:1]).all())
@@ -91,7 +91,7 @@ class Vanishing:
         level = float(self.svm.level[0])
         at = np.full(self.svm.m, level)
         w = None if dense is None or point.w is None else self.space.over_rows(dense[0])
-        mu = -level if w is None else -0.5 * float(w @ w)
+        mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         return replace(
             point, w=w, b=mu, level=mu, b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at,
             margin=at.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
@@ -122,7 +122,7 @@ class Vanishing:
 
     @staticmethod
     def _rounding(own: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> tuple[float, float] | None:
-        """‖own‖² and ‖size‖² if no entry of own (d,) is more than the rounding of a sum of so many terms of this size."""
+        """‖own‖² and ‖size‖² (d,) unless an entry of own is more than the rounding of so many terms of that size."""
         if not (np.abs(own) <= gamma(terms + 2) * size).all():
             return None
         own = np.where(np.abs(own) <= radii, 0.0, own)

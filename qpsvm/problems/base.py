@@ -120,6 +120,8 @@ class Problem(ABC):
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
     kinds: ClassVar[Kinds] = Kinds()
+    #: The rows of the primal whose multipliers are α, in order.
+    level_rows: ClassVar[tuple[str, ...]] = ("margin",)
     #: How many α each sample has: those of one side after those of the other.
     sides: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
@@ -685,7 +687,7 @@ class Problem(ABC):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        form = read_form(solution, form, self.svm.m)
+        form = read_form(solution, form, self.svm.m, self.level_rows)
         alpha, w = self.read(solution, form)
         enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
         if w is None:
@@ -788,7 +790,8 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
+            sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self.level_rows]
+            alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
             w = parts[self.letters.get("w", "w")] if self.space.is_linear else None
         if w is not None and not all_finite(w):
             w = None

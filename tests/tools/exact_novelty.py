@@ -1,7 +1,7 @@
 """An exact judge for `OneClass` and `SVDD` with a linear kernel, and a hunt for false claims.
 
-What is judged are the floats that a user gets, in rational numbers and in the textbook's terms, over the samples as they
-are: nothing is centred, nothing is scaled.
+What is judged are the floats that a user gets, in rational numbers and in the textbook's terms, over the samples as
+they are: nothing is centred, nothing is scaled.
 
     one-class:  P = ½‖w‖² − e ρ + Σ s_i (ρ − wᵀx_i)₊,           D = −½‖Σ α_i x_i‖²
     SVDD:       P = R² + Σ C_i (‖x_i − c‖² − R²)₊,             D = Σ α_i ‖x_i‖² − ‖Σ α_i x_i‖²
@@ -99,22 +99,21 @@ def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
     X, upper, e = stated(problem)
     ball = isinstance(problem, qpsvm.SVDD)
     alpha = fractions(problem.taking_part(result.alpha))
+    imbalance = 0.0
     in_box = all(0 <= a <= u for a, u in zip(alpha, upper, strict=True))
     if abs(sum(upper, Fraction(0)) - e) <= len(X) * ROUNDING * e:  # ν = 1: one α is feasible, but U and e are rounded
-        upper = [u * e / sum(upper, Fraction(0)) for u in upper]
-        alpha = [a if a < u else u for a, u in zip(alpha, upper, strict=True)]
-        alpha = [a * e / sum(alpha, Fraction(0)) for a in alpha]
-    alpha, imbalance = repaired(ball, X, upper, e, alpha)
+        imbalance = float(abs(sum(alpha, Fraction(0)) - e) / e)
+        alpha = upper = [u * e / sum(upper, Fraction(0)) for u in upper]
+    alpha, moved = repaired(ball, X, upper, e, alpha)
     primal, dual = primal_value(ball, X, upper, e, result), dual_value(ball, X, alpha)
     size = max(abs(primal), abs(dual))
     gap: Fraction | float = (primal - dual) / size if size else Fraction(0)
     if not ball and primal == 0 and not result.w.any():
-        own = weights_of(X, alpha)
-        spread = [sum((abs(a * x) for a, x in zip(alpha, column, strict=True)), Fraction(0)) for column in zip(*X, strict=True)]
+        own, spread = weights_of(X, alpha), weights_of([[abs(entry) for entry in x] for x in X], alpha)
         small = all(abs(one) <= (len(X) + 2) * ROUNDING * most for one, most in zip(own, spread, strict=True))
         whole = dot(spread, spread)
         gap = (dot(own, own) / whole if whole else Fraction(0)) if small else math.inf
-    return Verdict(primal, dual, gap, in_box, imbalance)
+    return Verdict(primal, dual, gap, in_box, max(imbalance, moved))
 
 
 def faults(problem: qpsvm.Problem, result: Any, tol: float) -> list[str]:
@@ -144,7 +143,7 @@ def faults(problem: qpsvm.Problem, result: Any, tol: float) -> list[str]:
 
 
 def inside_out(problem: qpsvm.Problem, result: Any, ball: bool) -> list[str]:
-    """What is wrong with f at the samples: more than rounding of the distances, or of the products, that it is made of."""
+    """What is wrong with f at the samples: more than rounding of the distances, or the products, that it is made of."""
     X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
     f, d = result.decision_function(problem.X), X.shape[1]
     for i, x in enumerate(X):
@@ -175,7 +174,8 @@ def samples(rng: np.random.Generator) -> FloatArray:
         X = np.vstack([X, X])
     elif shape == "ragged":
         X = X * rng.uniform(0.5, 1.5, X.shape)
-    return X * 2.0 ** int(rng.choice([0, 0, -20, 15])) + float(rng.choice(OFFSETS)) * rng.choice([0.0, 1.0, 1.1], X.shape[1])
+    X *= 2.0 ** int(rng.choice([0, 0, -20, 15]))
+    return X + float(rng.choice(OFFSETS)) * rng.choice([0.0, 1.0, 1.1], X.shape[1])
 
 
 def drawn(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
@@ -222,8 +222,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.only is not None:
         problem, how = drawn(options.only)
-        print(problem, how, f"X = {problem.X.tolist()}" if not sp.issparse(problem.X) else problem.X.toarray(), sep="\n")
-        print(problem.sample_weight.tolist())
+        X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
+        print(problem, how, f"X = {X.tolist()}", f"weights = {problem.sample_weight.tolist()}", sep="\n")
         result = qpsvm.solve(problem, **how)
         verdict = judge(problem, result)
         print(result.summary(), result.alpha.tolist(), float(verdict.primal), float(verdict.dual), sep="\n")
