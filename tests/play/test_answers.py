@@ -72,7 +72,8 @@ def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
         assert answer["rest"] <= 0.5 * answer["gap"] + 1e-9
         products = np.array(table["margin_product"]) + np.array(table["slack_product"])
         size = max(abs(answer["primal"]), abs(answer["dual"]))
-        unit = read_state(held).problem().svm.unit
+        problem = read_state(held).problem()
+        unit = problem.svm.unit / problem.size_of_f
         assert unit * products / size == pytest.approx(table["gap"], rel=1e-6, abs=1e-12)
         assert answer["gap"] >= 0.0
         if noise == 0.0:
@@ -313,7 +314,7 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
 def test_numbers_that_overflow_are_null_without_a_warning():
     """The parameters at the ends of what is accepted."""
     kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
-    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "c", "parameters": {"C": 1e12}}
+    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "squared-hinge", "parameters": {"C": 1e12}}
     answer = ask("solve", {**held, "kernel": kernel}, grid=8)
     assert answer["status"] != "optimal"
     assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]

@@ -29,8 +29,10 @@ def samples(n: int = 16, apart: float = 1.2, seed: int = 0) -> dict[str, Any]:
 
 
 def state(machine: str = "c", kernel: str = "linear", **changed: Any) -> dict[str, Any]:
-    """A state that a page may send; a hard margin gets clouds that can be separated."""
+    """A state that a page may send; a hard margin gets clouds that can be separated, a one-class SVM far from 0."""
     base = samples(apart=4.0 if machine == "hard" else 1.2)
+    if machine == "one-class":
+        base["points"] = (np.array(base["points"]) + 4.0).tolist()
     return {**base, "axes": [0, 1], "machine": machine, "parameters": {}, "kernel": USABLE[kernel], **changed}
 
 
