@@ -21,13 +21,13 @@ def two_class(bound: str, level: str, eta: str) -> tuple[Letter, ...]:
     )  # fmt: skip
 
 
-def curved(curvature: str, bound: str = "") -> tuple[Letter, ...]:
-    """Of two classes whose price of slack is curved: (SQHINGE.16), (HUBER.16)."""
+def curved(curvature: str = "", bound: str = "") -> tuple[Letter, ...]:
+    """Of two classes whose price of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
     bounds = (("upper", bound, "its bound"),) if bound else ()
-    slack = f"(C − α) ζ + {curvature}" if bound else curvature
+    slack = "ξ + ζ" if bound else "ξ"
     return (
-        ALPHA, *bounds, SLACK, SIGNED, GAP,
-        ("margin_product", "α (y f − 1 + ξ + ζ)" if bound else "α (y f − 1 + ξ)", ZERO), ("slack_product", slack, ZERO),
+        ALPHA, *bounds, ("xi", slack, "slack"), SIGNED, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
+        ("slack_product", curvature or "rest of g", ZERO),
     )  # fmt: skip
 
 

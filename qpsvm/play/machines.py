@@ -174,7 +174,7 @@ MACHINES: dict[str, Machine] = {
     "huber-hinge": Machine(
         "Huber hinge", HuberHinge, "C", "α / C", {"balance": "HUBER.5", "box": "HUBER.7"},
         (PRICE, Parameter("width", "h", "log", 0.5, 0.01, 10.0), INTERCEPT), "raise C", curved=True,
-        path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved("C (ξ − hα/C)²/(2h)", "C"),
+        path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
         EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True, letters=letters.two_sided("", "", squared=True),

@@ -193,7 +193,7 @@ SCENES: dict[str, Scene] = {
             "Make γ large: every sample has an island of its own; small: one round hill holds them all.",
         ),
         unlabelled([*cloud(18, (-1.3, 0.4), 0.5, 11), *cloud(18, (1.2, -0.3), 0.6, 12), (0.1, 2.2), (2.9, 1.9)],
-                   "one-class", {"name": "rbf", "gamma": 0.7}, nu=0.15),
+                   "one-class", {"name": "rbf", "gamma": 0.7}, nu=0.3),
     ),
     "ball": Scene(
         "A ball",

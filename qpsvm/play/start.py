@@ -14,7 +14,7 @@ from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.play.catalogue import KERNELS
 from qpsvm.play.checks import RequestError
-from qpsvm.play.machines import MACHINES, labelled
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import MOST_POINTS, State, read_state
 from qpsvm.play.scenes import SCENES
 from qpsvm.problems import Problem
@@ -103,11 +103,12 @@ class Start:
 
 
 def default_start(machine: str | None = None) -> Start:
-    """The first scene; of a machine without classes, the first that is of such a machine."""
+    """The first scene; for a machine without classes, the first of its own, or of one that learns the same."""
     states = [scene.state for scene in SCENES.values()]
-    learnt = "labels" if machine is None else MACHINES[machine].learnt
-    own = [state for state in states if state.machine == machine and not labelled(state.machine)]
-    return Start((own or [state for state in states if MACHINES[state.machine].learnt == learnt])[0])
+    learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
+    alike = [state for state in states if MACHINES[state.machine].learnt == learnt]
+    own = [state for state in alike if state.machine == machine and learnt != "labels"]
+    return Start((own or alike)[0])
 
 
 def start_of(problem: Problem) -> Start:

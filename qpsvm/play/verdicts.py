@@ -59,7 +59,7 @@ def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, 
     wanted = "hα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
     if products.beyond[i] > noticed:
-        return f"Violated: α (y f − 1 + ξ) = {products.beyond[i]:.3g}. It lies beyond its margin, so α should be 0: lower α."
+        return f"Violated: α (y f − 1) = {products.beyond[i]:.3g}. It lies beyond its margin, so α should be 0: lower α."
     if products.slack[i] > noticed:
         way = "raise" if result.xi[i] > result.curvature[i] * alpha else "lower"
         return f"Violated: its slack is {result.xi[i]:.3g}, and {wanted} is {result.curvature[i] * alpha:.3g}: {way} α."

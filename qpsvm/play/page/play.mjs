@@ -1628,7 +1628,7 @@ function pricesView(app) {
   const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) },
     "Let the solver finish");
   const said = html("p", { class: "sentence", "data-figure": "repair" });
-  const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down",
+  const base = panel(app, "multipliers", "Multipliers", " ",
     [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")),
     zero, finish), scroll, said]);
   const height = 132, floor = 92;
@@ -1671,6 +1671,7 @@ function pricesView(app) {
       alpha: mine ? app.priceOf(i) : alpha, kind: samples.kind[i],
       share: mine ? shareOf(i) : alpha < 0 ? -samples.share[i] : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
+    base.element.querySelector(".about").textContent = aboutBars(machineOf(app));
     said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app)) : "";
   }
 
@@ -1692,6 +1693,8 @@ function pricesView(app) {
   priceKeys(app, bars);
   return { ...base, draw, held, priced };
 }
+
+const aboutBars = ({ sides }) => (sides === 2 ? "β above and below 0, share of the gap down" : "α up, share of the gap down");
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer, { bound, balance }) {
