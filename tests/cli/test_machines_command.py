@@ -172,7 +172,7 @@ WRONG = {
     "quantile": ([*SOLVE, "quantile-svr", *PRICE, "--quantile", "1.5"], "quantile must be above 0 and below 1"),
     "epsilon": ([*SOLVE, "epsilon-svr", *PRICE, "--epsilon=-1"], "epsilon must be at least 0"),
     "loss": ([*SOLVE, "epsilon-svr", *PRICE, "--loss", "cubic"], "--loss"),
-    "play": (["play", "--data", "{table}", *NONE, "--variant", "one-class", "--no-browser"], "OneClass"),
+    "play": (["play", "--data", "{table}", *RANKS, "--variant", "ranking", "--no-browser"], "the machine Ranking"),
     "no score": (["cross-validate", "{table}", *NONE, "--variant", "svdd", "--nu", "0.1,0.2"], "SVDD has no target"),
     "pairs": (["cross-validate", "{table}", *RANKS, "--variant", "ranking", "--C", "1,2"], "learns from pairs"),
     "accuracy": (
