@@ -34,6 +34,7 @@ from qpsvm.errors import (
     FileFormatError,
     InaccurateWarning,
     IndefiniteKernelError,
+    InfeasibleConstraintsError,
     InfeasibleNuError,
     MissingExtraError,
     MissingFileError,
@@ -56,6 +57,7 @@ from qpsvm.operators import Dense, Diagonal, LowRank, Operator
 from qpsvm.problems import (
     CSVM,
     SVDD,
+    Constraints,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
@@ -67,6 +69,7 @@ from qpsvm.problems import (
     QuantileSVR,
     Ranking,
     SquaredHinge,
+    ValueConstraints,
 )
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -99,6 +102,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Constraints",
     "CrossValidation",
     "DataError",
     "DataTypeError",
@@ -112,6 +116,7 @@ __all__ = [
     "HuberHinge",
     "InaccurateWarning",
     "IndefiniteKernelError",
+    "InfeasibleConstraintsError",
     "InfeasibleNuError",
     "Kernel",
     "Linear",
@@ -147,6 +152,7 @@ __all__ = [
     "TooLargeError",
     "UnknownOptionError",
     "UnsupportedError",
+    "ValueConstraints",
     "backends",
     "compile",
     "cross_validate",

@@ -61,7 +61,7 @@ def certify(
     if far is None:
         own, points = primal_points(space, beta, w)
     else:
-        found = far.settled(svm, lambda point: _best_levels(svm, a, point, slopes, 0.0)[0])
+        found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
         own, points = found.half_norm, iter([found])
     curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
     best: Measured | None = None
@@ -75,7 +75,7 @@ def certify(
             break
     assert best is not None  # w(α) is always a candidate
     penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-    return _certificate(space, svm, a, beta, best, own + curvature + penalties)
+    return certificate_of(space, svm, a, beta, best, own + curvature + penalties)
 
 
 def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
@@ -107,7 +107,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         found = _lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-    at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
+    at = certificate_of(space, svm, alpha, beta, measured_at(svm, point, 0.0, *found, slopes, cost), cost)
     return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
@@ -146,10 +146,10 @@ def _measure(
             nothing = {group.multiplier: 0.0 for group in svm.groups}
             return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
-    found = _best_levels(svm, a, point, slopes, growth)
+    found = best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
-        return [_measured(svm, point, growth, *found, slopes, dual_cost)]
-    first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
+        return [measured_at(svm, point, growth, *found, slopes, dual_cost)]
+    first = measured_at(svm, point, 0.0, *found, slopes, dual_cost)
     if not found[3] < ALL_BUT_SEPARATED * float(svm.upper.sum()) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
     multipliers, intervals = found[0], found[1]
@@ -159,10 +159,10 @@ def _measure(
     growth = (depth + ROOM) / (1.0 - depth)
     multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
     sums = gap_sums(svm, a, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
-    return [first, _measured(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
+    return [first, measured_at(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
 
 
-def _measured(
+def measured_at(
     svm: SVMDual,
     point: PrimalPoint,
     growth: float,
@@ -200,7 +200,7 @@ def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> f
 Levels = tuple[Mapping[str, float], Intervals, float, float]
 
 
-def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
+def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
     """μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
 
     μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
@@ -244,7 +244,7 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
 
 
 def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
-    """As `_best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
+    """As `best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
     thetas: list[float] = []
     ends: list[tuple[float, float]] = []
     for part in svm.parts:
@@ -275,7 +275,7 @@ def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapp
     return found
 
 
-def _certificate(
+def certificate_of(
     space: FeatureSpace, svm: SVMDual, a: FloatArray, beta: FloatArray, best: Measured, dual_cost: float
 ) -> Certificate:
     """The certificate of what was measured, in the caller's own coordinates."""

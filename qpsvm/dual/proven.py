@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNIT, total
@@ -39,11 +40,13 @@ class Proof:
     ----------
     accuracy : Accuracy
     svm : SVMDual
+    equal : ndarray of bool, shape (m,), optional
+        As for `Bounds`.
     """
 
-    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.bounds = Bounds(accuracy, svm)
+        self.bounds = Bounds(accuracy, svm, equal)
         self.homogeneous = self.bounds.homogeneous
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:

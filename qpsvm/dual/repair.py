@@ -10,18 +10,21 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
     (REPAIR.5)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
+    (REPAIR.6)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
+                rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.rounding import EXACT
 from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.svm_dual import Part, SVMDual
+from qpsvm.dual.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -34,6 +37,8 @@ SMALL = 1e-9
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α: (m,), a new array."""
+    if dual.users is not None:
+        return _beside_users(dual, dual.users, alpha)
     equalities = [part for part in dual.parts if not part.ridge]
     if not np.abs(alpha).max(initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
@@ -49,6 +54,29 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return a
 
 
+def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
+    """(REPAIR.6): (m,)."""
+    own, share = users.own, 1.0
+    prices = np.clip(alpha[own.m :], 0.0, LARGEST)
+    for i, j in users.opposite:
+        prices[[i, j]] -= prices[[i, j]].min()
+    for part in dual.parts:
+        if part.ridge:
+            continue
+        column, moved = part.column[: own.m], float(part.column[own.m :] @ prices)
+        with np.errstate(invalid="ignore"):  # 0 times ∞ is where the column is 0
+            ends = [np.where(side * column > 0.0, own.upper * column, 0.0).sum() for side in (1.0, -1.0)]
+        most, least = map(float, ends)
+        end = part.total - (most if moved < 0.0 else least)  # total − share·moved stays between least and most
+        if abs(moved) > abs(end):
+            share = min(share, end / moved * (1.0 - SMALL))
+    prices *= max(share, 0.0)
+    groups = tuple(replace(g, total=g.total - float(g.column[own.m :] @ prices)) for g in dual.groups)
+    pairs = zip(own.groups, groups, strict=True)
+    moved_own = replace(own, groups=tuple(replace(mine, total=other.total) for mine, other in pairs))
+    return np.concatenate([feasible(moved_own, alpha[: own.m]), prices])
+
+
 def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.5): β stays."""
     a, n = boxed(alpha, dual.upper), dual.n
@@ -61,7 +89,7 @@ def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
     equalities = [part for part in dual.parts if not part.ridge]
-    if len(equalities) != 1 or equalities[0].rows is not None:
+    if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
         return feasible(dual, alpha)
     column, near = equalities[0].column, boxed(alpha, dual.upper)
     surplus = float(near @ column) - equalities[0].total

@@ -46,6 +46,8 @@ class EpsilonSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
     """
@@ -63,8 +65,9 @@ class EpsilonSVR(Regression):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, epsilon=epsilon, loss=loss)
 
     def _keep(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
@@ -89,7 +92,7 @@ class EpsilonSVR(Regression):
         return self._two_sided(gram, kept, self.epsilon, C, repeated(0.0, len(C)))
 
     def _primal(self, Z: Matrix) -> QP:
-        svm = self._dual(self.space.centred, self.space.computed_intercept)
+        svm = self._dual(self.space.centred, self.computed_intercept)
         cost = "ξ_i²" if self.loss == "squared" else "ξ_i"
         return primal_qp(
             svm, Z, f"½ ‖w‖² + Σ C_i ({cost} + {cost.replace('ξ', 'ξ*')})", "± (t_i − f(x_i)) ≤ ε + ξ_i",

@@ -29,6 +29,8 @@ from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution
 
 Form = Literal["dual", "primal"]
+#: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
+PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
 LARGEST_BOX = 1e3
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
@@ -136,15 +138,17 @@ def level_size(svm: SVMDual) -> float:
 
 def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
     """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them."""
+    users, svm = svm.users, svm if svm.users is None else svm.users.own
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
     price = svm.unit * unit * level
     objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
     if form == "dual":
-        return {"alpha": unit}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
+        return {"alpha": unit, **({SCALED_PRICES: unit} if users else {})}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
     names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
-    return variables, {"margin": 1.0 / level} if level != 1.0 else {}, objective
+    groups = ["margin", *([SCALED_ROWS] if users else [])]
+    return variables, dict.fromkeys(groups, 1.0 / level) if level != 1.0 else {}, objective
 
 
 def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:

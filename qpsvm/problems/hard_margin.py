@@ -79,6 +79,8 @@ class HardMargin(Problem):
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -108,8 +110,15 @@ class HardMargin(Problem):
 
     dual_tag = "HARD.9"
 
-    def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
-        super().__init__(two_classes(X, y), kernel, "free", psd)
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(two_classes(X, y), kernel, "free", psd, constraints)
         largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")

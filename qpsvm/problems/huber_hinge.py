@@ -39,6 +39,8 @@ class HuberHinge(Problem):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
     """
@@ -55,8 +57,9 @@ class HuberHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, width=width)
 
     def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]
@@ -77,7 +80,7 @@ class HuberHinge(Problem):
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:
-        svm = self._dual(self.space.centred, self.space.computed_intercept)
+        svm = self._dual(self.space.centred, self.computed_intercept)
         return primal_qp(
             svm, Z, "½ ‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i)", "y_i f(x_i) ≥ 1 − ξ_i − ζ_i",
             f"{self.title}: primal (HUBER.2)",

@@ -41,6 +41,8 @@ class QuantileSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
     """
@@ -58,8 +60,9 @@ class QuantileSVR(Regression):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, quantile=quantile)
 
     def _keep(self, *, C: float | ArrayLike, quantile: float) -> None:  # type: ignore[override]
@@ -80,7 +83,7 @@ class QuantileSVR(Regression):
         return self._two_sided(gram, kept, 0.0, upper, repeated(0.0, len(upper)))
 
     def _primal(self, Z: Matrix) -> QP:
-        svm = self._dual(self.space.centred, self.space.computed_intercept)
+        svm = self._dual(self.space.centred, self.computed_intercept)
         return primal_qp(
             svm, Z, "½ ‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)", "± (t_i − f(x_i)) ≤ ξ_i",
             f"{self.title}: primal (QSVR.2)",

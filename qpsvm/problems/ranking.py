@@ -46,6 +46,8 @@ class Ranking(Problem):
         A pair costs C s_i s_j.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     """
 
     kinds: ClassVar[Kinds] = Kinds(
@@ -63,10 +65,11 @@ class Ranking(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
         matrix = as_matrix(X)
         values = np.zeros(matrix.shape[0]) if y is None else y
-        super().__init__(numbers(X, values, sample_weight), kernel, None, psd)
+        super().__init__(numbers(X, values, sample_weight), kernel, None, psd, constraints)
         if pairs is None:
             if y is None:
                 raise DataError("Ranking needs y, or pairs")

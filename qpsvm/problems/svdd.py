@@ -44,6 +44,8 @@ class SVDD(Problem):
         In what proportion samples outside are paid for.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     """
 
     kinds: ClassVar[Kinds] = ENCLOSING
@@ -58,8 +60,9 @@ class SVDD(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd)
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)
         self._keep(nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]
@@ -93,7 +96,7 @@ class SVDD(Problem):
     @cached_property
     def _levels(self) -> tuple[FloatArray, FloatArray | None]:
         """K_ii/2 of the samples that take part, and how far that may be off: (n,) each."""
-        level = self.space.gram.diagonal() / 2.0
+        level = self.space.gram.diagonal()[: len(self.labels)] / 2.0
         epsilon = gamma(self.space.samples.longest_row + 4) if self.space.is_linear else Accuracy(self.space).epsilon
         return level, epsilon * np.abs(level) if epsilon else None
 
