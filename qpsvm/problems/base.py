@@ -355,6 +355,12 @@ class Problem(ABC):
         return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
 
     @property
+    def _row_scale(self) -> FloatArray:
+        """What the user's rows were divided by: (p,)."""
+        assert self.user_rows is not None
+        return self.user_rows.scale
+
+    @property
     def computed_intercept(self) -> Intercept:
         """The intercept as it is computed with: None where it is part of the Gram matrix."""
         return self.intercept if self.constraints else self.space.computed_intercept
@@ -800,9 +806,8 @@ class Problem(ABC):
         InfeasibleConstraintsError
         """
         assert svm.users is not None
-        assert self.user_rows is not None
         self.__dict__.pop("_equalities", None)
-        rows, scale = np.arange(svm.users.own.m, svm.m), self.user_rows.scale
+        rows, scale = np.arange(svm.users.own.m, svm.m), self._row_scale
         if (svm.level[rows] >= 0.0).any():  # else w = 0, b = 0 keeps them with room to spare
             found = room_of(svm, Bounds(Accuracy(self.space), svm), rows)
             if found.farkas is not None:
