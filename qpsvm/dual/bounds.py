@@ -341,29 +341,46 @@ class Bounds:
             if part.ridge:
                 continue
             products, units = column * point.alpha, part.rows is not None or self._units(column)
-            if self.svm.users is not None:  # whose rows may have the column of several parts: they do not take it
-                column = np.where(np.arange(len(column)) < self.svm.users.own.m, column, 0.0)
             excess, error = surplus(products, part.total)
             if not units:
                 error += UNIT * float(np.abs(products).sum()) * FEW
             if excess == 0.0 and error == 0.0:
                 continue
-            bound, sizes, reaches = abs(excess) + error, [], []
-            if not units:  # what moves is α, and column·α by less
-                bound *= FEW / float(np.abs(column[column != 0.0]).min())
+            bounds, sizes, reaches = [], [], []
             for direction in (1.0, -1.0):
                 if direction * excess <= -error:
                     continue  # the surplus is of the other sign
-                k = self._taker(point, column * direction, 2.0 * bound, rows)
+                bound, k = math.inf, None
+                for takers in self._takers(column):
+                    bound = abs(excess) + error
+                    if not units:  # what moves is α, and column·α by less
+                        bound *= FEW / float(np.abs(takers[takers != 0.0]).min(initial=math.inf))
+                    k = self._taker(point, takers * direction, 2.0 * bound, rows)
+                    if k is not None:
+                        break
                 if k is None:
                     return math.inf, math.inf
+                bounds.append(bound)
                 sizes.append(float(self._row_sizes(np.array([k]))[0]))
                 t, r = self.slack(point, np.array([k]))
                 bent = float(self.svm.curvature[k])
                 reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)
-            distance += bound * max(sizes) * FEW
-            moved += bound * max(reaches) * FEW
+            distance += max(bounds) * max(sizes) * FEW
+            moved += max(bounds) * max(reaches) * FEW
         return distance, moved
+
+    def _takers(self, column: FloatArray) -> tuple[FloatArray, ...]:
+        """A column (m,) over the rows that may take the surplus: the machine's own, or else a user's.
+
+        A user's row may have the column of several parts; of the only one, it can take it.
+        """
+        users = self.svm.users
+        if users is None:
+            return (column,)
+        own = np.arange(len(column)) < users.own.m
+        behind = np.where(own, 0.0, column)
+        more = (behind,) if len(self.svm.parts) == 1 and behind.any() else ()
+        return np.where(own, column, 0.0), *more
 
     def apart_from_own(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""

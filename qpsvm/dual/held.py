@@ -47,6 +47,8 @@ INSIDE = 2.0
 SHRINKS = 4
 #: Numbers up to which the rows themselves are the coordinates of (ROOM.1), in place of a factor of their Gram matrix.
 MOST_NUMBERS = 20_000_000
+#: Weights below this share of what they were changed by are rounding: rows may say that they are 0.
+NOTHING = 2.0**-46
 #: Singular values below this share of the largest are dropped: rows that repeat others.
 RANK_TOLERANCE = 1e-13
 
@@ -240,7 +242,11 @@ class Held:
         """kept·w + Σ step_i φ(x_i), for step (n,), as a primal point beside w(α)."""
         space = self.space
         if point.w is not None:
-            return self._explicit(beta, kept * point.w + space.weights(step))
+            change = space.weights(step)
+            w = kept * point.w + change
+            noise = np.maximum(np.abs(change), np.abs(change).max(initial=0.0) * (np.abs(w) < np.abs(point.w)))
+            w[np.abs(w) <= NOTHING * noise] = 0.0
+            return self._explicit(beta, w)
         before = beta if point.coef is None else point.coef
         coef = kept * before + step
         away = coef - beta
