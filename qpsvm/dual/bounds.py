@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
@@ -341,8 +341,11 @@ class Bounds:
             if part.ridge:
                 continue
             products, units = column * point.alpha, part.rows is not None or self._units(column)
+            if self.svm.users is not None:  # their column is no ±1, and their prices may be large
+                products, low = two_product(column, point.alpha)
+                products = np.concatenate([products, low])
             excess, error = surplus(products, part.total)
-            if not units:
+            if not units and self.svm.users is None:
                 error += UNIT * float(np.abs(products).sum()) * FEW
             if excess == 0.0 and error == 0.0:
                 continue

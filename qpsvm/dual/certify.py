@@ -104,7 +104,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         b = hard_intercept(svm, point.u)
         found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
     elif not svm.all_hard:
-        found = _lowest_levels(svm, alpha, point.u)
+        found = lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
     at = certificate_of(space, svm, alpha, beta, measured_at(svm, point, 0.0, *found, slopes, cost), cost)
@@ -243,7 +243,7 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 
-def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
+def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
     """As `best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
     thetas: list[float] = []
     ends: list[tuple[float, float]] = []

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.dual.bounds import FEW, KEPT, Bounds
 from qpsvm.dual.certificate import Certificate, gap_sums
-from qpsvm.dual.certify import Levels, Measured, best_levels, certificate_of, measured_at, penalised_multipliers
+from qpsvm.dual.certify import Levels, Measured, best_levels, certificate_of, lowest_levels, measured_at, penalised_multipliers
 from qpsvm.dual.hard import hard_intercept
 from qpsvm.dual.interior import Room, room
 from qpsvm.dual.points import PrimalPoint, primal_points
-from qpsvm.dual.repair import feasible
+from qpsvm.dual.repair import beside, feasible
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import InfeasibleConstraintsError
 from qpsvm.kernels.space import pivoted_cholesky
@@ -102,6 +102,8 @@ class Held:
             if best.gap <= enough:
                 break
         assert best is not None  # w(α) is always a candidate
+        if best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
+            return self.certify(np.zeros(svm.m), best.point.w, enough)  # the best there is, and α = 0 proves it
         penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
         return certificate_of(self.space, svm, a, beta, best, cost + penalties)
 
@@ -122,26 +124,49 @@ class Held:
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
     ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
         """The multipliers that are best for a w, with b where the rows allow it, and all that are as good."""
-        mu, intervals = self._own_levels(a, point, slopes)
+        best: tuple[float, dict[str, float], dict[str, tuple[float, float]]] | None = None
+        for own in self._own_levels(a, point, slopes):
+            mu, intervals = self._nearest_allowed(a, beta, point, slopes, *own)
+            cost = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))[0]
+            cost += sum(0.5 * g.ridge * (mu[g.multiplier] - slopes[g.multiplier]) ** 2 for g in self.svm.penalised)
+            if best is None or cost < best[0]:
+                best = cost, mu, intervals
+        assert best is not None
+        return best[1:]
+
+    def _nearest_allowed(
+        self,
+        a: FloatArray,
+        beta: FloatArray,
+        point: PrimalPoint,
+        slopes: Mapping[str, float],
+        mu: dict[str, float],
+        intervals: dict[str, tuple[float, float]],
+    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+        """Multipliers of the machine alone with b moved to the nearest end of what the rows allow."""
         if "b" not in mu:
             return mu, intervals
         low, high = self._allowed(a, beta, point, mu)
         b = low + (high - low) / 2 if low > high else min(max(mu["b"], low), high)
         first, last = intervals.get("b", (b, b))
         intervals["b"] = min(max(first, low), b), max(min(last, high), b)
-        if b != mu["b"]:
-            mu, intervals = self._beside(a, point, slopes, b)
-        return mu, intervals
+        return (mu, intervals) if b == mu["b"] else self._beside(a, point, slopes, b)
 
     def _own_levels(
         self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-        """The same for the machine alone."""
+    ) -> list[tuple[dict[str, float], dict[str, tuple[float, float]]]]:
+        """The same for the machine alone: by the primal's value, and by the gap beside the prices of the rows."""
         own, u = self.own, point.u[: self.own.n]
         if own.hard is not None:
-            return {group.multiplier: hard_intercept(own, u) for group in own.groups}, {}
-        found: Levels = best_levels(own, a[: own.m], replace(point, u=u), slopes, 0.0)
-        return dict(found[0]), dict(found[1])
+            return [({group.multiplier: hard_intercept(own, u) for group in own.groups}, {})]
+        lowest: Levels = lowest_levels(own, a[: own.m], u)
+        found = [(dict(lowest[0]), dict(lowest[1]))]
+        assert self.svm.users is not None
+        if own.groups:
+            priced = beside(self.svm, self.svm.users, a[own.m :])
+            levels = best_levels(priced, a[: own.m], replace(point, u=u), slopes, 0.0)
+            found.append((dict(levels[0]), {}))
+        return found
 
     def _beside(
         self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float
@@ -154,6 +179,12 @@ class Held:
         without = replace(own, groups=others, level=own.level - b * self.column[: own.m])
         found = best_levels(without, a[: own.m], replace(point, u=u), slopes, 0.0)
         return {"b": b, **found[0]}, {"b": (b, b), **found[1]}
+
+    def _others(
+        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+        """The best multipliers beside the b that there is."""
+        return self._beside(a, point, slopes, mu["b"]) if "b" in mu else self._own_levels(a, point, slopes)[0]
 
     def _allowed(
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float]
@@ -209,7 +240,7 @@ class Held:
             if not np.isfinite(t).all() or everything.sum() > MOST_BROKEN:
                 break
             point, mu = self._corrected(beta, start, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
-            mu, intervals = self._beside(a, point, slopes, mu["b"]) if "b" in mu else self._own_levels(a, point, slopes)
+            mu, intervals = self._others(a, point, slopes, mu)
         return self._shrunk(a, beta, start, point, mu, slopes)
 
     # --- (HELD.2) ---
@@ -322,9 +353,7 @@ class Held:
                     break
                 broken = self._broken(t, r)
                 if not broken.any():
-                    if "b" in mu:
-                        return point, *self._beside(a, point, slopes, mu["b"])
-                    return point, *self._own_levels(a, point, slopes)
+                    return point, *self._others(a, point, slopes, mu)
                 short = np.where(broken & ~self._equal, t + (INSIDE + 2.0) * r, 0.0)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     shares = np.where(short > 0.0, short / (short + np.maximum(space_there, 0.0)), 0.0)

@@ -71,10 +71,15 @@ def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
         if abs(moved) > abs(end):
             share = min(share, end / moved * (1.0 - SMALL))
     prices *= max(share, 0.0)
-    groups = tuple(replace(g, total=g.total - float(g.column[own.m :] @ prices)) for g in dual.groups)
-    pairs = zip(own.groups, groups, strict=True)
-    moved_own = replace(own, groups=tuple(replace(mine, total=other.total) for mine, other in pairs))
-    return np.concatenate([feasible(moved_own, alpha[: own.m]), prices])
+    return np.concatenate([feasible(beside(dual, users, prices), alpha[: own.m]), prices])
+
+
+def beside(dual: SVMDual, users: Users, prices: FloatArray) -> SVMDual:
+    """The machine alone, with totals that make up for prices (p,) of a user's rows: e − E_Uᵀλ in place of e."""
+    own = users.own
+    totals = [group.total - float(group.column[own.m :] @ prices) for group in dual.groups]
+    moved = zip(own.groups, totals, strict=True)
+    return replace(own, groups=tuple(replace(group, total=total) for group, total in moved))
 
 
 def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
