@@ -14,6 +14,16 @@ C-SVM, C = 1, kernel Linear(): dual (CSVM.10)
   P           4 × 4, low rank ZZᵀ, Z 4 × 1 dense
   A           1 × 4, dense, 4 non-zeros
   memory      200 B
+<BLANKLINE>
+            alpha[0]  alpha[1]  alpha[2]  alpha[3]
+  P                0         0         0         0       alpha[0]
+                   0         1        -3        -4       alpha[1]
+                   0        -3         9        12       alpha[2]
+                   0        -4        12        16       alpha[3]
+  q               -1        -1        -1        -1
+  A               -1        -1         1         1  = 0  balance
+  lb               0         0         0         0
+  ub               1         1         1         1
 >>> result = qpsvm.solve(problem)
 >>> print(result.status, result.w.round(6), round(result.b, 6), result.gap < 1e-12)
 optimal [1.] -2.0 True

@@ -236,13 +236,17 @@ class SolverError(QPSVMError, RuntimeError):
 class InfeasibleNuError(ParameterError):
     """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
+    Of a machine without classes, ν is a share, and at most 1.
+
     Attributes
     ----------
     nu : float
         The value asked for.
     nu_max : float
         The largest feasible value, 2·min(S₊, S₋)/S. S₊, S₋ and S are the sums of the sample weights of the positive
-        class, of the negative class and of both.
+        class, of the negative class and of both; 1 where there are no classes.
+    balance : bool
+        Whether it is the balance of two classes that sets it.
 
     Examples
     --------
@@ -257,16 +261,20 @@ class InfeasibleNuError(ParameterError):
     0.8 0.5
     """
 
-    def __init__(self, nu: float, nu_max: float) -> None:
+    def __init__(self, nu: float, nu_max: float, balance: bool = True) -> None:
         self.nu = nu
         self.nu_max = nu_max
-        super().__init__(
-            f"nu = {nu:g} is infeasible for this class balance: the largest feasible value is {nu_max:.6g} "
-            f"(2·min(S+, S-)/S over the class weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
-        )
+        self.balance = balance
+        if balance:
+            super().__init__(
+                f"nu = {nu:g} is infeasible for this class balance: the largest feasible value is {nu_max:.6g} "
+                f"(2·min(S+, S-)/S over the class weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
+            )
+        else:
+            super().__init__(f"nu = {nu:g} is infeasible: it is a share, so choose nu <= {nu_max:g}")
 
-    def __reduce__(self) -> tuple[type[InfeasibleNuError], tuple[float, float]]:
-        return type(self), (self.nu, self.nu_max)
+    def __reduce__(self) -> tuple[type[InfeasibleNuError], tuple[float, float, bool]]:
+        return type(self), (self.nu, self.nu_max, self.balance)
 
 
 class IndefiniteKernelError(QPSVMError, ValueError):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_matrix
 from qpsvm.arrays.columns import column_order
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.saving.model_file import read_model, write_model
@@ -49,6 +49,8 @@ class Model:
         text.
     diagonal : float
         f has so many times K(x, x) besides: −1 for `SVDD`, else 0.
+    radius : float, or None
+        R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class Model:
     metadata: dict[str, Any] = field(default_factory=dict)
     feature_names: tuple[str, ...] | None = None
     diagonal: float = 0.0
+    radius: float | None = None
 
     def __repr__(self) -> str:
         return outline("Model", **vars(self))
@@ -112,23 +115,29 @@ class Model:
         samples = as_matrix(X, "X", self.n_features)
         if order is not None:
             samples = samples[:, order]
-        values = self._values(samples)
-        return values + self.diagonal * self.kernel.diagonal(samples) if self.diagonal else values
-
-    def _values(self, samples: Matrix) -> FloatArray:
-        """Σ c_i K(x_i, x) + b for checked samples (m, d): (m,)."""
+        if self.radius is not None and self.w is not None:
+            return self._inside(samples, self.w / 2.0, self.radius)
+        own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
         if self.w is not None:
-            linear: FloatArray = samples @ self.w + self.b  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
-            return linear
+            linear: FloatArray = samples @ self.w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+            return linear + own
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(samples, samples)
-            return K[:, self.vectors] @ self.coef + self.b
+            return K[:, self.vectors] @ self.coef + self.b + own
         if not len(self.coef):
-            return np.full(samples.shape[0], self.b)
+            return np.full(samples.shape[0], self.b) + own
         step = max(1, BLOCK_VALUES // len(self.coef))
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
-        return np.concatenate(values) + self.b  # (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+        return np.concatenate(values) + self.b + own  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+
+    @staticmethod
+    def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
+        """R² − ‖x − c‖² for checked samples (m, d), by differences, which do not cancel far from the origin: (m,)."""
+        step = max(1, BLOCK_VALUES // len(centre))
+        blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
+        squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
+        return np.asarray(radius * radius - squares)  # (SVDD.17)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X, the larger one where f > 0; or f itself where there are no labels.

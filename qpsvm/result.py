@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
+from qpsvm.html import Cell, table
+from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
 
@@ -260,7 +262,7 @@ class SVMResult:
         return self.extras[name]
 
     @cached_property
-    def kkt(self) -> NDArray[np.void]:
+    def kkt(self) -> KKTTable:
         """One row a sample: what its optimality conditions are about, and its share of the gap.
 
         alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
@@ -277,8 +279,10 @@ class SVMResult:
         ['margin' 'violator' 'margin' 'peripheral' 'violator']
         >>> print(result.kkt.dtype.names)
         ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
+
+        It prints as a table, and `np.asarray(result.kkt)` is the structured array.
         """
-        return kkt_table(self)
+        return KKTTable(kkt_table(self))
 
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) for each row of X.
@@ -411,11 +415,26 @@ class SVMResult:
             f"({len(self.on_margin)} on the margin), {self.backend}/{self.form}>"
         )
 
+    def _repr_html_(self) -> str:
+        low, high = self.b_interval
+        figures = [
+            ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
+            ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
+            *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
+            ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
+            ("time", f"build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}"), ("note", self.message),
+        ]  # fmt: skip
+        said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        words = self.kinds.words
+        counts = np.bincount(self.kind, minlength=len(words))
+        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, counts, strict=True)]
+        return said + table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
+
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
-    """What `SVMResult.kkt` is: (n,)."""
+    """What `SVMResult.kkt` shows: (n,)."""
     terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
-    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (CSVM.6), (NUSVM.7), (PHINGE.6)
+    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     if len(result.alpha) != len(result.kind) and result.target is not None:
         sides = {
             "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,

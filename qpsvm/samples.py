@@ -48,10 +48,26 @@ class Samples:
         storage = "sparse" if sp.issparse(self.X) else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            return f"X {n} × {d}, {storage}"
+            low, high = (f"{end:g}" for end in (self.target.min(), self.target.max()))
+            said = "" if common_value(self.target) is not None else f"; target from {low} to {high}"
+            return f"X {n} × {d}, {storage}{said}"
         counts = (np.count_nonzero(self.target < 0), np.count_nonzero(self.target > 0))
         named = zip(self.classes.tolist(), counts, strict=True)
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
+
+    def said(self) -> list[tuple[str, str]]:
+        """How many samples of how many features, of which class, and their weights: a label and a short text each."""
+        n, d = self.X.shape
+        said = [("samples", f"{n} × {d}, {'sparse' if sp.issparse(self.X) else 'dense'}")]
+        if self.classes is not None:
+            for sign, label in zip((-1.0, 1.0), self.classes.tolist(), strict=True):
+                name = "class " + ("−1" if sign < 0 else "+1")
+                said.append((name, f"{shown(label)} ({int((self.target == sign).sum())})"))
+        if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
+            idle = n - len(self.rows)
+            none = f", {idle} of weight 0" if idle else ""
+            said.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
+        return said
 
     @property
     def n(self) -> int:

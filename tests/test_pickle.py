@@ -207,5 +207,5 @@ def test_a_problem_says_what_it_is():
     for part in ("CSVM", "C = 1", "Linear()", "16 × 3", "sparse", *classes):
         assert part in text
     for name, kernel in (("function", "laplacian"), ("partial", "laplacian"), ("object", "Laplacian")):
-        assert f"kernel {kernel};" in str(problems()[name])
+        assert f"kernel {kernel};" in repr(problems()[name])
     assert "ν = 0.3" in repr(problems()["nu"])

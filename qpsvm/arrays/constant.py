@@ -35,6 +35,13 @@ def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
     return factor * vector if value is None else repeated(factor * value, len(vector))
 
 
+def divided(number: float, vector: FloatArray) -> FloatArray:
+    """number/vector, (n,): `repeated` where the vector is."""
+    value = common_value(vector)
+    quotient: FloatArray = number / vector if value is None else repeated(number / value, len(vector))
+    return quotient
+
+
 def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
     """The sum of the entries of a vector (n,) where a mask (n,) is true."""
     value = common_value(vector)

@@ -8,8 +8,8 @@ kind:
 | kernel       | linear, kernel                                           | φ(x) = x, or not                       |
 | level        | level 1, level 0, other levels                           | ℓ                                      |
 | upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
-| curvature    | flat, curved                                             | δ = 0, or not                          |
-| equalities   | no rows, balance, balance and total, one row, other rows | none; sᵀα = 0; and 1ᵀα = ν; other ones |
+| curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
+| equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0; sᵀα = e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
@@ -25,6 +25,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 
@@ -35,8 +36,8 @@ Trait = Literal[
     "linear", "kernel",
     "level 1", "level 0", "other levels",
     "bounded", "unbounded", "partly bounded",
-    "flat", "curved",
-    "no rows", "balance", "balance and total", "one row", "other rows",
+    "flat", "curved", "partly curved",
+    "no rows", "balance", "sum", "balance and total", "one row", "other rows",
     "unpenalised", "penalised",
     "one α a sample", "mirrored α", "several α a sample",
 ]  # fmt: skip
@@ -55,8 +56,10 @@ IN_WORDS: dict[Trait, str] = {
     "partly bounded": "upper bounds of some α only",
     "flat": "a dual without curvature of its own",
     "curved": "a loss that is not piecewise linear",
+    "partly curved": "losses of which some are piecewise linear and some are not",
     "no rows": "a machine without a free intercept",
     "balance": "the row yᵀα = 0 alone",
+    "sum": "a sum of α that is given, as in a one-class machine",
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
     "other rows": "equality rows of its own",
@@ -76,12 +79,20 @@ def traits_of(svm: SVMDual, linear: bool) -> Traits:
             "linear" if linear else "kernel",
             "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels",
             "bounded" if svm.bounded else "partly bounded" if np.isfinite(svm.upper).any() else "unbounded",
-            "curved" if svm.curved else "flat",
+            _curvature(svm),
             _equalities(svm),
             "penalised" if svm.penalised else "unpenalised",
             "one α a sample" if svm.plain else "mirrored α" if svm.mirrored else "several α a sample",
         )
     )
+
+
+def _curvature(svm: SVMDual) -> Trait:
+    """Whether the losses are piecewise linear."""
+    if not svm.curved:
+        return "flat"
+    everywhere = common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
+    return "curved" if everywhere else "partly curved"
 
 
 def _equalities(svm: SVMDual) -> Trait:
@@ -91,7 +102,7 @@ def _equalities(svm: SVMDual) -> Trait:
         return "no rows"
     signed = [group for group in groups if group.total == 0.0 and _constant(group.column, svm.sign)]
     if len(groups) == 1:
-        return "balance" if signed else "one row"
+        return "balance" if signed else "sum" if _constant(groups[0].column, svm.sign) else "one row"
     total = [group for group in groups if group.total != 0.0 and _constant(group.column)]
     return "balance and total" if len(signed) == len(total) == 1 and len(groups) == 2 else "other rows"
 

@@ -11,24 +11,21 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.linear_rows import LinearRows, best_intercept, linear_rows
 from qpsvm.costs import Cost, Rows, Size
-from qpsvm.dual.certificate import hinge_intercepts, middle
 from qpsvm.dual.statement import Statement
-from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
-from qpsvm.rows import WithOnes
 from qpsvm.solvers.linear.coordinate import is_loaded
 from qpsvm.solvers.linear.coordinate_start import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: The relative gap aimed at where no tolerance is given.
 DEFAULT_TOLERANCE = 1e-6
-#: Whose duals it takes: sums of hinge losses.
-HINGE = ANYTHING - {
-    "kernel", "level 0", "other levels", "unbounded", "partly bounded", "curved", "balance and total", "one row",
-    "other rows", "mirrored α", "several α a sample",
-}  # fmt: skip
+#: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
+#: α, the loss bends; a row that nothing may fall short of is no loss.
+LOSSES = ANYTHING - {"kernel", "sum", "balance and total", "one row", "other rows"}
+BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
 #: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
@@ -43,8 +40,8 @@ class AugmentedLagrangianBackend(Backend):
 
     name = "augmented_lagrangian"
     abilities = Abilities(
-        needs="dual of a linear machine with hinge losses, such as a C-SVM, any n; fast",
-        dual=(Machines(HINGE),), because="it reads the samples off the dual's factor", starts=True, polls=True,
+        needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
+        dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True, polls=True,
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
@@ -60,23 +57,19 @@ class AugmentedLagrangianBackend(Backend):
         return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
-        """X, y, C and the intercept of the machine that the QP is the dual of, by reference: nothing is copied."""
+        """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
         statement = self.stated(qp)
-        svm = statement.svm
-        assert isinstance(svm.gram, LowRank)  # it takes linear machines only
-        X, intercept = svm.gram.source, "free" if svm.groups else None
-        if intercept is None and isinstance(X, WithOnes):  # the weight of a feature of ones
-            X, intercept = X.source, "penalised"
-        data = SolverData(X=X, y=svm.sign, C=svm.upper, intercept=intercept)
-        return AugmentedLagrangianCompiled(self, qp, data, statement)
+        rows = linear_rows(statement.svm)
+        data = SolverData(X=rows.source, y=rows.sign, C=rows.price, intercept=rows.intercept)
+        return AugmentedLagrangianCompiled(self, qp, data, statement, rows)
 
 
 class AugmentedLagrangianCompiled(Compiled):
-    """X, y, C, intercept of the C-SVM that the QP is the dual of."""
+    """X, y, C, intercept of the machine that the QP is the dual of; C is the price of hinges, or says what rows cost."""
 
-    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
         super().__init__(backend, qp, data)
-        self._statement = statement
+        self._statement, self._rows = statement, rows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.linear.solve import solve_linear
@@ -89,17 +82,18 @@ class AugmentedLagrangianCompiled(Compiled):
             data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
         )
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
-        y = statement.multipliers({"b": answer.b})
+        y = statement.multipliers({group.multiplier: answer.b for group in statement.svm.groups})
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._answer(answer, statement.x(answer.alpha), raw, y=y, v=statement.lift(w))
+        return self._answer(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
-        """w, b and α at a point of the QP: b is the best one for w."""
+        """w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
         if x is None:
             return None
-        X, y, C = self.data.X, self.data.y, self.data.C
-        alpha = np.clip(self._statement.alpha(x), 0.0, C)
-        w = X.weights(alpha * y)
-        if self.data.intercept == "free":
-            return w, middle(*hinge_intercepts(X.margins(w), y, C)), alpha
-        return w, float(alpha @ y) if self.data.intercept else 0.0, alpha
+        svm, rows = self._statement.svm, self._rows
+        alpha = rows.multipliers(np.clip(self._statement.alpha(x), 0.0, svm.upper))
+        beta = alpha * rows.sign
+        w = rows.source.weights(beta)
+        if rows.intercept == "free":
+            return w, best_intercept(svm, w), alpha
+        return w, float(beta.sum()) if rows.intercept else 0.0, alpha

@@ -66,8 +66,8 @@ class InteriorPointBackend(Backend):
         rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
         if rows is None:
             raise UnsupportedError(
-                "interior_point takes inequality rows only where each has at most one slack of its own and P is "
-                "diagonal, as in the primal forms; use cvxopt, osqp or cvxpy"
+                "interior_point takes inequality rows only where each has at most one slack of linear cost and one of "
+                "squared cost of its own, and P is diagonal, as in the primal forms; use cvxopt, osqp or cvxpy"
             )
         return RowsCompiled(self, qp, rows)
 

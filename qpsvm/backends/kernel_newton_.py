@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, own_settings, stopped
+from qpsvm.backends.intervals import Intervals
 from qpsvm.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.dual.statement import Statement
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
@@ -36,14 +40,31 @@ LEAST_CURVATURE = 1e-280
 LARGEST_GRAM = 8000
 #: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
 MARGINS = ANYTHING - {
-    "level 0", "other levels", "partly bounded", "curved", "no rows", "balance and total", "one row", "other rows",
-    "penalised", "mirrored α", "several α a sample",
+    "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
+    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
 #: The ν-SVMs whose Gram matrix it makes: the margin level is a variable, so that there is a second row.
 NU = ANYTHING - {
-    "level 1", "other levels", "unbounded", "partly bounded", "curved", "no rows", "balance", "one row", "other rows",
+    "level 1", "other levels", "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance", "sum",
+    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
+}  # fmt: skip
+#: Machines of one interval of β a sample, whatever their levels, with one sum: novelty and quantiles among them; the
+#: regressions, which may have a second one; and those with curvature, of which the Gram matrix is made.
+INTERVALS = ANYTHING - {
+    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "balance and total", "one row", "other rows",
     "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
+MIRRORED = ANYTHING - {
+    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
+    "one α a sample", "several α a sample",
+}  # fmt: skip
+CURVED = ANYTHING - {
+    "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
+    "several α a sample",
+}  # fmt: skip
+#: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one of any such kind: of few
+#: features its matrix is singular, and others see the features.
+LARGEST_CURVED, LINEAR_INTERVALS = 4000, 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
 #: of a Gram matrix, without a look whether they are there.
 LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
@@ -73,10 +94,13 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a C-SVM, hard margin, primal hinge or (few rows) nu-SVM problem, kernel or linear; fast",
+        needs="dual of a machine with a free intercept, kernel or (few rows) linear; of a nu-SVM, few rows; fast",
         dual=(
             Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
             Machines(NU - {"linear"}, LARGEST_NU), Machines(NU - {"kernel"}, LINEAR_NU),
+            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
+            Machines(MIRRORED - {"linear"}), Machines(MIRRORED - {"kernel"}, LINEAR_INTERVALS),
+            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
     )  # fmt: skip
@@ -109,6 +133,26 @@ class KernelNewtonBackend(Backend):
         kernel, X, gram = kernel_samples(svm.gram, self.name)
         data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
         return KernelNewtonCompiled(self, qp, data, statement)
+
+
+def intervals(svm: SVMDual) -> bool:
+    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
+    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
+    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
+
+
+def interval_blocks(data: SolverData, svm: SVMDual, machine: Intervals) -> KernelBlocks:
+    """Where kernel values come from: the Gram matrix itself where there is curvature, or the kernel is linear."""
+    gram = svm.gram
+    if isinstance(gram, KernelGram):
+        if machine.curvature is None:
+            return gram.blocks
+        K = gram.blocks.all() + np.diag(machine.curvature)
+    else:
+        K = inner(data.X, data.X) if data.gram is None else data.gram
+        if machine.curvature is not None:
+            K = K + np.diag(machine.curvature)
+    return KernelBlocks(data.kernel, data.X, np.ascontiguousarray(K))
 
 
 def loop_cost(size: Size) -> Cost:
@@ -157,6 +201,8 @@ class KernelNewtonCompiled(Compiled):
         from qpsvm.solvers.kernel.hard import solve_kernel_hard
         from qpsvm.solvers.kernel.portfolio import solve_kernel
 
+        if intervals(self._statement.svm):
+            return self._intervals(limits, options)
         data, statement, gram = self.data, self._statement, self._statement.svm.gram
         kernel, X, y, C, blocks = data
         if isinstance(gram, KernelGram):
@@ -177,6 +223,21 @@ class KernelNewtonCompiled(Compiled):
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         v = None if answer.coef is None else statement.lift(answer.coef)
         return self._answer(answer, statement.x(answer.alpha), raw, y=statement.multipliers({"b": answer.b}), v=v)
+
+    def _intervals(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """Every other machine: an interval of β a sample."""
+        from qpsvm.solvers.kernel.regression import solve_interval
+
+        statement, machine = self._statement, Intervals.of(self._statement.svm, self.backend.name)
+        answer = solve_interval(
+            interval_blocks(self.data, statement.svm, machine), machine.problem,
+            tol=limits.tol or DEFAULT_TOLERANCE, max_iter=limits.max_iter, time_limit=limits.time_limit,
+            verbose=limits.verbose,
+            start=None if limits.start is None else machine.beta(statement.alpha(limits.start)), **options,
+        )  # fmt: skip
+        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
+        y = statement.multipliers(machine.multipliers(answer.b, answer.tube))
+        return self._answer(answer, statement.x(machine.alpha(answer.beta)), raw, y=y)
 
     def _nu(self, settings: dict[str, Any], limits: Limits) -> QPSolution:
         """The ν-SVM: 1ᵀα is the total of its second row, whose multiplier is ρ.

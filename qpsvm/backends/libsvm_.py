@@ -16,7 +16,19 @@ from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.abilities import Abilities, Form, Machines
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.contract import Limits, SolverData, stopped
-from qpsvm.backends.kernel_newton_ import LIBSVM_IMPORT, MARGINS, NU, kernel_samples, loop_cost
+from qpsvm.backends.intervals import Intervals
+from qpsvm.backends.kernel_newton_ import (
+    INTERVALS,
+    LIBSVM_IMPORT,
+    LINEAR_INTERVALS,
+    MARGINS,
+    MIRRORED,
+    NU,
+    interval_blocks,
+    intervals,
+    kernel_samples,
+    loop_cost,
+)
 from qpsvm.costs import Cost, Import, Size
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
@@ -47,8 +59,13 @@ class LibsvmBackend(Backend):
 
     name = "libsvm"
     abilities = Abilities(
-        needs="dual of a C-SVM, nu-SVM or primal hinge problem with a free intercept; the peer to compare with",
-        dual=(Machines(MARGINS - {"unbounded"}), Machines(NU)), because="it solves the dual", polls=True,
+        needs="dual of a machine with bounds and a free intercept; the peer to compare with",
+        dual=(
+            Machines(MARGINS - {"unbounded"}), Machines(NU), Machines(INTERVALS - {"linear"}),
+            Machines(MIRRORED - {"linear"}), Machines(INTERVALS, LINEAR_INTERVALS),
+            Machines(MIRRORED, LINEAR_INTERVALS),
+        ),
+        because="it solves the dual", polls=True,
         package="scikit-learn",
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
@@ -66,6 +83,9 @@ class LibsvmBackend(Backend):
         """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
         statement = self.stated(qp)
         svm = statement.svm
+        if intervals(svm):
+            kernel, X, gram = kernel_samples(svm.gram, self.name)
+            return LoopCompiled(self, qp, SolverData(kernel=kernel, X=X, gram=gram), statement)
         if isinstance(svm.gram, LowRank):
             return LibsvmCompiled(self, qp, _data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
         kernel, X, gram = kernel_samples(svm.gram, self.name)
@@ -162,6 +182,40 @@ class LibsvmCompiled(Compiled):
                 alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - before, 0.0, weight[rows])
         support = np.flatnonzero(alpha)
         return Fitted(support, alpha[support], 0.0, 0, False)
+
+
+class LoopCompiled(Compiled):
+    """Kernel, X and the Gram matrix, where there is one, of a regression or a novelty machine."""
+
+    def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
+        super().__init__(backend, qp, data)
+        self._statement = statement
+
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        from qpsvm.solvers.kernel.libsvm_interval import interval_loop, plain
+        from qpsvm.solvers.kernel.regression import unit_of
+
+        machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
+        problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
+        eps = DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
+        own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
+        by_itself = own is not None and plain(problem)
+        loop = interval_loop(
+            problem, own if own is not None and by_itself else blocks.all(), most, clock,
+            gamma=float(blocks.kernel.gamma) if by_itself else None,  # type: ignore[attr-defined]
+            tol=options.get("eps", eps), verbose=limits.verbose,
+            settings={name: value for name, value in options.items() if name != "eps"},
+        )  # fmt: skip
+        status, raw = (Status.OPTIMAL, "converged") if loop.finished else stopped(
+            "iteration_limit" if loop.iterations >= most else clock.stopped() or "time_limit"
+        )  # fmt: skip
+        solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+        support = loop.beta.nonzero()[0]
+        edges = problem.edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
+        return QPSolution(
+            self.qp, status, solver, x=self._statement.x(machine.alpha(loop.beta)),
+            y=self._statement.multipliers(machine.multipliers(*edges)), iterations=loop.iterations,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

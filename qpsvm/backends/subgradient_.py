@@ -18,7 +18,7 @@ from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 
 #: Whose primals it takes: those with a slack for each α.
-SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved"}
+SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved", "partly curved"}
 #: Its passes over the coordinates of K = LLᵀ, and over the samples of a linear machine.
 COORDINATES, PASSES = Matrices(1.5e-8, 1.3e-10, 1.3e-10, 5.5), Rows((2.5e-7, 0.0), (2.5e-5, 0.0), 5.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from qpsvm.errors import ParameterError, UnknownOptionError, nearest
@@ -72,6 +72,18 @@ def file_name(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("expected the name of a file, got ''")
     return text
+
+
+def word(known: Iterable[str]) -> Callable[[str], str]:
+    """A reader of one of these words; of another, it names the nearest."""
+    words = tuple(known)
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise argparse.ArgumentTypeError(f"unknown {text!r}; {nearest(text, words)}")
+        return text
+
+    return read
 
 
 def name(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from qpsvm import backends
 from qpsvm.backends.base import Backend
-from qpsvm.cli.data import few_rows, problem_of, read
+from qpsvm.cli.data import few_rows, read
 from qpsvm.cli.options import settle
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.problems import CSVM, Problem
@@ -34,10 +34,9 @@ def run(options: argparse.Namespace) -> int:
     """Compare on a data file."""
     settle(options)
     sample = read(options)
-    X = sample.table.X
-    problem = problem_of(X, sample.y, options)
+    problem = sample.problem(options)
     try:
-        small = problem_of(*few_rows(X, sample.y, WARM_UP_ROWS), options)
+        small = sample.problem(options, sample.few_rows(WARM_UP_ROWS))
     except QPSVMError:  # a few rows may be too few for this problem
         small = None
     print(f"{problem.title}\n")
@@ -58,7 +57,8 @@ def demonstrate(options: argparse.Namespace) -> int:
     problem = CSVM(X, y, C=1.0)
     print(f"breast_cancer (scikit-learn), standardised: {X.shape[0]} rows x {X.shape[1]} features")
     print(f"{problem.title}\n")
-    _compare(problem, CSVM(*few_rows(X, y, WARM_UP_ROWS), C=1.0), None, {}, {})
+    few = few_rows(y, WARM_UP_ROWS)
+    _compare(problem, CSVM(X[few], y[few], C=1.0), None, {}, {})
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     print("Next: python -m qpsvm --help")
     return 0

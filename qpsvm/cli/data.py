@@ -1,4 +1,4 @@
-"""From the options to the samples, the labels and the problem."""
+"""From the options to the samples and what is known of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.types import IntArray
+from qpsvm.cli.measures import in_words
+from qpsvm.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.files import StandardInput, Table, read_table
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.model import Model
-from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
 #: Classes whose sizes are printed.
@@ -28,31 +30,55 @@ class Sample:
     Attributes
     ----------
     table : Table
-    y : ndarray, shape (n,)
-        The file's labels, or −1 and +1 where `--positive` says which is which.
+    y : ndarray, shape (n,), or None
+        The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there are none.
     classes : ndarray, shape (2,), or None
         With `--positive`, the names of −1 and +1.
     against : str or None
         The label that `--positive` sets against several others.
+    learnt : "labels", "numbers", "ranks" or "none"
+        What the machine learns of y.
     """
 
     table: Table
-    y: NDArray[Any]
+    y: NDArray[Any] | None
     classes: NDArray[Any] | None = None
     against: str | None = None
+    learnt: Learnt = "labels"
 
-    def model(self, result: SVMResult) -> Model:
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of each row in words: (n,)."""
+        assert self.y is not None
+        return self.y if self.classes is None else self.classes[(self.y > 0).astype(int)]
+
+    def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
+        """The problem that the options describe, over some of the rows."""
+        y, groups = (None if each is None else each[rows] for each in (self.y, self.table.groups))
+        return problem_of(self.table.X[rows], y, options, groups)
+
+    def few_rows(self, each: int) -> IntArray:
+        """The first rows of each class (up to `each`), or where there are no classes, twice as many."""
+        if self.learnt != "labels" or self.y is None:
+            return np.arange(min(2 * each, self.table.X.shape[0]))
+        return few_rows(self.y, each)
+
+    def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
-        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json()}
+        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt}
         if self.against is not None:
             metadata["positive"] = self.against
+        quantile = getattr(problem, "quantile", None)
+        if quantile is not None:
+            metadata["quantile"] = quantile
         classes = result.model.classes if self.classes is None else self.classes
         return replace(result.model, classes=classes, metadata=metadata)
 
-    def accuracy(self, model: Model) -> float:
-        """The share of the training rows that the model gets right."""
-        names = self.y if self.classes is None else self.classes[(self.y > 0).astype(int)]
-        return float((model.predict(self.table.X) == names).mean())
+    def training(self, model: Model) -> str:
+        """How well the model does on the rows that trained it, in words."""
+        target = self.labels if self.learnt == "labels" else self.y
+        quantile = model.metadata.get("quantile")
+        return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
 
 
 def source(name: str) -> str | StandardInput:
@@ -66,36 +92,63 @@ def read(options: argparse.Namespace) -> Sample:
     Raises
     ------
     DataError
-        It has no labels, or more than two that nobody sets against each other; and what `read_table` raises.
+        More labels than two that nobody sets against each other; and what `read_table` raises.
+    ParameterError
+        `--positive` or `--groups` for a machine that they have no effect on.
     UnknownOptionError
         `--positive` names no label.
     """
     start = time.perf_counter()
+    variant = VARIANTS[options.variant]
+    for option, learnt, who in (("positive", "labels", "machines of two classes"), ("groups", "ranks", "a ranking")):
+        if getattr(options, option) is not None and variant.learnt != learnt:
+            raise ParameterError(
+                f"--{option} belongs to {who}, and the variant here is {options.variant}: leave --{option} out, or "
+                "choose another variant"
+            )
     table = read_table(
         source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-        standardise=options.standardise,
+        standardise=options.standardise, wanted=variant.target, groups=options.groups,
     )  # fmt: skip
-    if table.y is None:
-        raise DataError(f"{source(options.file)} has no labels")
-    sample = Sample(table, table.y) if options.positive is None else _against_rest(table, table.y, options.positive)
-    labels = table.y if sample.classes is None else sample.classes[(sample.y > 0).astype(int)]
-    classes, counts = np.unique(labels, return_counts=True)
-    pairs = list(zip(classes, counts, strict=True))
-    balance = ", ".join(f"{label}: {count}" for label, count in pairs[:SHOWN_CLASSES])
-    balance += ", ..." if len(pairs) > SHOWN_CLASSES else ""
+    if options.positive is not None and table.y is not None:
+        sample = _against_rest(table, table.y, options.positive)
+    else:
+        sample = Sample(table, table.y, learnt=variant.learnt)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{source(options.file)}: {n} rows x {d} features; labels {balance}{left_out}")
+    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}")
     for note in table.notes:
         print(f"  note        {note}")
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s")
-    if len(pairs) > 2:
-        raise DataError(
-            f"a machine takes two classes, and {source(options.file)} has {len(pairs)}: set one against all others by "
-            f"--positive LABEL, such as --positive {classes[0]}"
-        )
+    if variant.learnt == "labels":
+        _check_classes(sample, source(options.file))
     return sample
+
+
+def _target_in_words(sample: Sample) -> str:
+    """What there is to learn, for the first line that is printed."""
+    y, groups = sample.y, sample.table.groups
+    if sample.learnt == "none" or y is None:
+        return "no target needed" if y is None else "the target is not used"
+    if sample.learnt != "labels":
+        within = "" if groups is None or sample.learnt != "ranks" else f", {len(np.unique(groups))} groups"
+        return f"target from {y.min():.6g} to {y.max():.6g}, mean {y.mean():.6g}{within}"
+    classes, counts = np.unique(sample.labels, return_counts=True)
+    pairs = list(zip(classes, counts, strict=True))
+    balance = ", ".join(f"{label}: {count}" for label, count in pairs[:SHOWN_CLASSES])
+    return f"labels {balance}{', ...' if len(pairs) > SHOWN_CLASSES else ''}"
+
+
+def _check_classes(sample: Sample, name: object) -> None:
+    classes = np.unique(sample.labels)
+    if len(classes) > 2:
+        numbers = classes.dtype.kind in "iuf" and len(classes) > SHOWN_CLASSES
+        hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
+        raise DataError(
+            f"a machine takes two classes, and {name} has {len(classes)}: set one against all others by "
+            f"--positive LABEL, such as --positive {classes[0]}{hint}"
+        )
 
 
 def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
@@ -121,45 +174,6 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
     return Sample(table, signs, np.array([f"not {name}", name]), name)
 
 
-def few_rows(X: Any, y: NDArray[Any], each: int) -> tuple[Any, NDArray[Any]]:
-    """The first rows of each class (up to `each`): X (m, d), y (m,)."""
-    rows = np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])
-    return X[rows], y[rows]
-
-
-def problem_of(X: Any, y: Any, options: argparse.Namespace) -> Problem:
-    """The problem that the options describe, over the samples X (n, d) with labels y (n,).
-
-    Raises
-    ------
-    ParameterError
-        `--psd` for a kernel that is never indefinite; and what the problem's class raises.
-    """
-    kernel = _kernel(options)
-    if options.psd is not None and kernel.is_psd:
-        raise ParameterError(
-            f"--psd is for an indefinite kernel, and {kernel} is positive semidefinite by construction: leave it out"
-        )
-    psd: Any = options.psd or "raise"
-    if options.variant == "c":
-        return CSVM(X, y, options.C, kernel, psd=psd)
-    if options.variant == "nu":
-        return NuSVM(X, y, options.nu, kernel, psd=psd)
-    if options.variant == "hard":
-        return HardMargin(X, y, kernel, psd=psd)
-    intercept = None if options.intercept == "none" else options.intercept
-    return PrimalHinge(X, y, options.lam, kernel, intercept, psd=psd)
-
-
-def _kernel(options: argparse.Namespace) -> Kernel:
-    try:
-        gamma: Any = float(options.gamma)
-    except ValueError:
-        gamma = options.gamma
-    if options.kernel == "rbf":
-        return RBF(gamma)
-    if options.kernel == "polynomial":
-        return Polynomial(options.degree, gamma, options.coef0)
-    if options.kernel == "sigmoid":
-        return Sigmoid(gamma, options.coef0)
-    return Linear()
+def few_rows(y: NDArray[Any], each: int) -> IntArray:
+    """The first rows of each class, up to `each`: (m,)."""
+    return np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])

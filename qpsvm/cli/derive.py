@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from qpsvm.cli.data import problem_of, read
+from qpsvm.cli.data import read
 from qpsvm.cli.options import settle
 from qpsvm.cli.solve import CODES
 from qpsvm.cli.writing import require_writable
@@ -23,8 +23,7 @@ def run(options: argparse.Namespace) -> int:
     """Print every step with its residual, and write the page."""
     settle(options)
     require_writable(options.html)
-    sample = read(options)
-    problem = problem_of(sample.table.X, sample.y, options)
+    problem = read(options).problem(options)
     result = _solved_to_the_last_digit(problem, options)
     derivation = derive(problem, result)
     print(derivation)

@@ -6,14 +6,17 @@ import argparse
 import copy
 from typing import Any
 
-from qpsvm.cli.data import problem_of, read
-from qpsvm.cli.options import BOUND, settle
+from qpsvm.cli.data import Sample, read
+from qpsvm.cli.options import BOUND, WORDS, settle
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import ParameterError
 from qpsvm.grid.cross_validation import cross_validate
 from qpsvm.grid.path import path
 from qpsvm.problems import Problem
 from qpsvm.problems.replaced import parameters
+
+#: An example of values of ν.
+SHARES = "0.1,0.2,0.5"
 
 
 def numbers(text: str) -> list[float]:
@@ -61,12 +64,12 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {found}")
     print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
     if options.save is not None:
-        sample.model(found.refit(tol=options.tol, check=False)).save(options.save)
+        sample.model(found.refit(tol=options.tol, check=False), found.best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
     return 0 if set(found.status.ravel()) <= {"optimal", "infeasible"} else 1
 
 
-def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Any]:
+def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Sample]:
     """The problem, the values of each parameter, and the data.
 
     Raises
@@ -74,17 +77,18 @@ def _asked(options: argparse.Namespace) -> tuple[Problem, dict[str, Any], Any]:
     ParameterError
         No parameter is given.
     """
-    names = [bound.option for bound in BOUND if bound.option != "intercept"]
+    names = [bound.option for bound in BOUND if bound.option not in WORDS]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     one = copy.copy(options)
     for name, values in given.items():
         setattr(one, name, values[0])
     settle(one)
     sample = read(options)
-    problem = problem_of(sample.table.X, sample.y, one)
+    problem = sample.problem(one)
     if not given:
-        example = next(iter(parameters(problem)), "kernel rbf --gamma")
-        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} 0.1,1,10")
+        example = next((name for name in parameters(problem) if name not in WORDS), "kernel rbf --gamma")
+        values = SHARES if example == "nu" else "0.1,1,10"
+        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} {values}")
     return problem, given, sample
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from qpsvm.cli.arguments import file_name, name
+from qpsvm.cli.arguments import file_name, name, word
+from qpsvm.cli.variants import VARIANTS, takers
 from qpsvm.errors import ParameterError
 
-#: Names of the variants and kernels.
-VARIANTS = ("c", "nu", "hard", "hinge")
+#: Names of the kernels.
 KERNELS = ("linear", "rbf", "polynomial", "sigmoid")
 
 
@@ -38,14 +38,29 @@ class Bound:
 
 
 BOUND = (
-    Bound("C", 1.0, "variant", ("c",)),
-    Bound("nu", 0.5, "variant", ("nu",)),
-    Bound("lam", 0.01, "variant", ("hinge",)),
-    Bound("intercept", "free", "variant", ("hinge",)),
+    Bound("C", 1.0, "variant", takers("C")),
+    Bound("nu", 0.5, "variant", takers("nu")),
+    Bound("lam", 0.01, "variant", takers("lam")),
+    Bound("epsilon", 0.1, "variant", takers("epsilon")),
+    Bound("quantile", 0.5, "variant", takers("quantile")),
+    Bound("width", 0.5, "variant", takers("width")),
+    Bound("loss", "absolute", "variant", takers("loss")),
+    Bound("intercept", "free", "variant", takers("intercept")),
     Bound("gamma", "scale", "kernel", ("rbf", "polynomial", "sigmoid")),
     Bound("degree", 3.0, "kernel", ("polynomial",)),
     Bound("coef0", 0.0, "kernel", ("polynomial", "sigmoid")),
 )
+#: Parameters of the machines that are numbers, and what they are.
+PARAMETERS = {
+    "C": "price of slack",
+    "nu": "bound on the share of errors, or of rows outside",
+    "lam": "weight of the norm",
+    "epsilon": "half the width of the tube, in units of the target",
+    "quantile": "share of the targets that is to lie below f",
+    "width": "slack up to which the price is its square",
+}
+#: Parameters whose values are words: no grid varies them.
+WORDS = ("loss", "intercept")
 
 
 def settle(options: argparse.Namespace) -> None:
@@ -56,6 +71,8 @@ def settle(options: argparse.Namespace) -> None:
     ParameterError
         The variant or kernel chosen does not have this option.
     """
+    if options.kernel is None:
+        options.kernel = VARIANTS[options.variant].kernel
     for bound in BOUND:
         chosen = getattr(options, bound.owner)
         if getattr(options, bound.option) is None:
@@ -74,10 +91,11 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group = parser.add_argument_group("data")
     what = "CSV file with a header, or LIBSVM file; may be packed by gzip, bzip2 or xz; - is standard input"
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
-    group.add_argument("--target", type=name, metavar="COLUMN", help="the label column of a CSV file")
+    group.add_argument("--target", type=name, metavar="COLUMN", help="the column of labels, or numbers, of a CSV file")
     group.add_argument(
         "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )
+    group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     group.add_argument(
@@ -88,8 +106,20 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
 def add_problem(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which support vector machine."""
     group = parser.add_argument_group("problem")
-    group.add_argument("--variant", choices=VARIANTS, default="c", help="default: c")
+    add_variant(group)
     add_parameters(group)
+
+
+def add_variant(group: argparse._ArgumentGroup, *name_or_flag: str) -> None:
+    """Add the option, or the argument, that names the machine."""
+    how: dict[str, Any] = {} if name_or_flag else {"default": "c"}
+    what = f"{', '.join(VARIANTS)}{'' if name_or_flag else '; default c'}"
+    group.add_argument(*(name_or_flag or ("--variant",)), type=word(VARIANTS), metavar="VARIANT", help=what, **how)
+
+
+def _of(option: str) -> str:
+    """The variants that have an option, in words."""
+    return f"variant {', '.join(takers(option))}"
 
 
 def add_parameters(
@@ -99,11 +129,12 @@ def add_parameters(
 
     `number` and `rule` read a parameter, and γ, from its text.
     """
-    group.add_argument("--C", type=number, help="price of slack (variant c; default 1)")
-    group.add_argument("--nu", type=number, help="bound on the share of errors (variant nu; default 0.5)")
-    group.add_argument("--lam", type=number, help="weight of the norm (variant hinge; default 0.01)")
-    group.add_argument("--intercept", choices=("free", "penalised", "none"), help="variant hinge; default free")
-    group.add_argument("--kernel", choices=KERNELS, default="linear", help="default: linear")
+    for option, what in PARAMETERS.items():
+        default = next(bound.default for bound in BOUND if bound.option == option)
+        group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {default:g})")
+    group.add_argument("--loss", choices=("absolute", "squared"), help=f"{_of('loss')}; default absolute")
+    group.add_argument("--intercept", choices=("free", "penalised", "none"), help=f"{_of('intercept')}; default free")
+    group.add_argument("--kernel", choices=KERNELS, help="default: linear; of one-class rbf")
     group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
     group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
     group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")

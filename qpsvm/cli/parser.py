@@ -5,7 +5,7 @@ from __future__ import annotations
 from qpsvm import __version__
 from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name
-from qpsvm.cli.options import VARIANTS, add_backend, add_data, add_parameters, add_problem, add_solver
+from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
 from qpsvm.play.server import PORT
 
 PROGRAM = "python -m qpsvm"
@@ -17,6 +17,12 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
+      regression: the target is a number; nu-svr and quantile-svr are others
+  python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
+      what is new: no target is needed; svdd is the ball around the rows
+  python -m qpsvm solve results.csv --target points --groups race --variant ranking
+      an order: rows of one group are compared with each other
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
   python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
       the accuracy of nine machines on five folds, and the best of them
@@ -75,7 +81,7 @@ def make_parser() -> Parser:
         gridding = commands.add_parser(command, help=what, epilog=EXAMPLES)
         add_data(gridding)
         group = gridding.add_argument_group("problem: values with commas between them span the grid")
-        group.add_argument("--variant", choices=VARIANTS, default="c", help="default: c")
+        add_variant(group)
         add_parameters(group, grid.numbers, grid.words)
         group = gridding.add_argument_group("solver")
         group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding included (1e-6)")
@@ -84,17 +90,20 @@ def make_parser() -> Parser:
         group.add_argument("--verbose", action="store_true", help="show progress")
         if command == "cross-validate":
             group = gridding.add_argument_group("folds")
-            group.add_argument("--folds", type=int, default=5, help="stratified; default 5")
+            group.add_argument("--folds", type=int, default=5, help="stratified where there are classes; default 5")
             group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
             group.add_argument("--seed", type=int, help="of the draw")
-            group.add_argument("--scoring", default="accuracy", help="one of scikit-learn's scorers; default accuracy")
+            group.add_argument(
+                "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
+                "quantile its pinball loss, negative",
+            )  # fmt: skip
             group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
         gridding.set_defaults(run=action)
 
     deriving = commands.add_parser(
         "derive", help="the derivation, equation by equation, measured on a file", epilog=EXAMPLES
     )
-    deriving.add_argument("variant", choices=VARIANTS)
+    add_variant(deriving.add_argument_group("machine"), "variant")
     add_data(deriving, "--data", dest="file", required=True, metavar="FILE")
     add_parameters(deriving.add_argument_group("problem"))
     add_solver(deriving)

@@ -7,8 +7,9 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.cli.data import Sample, problem_of, read
+from qpsvm.cli.data import Sample, read
 from qpsvm.cli.options import settle
+from qpsvm.cli.variants import problem_of
 from qpsvm.errors import ParameterError
 from qpsvm.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.play.server import serve
@@ -41,11 +42,10 @@ def _start(options: argparse.Namespace) -> Start:
         return start_of(problem_of(state.points, state.labels, options))
     sample = read(options)
     rows = some_rows(sample)
-    n = len(sample.y)
+    n = sample.table.X.shape[0]
     if len(rows) < n:
         print(f"  note        the page shows {len(rows)} of {n} rows, evenly spaced in each class")
-    X = sample.table.X[rows]
-    start = start_of(problem_of(X, sample.y[rows], options))
+    start = start_of(sample.problem(options, rows))
     low, high = start.classes if sample.classes is None else map(str, sample.classes)
     start = Start(start.state, sample.table.names, (low, high))
     return start if options.axes is None else start.on_axes(options.axes)
@@ -57,6 +57,8 @@ def some_rows(sample: Sample) -> NDArray[np.intp]:
     most = max(min(MOST_POINTS, MOST_NUMBERS // max(d, 1)), 2)
     if n <= most:
         return np.arange(n)
+    if sample.learnt != "labels" or sample.y is None:
+        return np.linspace(0, n - 1, most).round().astype(int)
     kept = []
     for label in np.unique(sample.y):
         members = np.flatnonzero(sample.y == label)

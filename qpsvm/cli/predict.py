@@ -1,4 +1,4 @@
-"""`predict`: labels for the rows of another file."""
+"""`predict`: labels, numbers or scores for the rows of another file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.cli.data import is_label, source
+from qpsvm.cli.measures import in_words
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError
 from qpsvm.files import Encoding, read_like
 from qpsvm.model import Model, load
 from qpsvm.saving.writing import write_text
 
+#: The column of decision values that stand alone, by what was learnt.
+ALONE = {"numbers": "prediction", "ranks": "score"}
+
 
 def run(options: argparse.Namespace) -> int:
-    """Print one label a line, or write labels and decision values as CSV.
+    """Print one label or number a line, or write labels and decision values as CSV.
 
     Raises
     ------
@@ -39,34 +43,47 @@ def run(options: argparse.Namespace) -> int:
     encoding = Encoding.from_json(model.metadata["encoding"])
     table = read_like(source(options.file), encoding, drop_missing=options.drop_missing)
     values = model.decision_function(table.X)
-    labels = values if model.classes is None else model.classes[(values > 0).astype(int)]
+    labels = None if model.classes is None else model.classes[(values > 0).astype(int)]
+    learnt = model.metadata.get("learnt", "numbers" if labels is None else "labels")
     if options.output is None:
-        print("\n".join(map(str, labels)))
+        print("\n".join(map(_number, values) if labels is None else map(str, labels)))
     elif to_output:  # the same bytes as in a file, whatever the encoding of the terminal
         sys.stdout.flush()
-        sys.stdout.buffer.write(_as_csv(labels, values).encode())
+        sys.stdout.buffer.write(_as_csv(labels, values, learnt).encode())
     else:
-        write_text(options.output, _as_csv(labels, values))
+        write_text(options.output, _as_csv(labels, values, learnt))
     known = None if table.y is None else _known(table.y, model)
-    accuracy = "" if known is None else f", accuracy {(labels == known).mean():.4f}"
+    quantile = model.metadata.get("quantile")
+    worth = in_words(learnt, values if labels is None else labels, known, table.groups, quantile)
     left_out = f", {table.dropped} rows with missing values left out" if table.dropped else ""
-    print(f"{len(labels)} predictions{accuracy}{left_out}", file=sys.stderr)
+    print(f"{len(values)} predictions{worth and f', {worth}'}{left_out}", file=sys.stderr)
     return 0
 
 
-def _as_csv(labels: NDArray[Any], values: FloatArray) -> str:
-    """Labels and decision values, (n,) each, as CSV under a header. A label with a comma or quote is quoted."""
+def _as_csv(labels: NDArray[Any] | None, values: FloatArray, learnt: str) -> str:
+    """Labels, where there are any, and decision values, (n,) each, as CSV under a header.
+
+    A label with a comma or quote is quoted.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("label", "decision"))
-    writer.writerows((str(label), f"{value:.10g}") for label, value in zip(labels, values, strict=True))
+    if labels is None:
+        writer.writerow((ALONE.get(learnt, "prediction"),))
+        writer.writerows((_number(value),) for value in values)
+    else:
+        writer.writerow(("label", "decision"))
+        writer.writerows((str(label), _number(value)) for label, value in zip(labels, values, strict=True))
     return text.getvalue()
 
 
+def _number(value: float) -> str:
+    return f"{value:.10g}"
+
+
 def _known(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
-    """The file's labels (n,) as the model calls them, or None where it knows other labels."""
+    """The file's target (n,) as the model calls it, or None where it knows other labels."""
     if model.classes is None:
-        return None
+        return y if y.dtype.kind in "iuf" else None
     if "positive" in model.metadata:
         return np.asarray(model.classes[is_label(y, model.metadata["positive"]).astype(int)])
     return y if np.isin(np.unique(y), model.classes).all() else None

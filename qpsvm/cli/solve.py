@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qpsvm.cli.data import problem_of, read
+from qpsvm.cli.data import read
 from qpsvm.cli.options import settle
 from qpsvm.cli.writing import require_writable
 from qpsvm.qp.solution import Status
@@ -19,16 +19,17 @@ def run(options: argparse.Namespace) -> int:
     settle(options)
     require_writable(options.save)
     sample = read(options)
-    problem = problem_of(sample.table.X, sample.y, options)
+    problem = sample.problem(options)
     result = solve(
         problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
         verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
     )  # fmt: skip
     if result.error is not None:
         raise result.error
-    model = sample.model(result)
+    model = sample.model(result, problem)
     print(result.summary())
-    print(f"  training    accuracy {sample.accuracy(model):.4f}")
+    if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
+        print(f"  training    {sample.training(model)}")
     if options.save is not None:
         model.save(options.save)
         print(f"  saved       {options.save}")

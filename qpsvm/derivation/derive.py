@@ -48,7 +48,7 @@ class Derivation:
     steps : tuple of Step
     result : SVMResult or None
         What the residuals are measured at; where α was given, what it was certified as.
-    alpha : ndarray, shape (n,), or None
+    alpha : ndarray, shape (n,), or (2n,) of a regression, or None
         The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
         best b and ρ for that.
 
@@ -281,10 +281,10 @@ def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLik
     Parameters
     ----------
     problem : Problem
-        `HardMargin`, `CSVM`, `NuSVM` or `PrimalHinge`.
+        Any machine of the library.
     result : SVMResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
-    alpha : array_like, shape (n,), optional
+    alpha : array_like, shape (n,), or (2n,) of a regression, optional
         Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
         rows. `problem.at(alpha)` certifies it, and each step is measured at this very α.
 
@@ -326,5 +326,5 @@ def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLik
         return Derivation(problem, steps_of(problem), result)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
-    steps, given = steps_of(problem), as_finite_vector(alpha, "alpha", problem.n)
+    steps, given = steps_of(problem), as_finite_vector(alpha, "alpha", problem.alphas)
     return Derivation(problem, steps, problem.at(given), given)

@@ -121,7 +121,7 @@ def primal(at: At) -> tuple[Sides, ...]:
     """½‖w‖² has the value claimed, and y_i f(x_i) ≥ 1."""
     return (
         Sides(at.half_norm, "=", at.result.primal, "½‖w‖², and the value claimed", at.size),
-        worst(at.y * at.f, "≥", 1.0, "y f of sample {i}, and 1", 1.0, at.numbers),
+        worst(at.y * at.f, "≥", 1.0, "y f of {i}, and 1", 1.0, at.say.row),
     )
 
 
@@ -133,7 +133,7 @@ def lagrangian(at: At) -> Sides:
 
 def dual_feasibility(at: At) -> Sides:
     """α_i ≥ 0."""
-    return worst(at.alpha, "≥", 0.0, "α of sample {i}, and 0", at.largest, at.numbers)
+    return worst(at.alpha, "≥", 0.0, "α of {i}, and 0", at.largest, at.say.row)
 
 
 def complementary_slackness(at: At) -> Sides:

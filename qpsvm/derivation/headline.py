@@ -63,7 +63,7 @@ def of_result(at: Letters[Any], measured: Mapping[str, Measurement]) -> tuple[st
 
 def of_alpha(at: Letters[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """The headline at an α that was given, and whether it is optimal. The result is what it was certified as."""
-    certified, given, gap = at.problem.taking_part(result.alpha), at.alpha, result.gap
+    certified, given, gap = at.problem._gather(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     moved = share(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
     if max(moved, at.alpha_without_weight) > SAME:
@@ -97,8 +97,8 @@ def _explained(gap: float) -> str:
 
 def decision_difference(at: Letters[Any]) -> float:
     """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
-    known = at.problem.taking_part(at.result.yf)
-    size = max(float(np.abs(known).max()), abs(at.result.rho))
+    known = at.known_yf
+    size = max(float(np.abs(known).max()), abs(at.result.rho) if at.say.two_class else at.level)
     difference = float(np.abs(at.y * at.f - known).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
     return difference / (size or 1.0) if difference > SAME * size + rounding else 0.0
@@ -131,8 +131,8 @@ def violated(at: Letters[Any]) -> str:
     """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
     svm, a = at.problem.svm, at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
-    said = {f"α of sample {at.numbers[low]} is {a[low]:.4g}, below 0": -a[low]}
-    said[f"α of sample {at.numbers[high]} is {a[high]:.4g}, above {at.C_letter} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    said = {f"α of {at.say.row(low)} is {a[low]:.4g}, below 0": -a[low]}
+    said[f"α of {at.say.row(high)} is {a[high]:.4g}, above {at.say.C} = {at.C[high]:.4g}"] = (a - at.C)[high]
     for group in svm.groups:
         if not group.ridge:
             value = float(group.column @ a)

@@ -2,6 +2,10 @@
 
 Everything is measured again from α, ξ, ρ and the decision function of the result, so a result that was tampered with
 does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
+
+Every machine has the letters of its dual, (DUAL.1): some are vectors over the n samples that take part, others over the
+m rows of the dual. Of a two-class machine both are the same. Where f is a multiple of that of the dual, as in an SVDD,
+it is brought back to the units of the dual.
 """
 
 from __future__ import annotations
@@ -12,15 +16,21 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.derivation.shown import HOLDS
+from qpsvm.derivation.words import Words
+from qpsvm.dual.losses import loss
+from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.kernels.functions import Precomputed
-from qpsvm.problems import PrimalHinge, Problem
+from qpsvm.problems import Problem
+from qpsvm.problems.reading import split
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
 
 #: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
 VANISHING = 1e-8
+#: Targets whose spread is less than this share of their size are one number, but for rounding.
+SPREAD = 1e-6
 #: New samples on which a decision function is compared: enough to tell two functions apart.
 NEW_SAMPLES = 200
 
@@ -28,28 +38,46 @@ P = TypeVar("P", bound=Problem)
 
 
 class Letters(Generic[P]):
-    """α, w, b, ξ, … of a result, over the m rows of positive weight. The problem has n rows of d features.
+    """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
     Parameters
     ----------
     problem : Problem
     result : SVMResult
-        Of this problem, or of one over the same rows.
+        Of this problem, or of one over the same samples.
+
+    Attributes
+    ----------
+    say : Words
+        What a person calls the letters of this machine.
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:
         self.problem = problem
         self.result = result
+        self.say = Words(problem)
+
+    # --- the dual -----------------------------------------------------------------------------------------------------
+
+    @property
+    def svm(self) -> SVMDual:
+        """The dual of the problem."""
+        return self.problem.svm
 
     @property
     def y(self) -> FloatArray:
-        """Labels −1/+1: (m,)."""
-        return self.problem.labels
+        """Signs of the rows, −1/+1: (m,); the labels of a two-class machine."""
+        return self.svm.sign
 
     @cached_property
     def alpha(self) -> FloatArray:
         """Dual variables α: (m,)."""
-        return self.problem.taking_part(self.result.alpha)
+        return self.problem._gather(self.result.alpha)
+
+    @cached_property
+    def beta(self) -> FloatArray:
+        """Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,)."""
+        return self.svm.beta(self.alpha)
 
     @cached_property
     def total(self) -> float:
@@ -69,8 +97,9 @@ class Letters(Generic[P]):
 
     @cached_property
     def alpha_without_weight(self) -> float:
-        """The largest |α_i| of a row of weight 0, whose upper bound is 0 too."""
-        return float(np.abs(np.where(self.problem.sample_weight > 0, 0.0, self.result.alpha)).max())
+        """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
+        takes_part = self.problem._spread(np.ones(self.svm.m)) > 0
+        return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
 
     @property
     def C(self) -> FloatArray:
@@ -78,20 +107,105 @@ class Letters(Generic[P]):
         return self.problem.upper
 
     @cached_property
+    def box(self) -> FloatArray:
+        """Sizes of the bounds of α, (m,): C, and `reach` where that is infinite."""
+        return np.where(np.isfinite(self.C), self.C, self.reach)
+
+    @cached_property
     def eta(self) -> FloatArray:
-        """Multipliers of ξ ≥ 0 as the result has them: (m,), in the units of α."""
-        eta: FloatArray = self.problem.taking_part(self.result.kkt["eta"])
-        return eta
+        """Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α. Infinite where C is."""
+        return self.problem._gather(self.result.upper - self.result.alpha)
+
+    # --- f and what it is to reach ------------------------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """f(x_i) by the result's decision function, plus σ β_i where the kernel is K + σI: (n,)."""
+        return self.decision(self.X) + self.problem.space.shift * self.beta
+
+    @cached_property
+    def f(self) -> FloatArray:
+        """f at the sample of each row, or the combination of f that the row is about: (m,)."""
+        return self.svm.at_rows(self.values)
+
+    @cached_property
+    def u(self) -> FloatArray:
+        """Kβ, that is Σ_j β_j K(x_j, x_i), from α alone: (n,)."""
+        if self.is_linear:
+            u: FloatArray = self.X @ self.w_of_alpha
+            return u
+        u = self.problem.space.gram @ self.beta
+        return u - self.b if self.intercept_in_kernel else u
+
+    @cached_property
+    def f_of_alpha(self) -> FloatArray:
+        """The same as `f` from α alone, u + b at the sample of each row: (m,)."""
+        return self.svm.at_rows(self.u + self.b)
+
+    @cached_property
+    def known_yf(self) -> FloatArray:
+        """y f as the result has it, in the units of the dual: (m,)."""
+        gather, size = self.problem._gather, self.problem.size_of_f
+        if self.problem.diagonal:  # f is shown with its level taken off
+            return self.margin + gather(self.result.yf - self.result.margin) / size
+        return gather(self.result.yf) / size
+
+    def decision(self, X: Matrix) -> FloatArray:
+        """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
+        own = self.problem.diagonal
+        f = self.result.decision_function(X)
+        f = f - own * self.problem.kernel.diagonal(X) if own else f
+        return f / self.problem.size_of_f
+
+    @cached_property
+    def multipliers(self) -> dict[str, float]:
+        """The multipliers of the groups as the result has them, by name: b, ρ, ε."""
+        found = {"b": self.b, "rho": self.rho}
+        return {each.multiplier: found.get(each.multiplier, self._extra(each.multiplier)) for each in self.svm.groups}
+
+    def _extra(self, name: str) -> float:
+        return float(self.result.extras.get(name, np.nan))
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """What s f is to reach, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
+        return self.svm.margin(self.multipliers)
 
     @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ: (m,)."""
-        return self.problem.taking_part(self.result.xi)
+        return self.problem._gather(self.result.xi) / self.problem.size_of_f
+
+    @cached_property
+    def zeta(self) -> FloatArray:
+        """The part of the slack that has a linear price, ζ: (m,); all of ξ where the loss is not curved."""
+        return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
+
+    @property
+    def linear_price(self) -> FloatArray:
+        """What a unit of ζ costs, (m,): C, and 0 where the price has no end."""
+        return np.where(np.isfinite(self.C), self.C, 0.0)
+
+    @cached_property
+    def penalties(self) -> float:
+        """What the Lagrangian takes off for slack: Σ η ζ. Where nothing bounds α, there is no such multiplier."""
+        bounded = np.isfinite(self.C)
+        return float(self.eta[bounded] @ self.zeta[bounded])
+
+    def cost(self, slack: FloatArray) -> float:
+        """What slacks (m,) cost, Σ ψ_k of (LOSS.1): Σ C_i ξ_i where the loss is not curved. Hard rows have none."""
+        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
+        return float(loss(np.where(hard, 0.0, slack), self.C, self.svm.curvature).sum())
+
+    @property
+    def levels_cost(self) -> float:
+        """What the other variables of the primal cost, Σ e_g μ_g: −νρ of a ν-SVM, 0 of a C-SVM."""
+        return float(sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total))
 
     @property
     def b(self) -> float:
         """Intercept."""
-        return self.result.b
+        return self.result.b / self.problem.size_of_f
 
     @property
     def rho(self) -> float:
@@ -100,47 +214,15 @@ class Letters(Generic[P]):
 
     @property
     def unit(self) -> float:
-        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1."""
-        return self.result.unit
+        """The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, 2 of an SVDD, else 1."""
+        return self.result.unit * self.problem.size_of_f
 
-    @cached_property
-    def numbers(self) -> IntArray:
-        """Which of the caller's samples the rows are: (m,)."""
-        return self.problem.rows
-
-    @property
-    def rho_letter(self) -> str:
-        """What a person writes for ρ in a product: nothing where it is 1."""
-        return "ρ" if self.level_is_variable else ""
-
-    @property
-    def C_letter(self) -> str:
-        """What a person writes for the upper bound of α."""
-        return "a" if self.level_is_variable else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
-
-    @property
-    def eta_letters(self) -> str:
-        """What η is, as a person writes it."""
-        return "p − λα" if isinstance(self.problem, PrimalHinge) else f"{self.C_letter} − α"
+    # --- w ------------------------------------------------------------------------------------------------------------
 
     @cached_property
     def X(self) -> Matrix:
-        """The rows that take part: (m, d)."""
+        """The samples that take part: (n, d)."""
         return self.problem.X if self.problem.takes_all else self.problem.X[self.problem.rows]
-
-    @cached_property
-    def f(self) -> FloatArray:
-        """f(x_i) by the result's decision function, plus σ α_i y_i where the kernel is K + σI: (m,)."""
-        return self.result.decision_function(self.X) + self.problem.space.shift * self.alpha * self.y
-
-    @cached_property
-    def u(self) -> FloatArray:
-        """K(α∘y), that is Σ_j α_j y_j K(x_j, x_i), from α alone: (m,)."""
-        if self.is_linear:
-            u: FloatArray = self.X @ self.w_of_alpha
-            return u
-        u = self.problem.space.gram @ (self.alpha * self.y)
-        return u - self.b if self.intercept_in_kernel else u
 
     @property
     def is_linear(self) -> bool:
@@ -155,26 +237,26 @@ class Letters(Generic[P]):
     @property
     def w(self) -> FloatArray:
         """Weight vector of a linear machine: (d,)."""
-        return self.result.w
+        return self.result.w / self.problem.size_of_f
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ α_i y_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where yᵀα is not 0."""
-        space, beta = self.problem.space, self.alpha * self.y
-        surplus = float(beta.sum())
-        w = space.weights(beta)
+        """Σ β_i x_i of a linear machine: (d,). Made of x_i − x̄, which changes it only where Σ β_i is not 0."""
+        space = self.problem.space
+        surplus = float(self.beta.sum())
+        w = space.weights(self.beta)
         return w if space.origin is None or abs(surplus) <= VANISHING * self.total else w + surplus * space.origin
 
     @cached_property
     def half_norm(self) -> float:
         """½‖w‖² of the result's decision function. A penalised intercept is a weight too, and adds ½b²."""
-        model = self.result.model
+        model, size = self.result.model, self.problem.size_of_f
         if model.w is not None:
-            norm2 = float(model.w @ model.w)
+            norm2 = float(self.w @ self.w)
         else:
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
-            values = model.decision_function(samples) - model.b if len(model.coef) else np.zeros(0)
-            norm2 = float(model.coef @ values) + self.problem.space.shift * float(self.alpha @ self.alpha)
+            values = self.decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
+            norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
         return 0.5 * (norm2 + self.penalised_b * self.penalised_b)
 
     @property
@@ -184,11 +266,13 @@ class Letters(Generic[P]):
 
     @cached_property
     def half_norm_of_alpha(self) -> float:
-        """½‖w(α)‖² with w(α) = Σ α_i y_i φ(x_i). A penalised intercept adds ½b² here too."""
+        """½‖w(α)‖² with w(α) = Σ β_i φ(x_i). A penalised intercept adds ½b² here too."""
         if self.intercept_in_kernel:
-            return 0.5 * float((self.alpha * self.y) @ (self.u + self.b))
-        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else (self.alpha * self.y) @ self.u
+            return 0.5 * float(self.beta @ (self.u + self.b))
+        own = self.w_of_alpha @ self.w_of_alpha if self.is_linear else self.beta @ self.u
         return 0.5 * (float(own) + self.penalised_b * self.penalised_b)
+
+    # --- values -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def dual(self) -> QP:
@@ -198,13 +282,11 @@ class Letters(Generic[P]):
     @cached_property
     def primal_value(self) -> float:
         """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
-        short = np.maximum(self.rho - self.y * self.f, 0)
-        hard = np.isinf(self.C)
-        if (short[hard] > HOLDS).any():
+        short = np.maximum(self.margin - self.y * self.f, 0)
+        hard = np.isinf(self.C) & (self.svm.curvature == 0.0)
+        if (short[hard] > HOLDS * self.level).any():
             return np.inf
-        value = self.half_norm + self.C[~hard] @ short[~hard]
-        value += sum(group.total * self.rho for group in self.problem.svm.margins)
-        return float(self.unit * value)
+        return float(self.unit * (self.half_norm + self.cost(short) + self.levels_cost))
 
     @cached_property
     def dual_value(self) -> float:
@@ -213,8 +295,21 @@ class Letters(Generic[P]):
 
     @cached_property
     def kind(self) -> NDArray[np.int8]:
-        """0 peripheral, 1 on the margin, 2 at the bound: (m,)."""
-        return self.problem.taking_part(self.result.kind)
+        """0 peripheral, 1 on the margin, 2 at the bound: (m,).
+
+        Of the two rows of a sample, the one with the larger α is what the sample is. The other is on its level only
+        where a tube has no width.
+        """
+        svm = self.svm
+        if svm.rows is None:
+            kind: NDArray[np.int8] = self.problem._gather(self.result.kind)  # type: ignore[arg-type,assignment]
+            return kind
+        of_sample = self.problem.taking_part(self.result.kind)[svm.rows]
+        most = np.full(svm.n, -np.inf)
+        np.maximum.at(most, svm.rows, self.alpha)
+        beyond = self.y * self.f > self.margin + VANISHING * self.level
+        other = np.where(beyond, 0, np.minimum(split(self.alpha, self.C), of_sample))
+        return np.where(self.alpha >= most[svm.rows], of_sample, other).astype(np.int8)
 
     @property
     def on_margin(self) -> NDArray[np.bool_]:
@@ -227,17 +322,19 @@ class Letters(Generic[P]):
         """Samples that nobody trained on, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
 
         None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
-        samples is not made with α∘y there.
+        samples is not made with β there. A single sample has no neighbour.
         """
-        if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip":
+        if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip" or self.X.shape[0] < 2:
             return None
         rows = self.X[: NEW_SAMPLES + 1]
         return (rows[:-1] + rows[1:]) / 2
 
+    # --- sizes --------------------------------------------------------------------------------------------------------
+
     @cached_property
     def terms(self) -> float:
-        """The size of the terms that f sums up, Σ α_i · max K_ii. f is rounded relative to them."""
-        return self.total * self._largest_square
+        """The size of the terms that f sums up, Σ |β_i| · max K_ii. f is rounded relative to them."""
+        return self._mass * self._largest_square
 
     @cached_property
     def terms_of_u(self) -> float:
@@ -245,12 +342,17 @@ class Letters(Generic[P]):
         if self.is_linear:
             return self.terms
         diagonal = np.abs(self.problem.space.gram.diagonal()).max()
-        return max(self.total * float(diagonal), self.terms) + abs(self.b)
+        return max(self._mass * float(diagonal), self.terms) + abs(self.b)
 
     @cached_property
     def terms_of_w(self) -> float:
-        """The size of the terms that w sums up, Σ α_i · max ‖φ(x_i)‖."""
-        return self.total * float(np.sqrt(self._largest_square))
+        """The size of the terms that w sums up, Σ |β_i| · max ‖φ(x_i)‖."""
+        return self._mass * float(np.sqrt(self._largest_square))
+
+    @cached_property
+    def _mass(self) -> float:
+        """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
+        return float(self.svm.beta_size(np.abs(self.alpha)).sum())
 
     @property
     def _largest_square(self) -> float:
@@ -260,13 +362,19 @@ class Letters(Generic[P]):
     @cached_property
     def level_is_variable(self) -> bool:
         """Whether ρ is found with w and b, as in the ν-SVM: the dual has no linear term then."""
-        return not np.any(self.dual.q)
+        return any(group.multiplier == "rho" for group in self.svm.margins)
 
     @cached_property
     def level(self) -> float:
-        """What violations of the margin are relative to: ρ. Where the hulls of a ν-SVM meet, ρ is 0: then `terms`."""
-        vanishes = self.level_is_variable and self.rho <= VANISHING * self.terms
-        return (self.terms or 1.0) if vanishes else self.rho
+        """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
+
+        Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
+        all of them by one number changes b alone.
+        """
+        if self.svm.mirrored:
+            return max(float(np.ptp(self.problem.labels)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
+        level = self.rho if self.level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.homogeneous else level or 1.0
 
     @cached_property
     def size(self) -> float:

@@ -16,6 +16,7 @@ from qpsvm.derivation.shown import HOLDS
 from qpsvm.derivation.sides import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable
 from qpsvm.dual.certificate import hinge_intercepts
+from qpsvm.dual.svm_dual import Group
 from qpsvm.qp import kkt
 
 # --- margin -----------------------------------------------------------------------------------------------------------
@@ -32,30 +33,52 @@ def margin_width(at: Letters[Any]) -> Sides:
     along_w = (at.f - at.b) / norm  # ⟨w/‖w‖, φ(x_i)⟩
     width = along_w[plus].mean() - along_w[minus].mean()
     stated = 2 * at.rho / norm  # (HARD.1), (CSVM.1), (NUSVM.1)
-    return Sides(width, "=", stated, f"the way between the margin vectors along w, and 2{at.rho_letter}/‖w‖", stated)
+    return Sides(width, "=", stated, f"the way between the margin vectors along w, and 2{at.say.rho}/‖w‖", stated)
 
 
 # --- stationarity -----------------------------------------------------------------------------------------------------
 
 
 def stationarity_in_w(at: Letters[Any]) -> Sides:
-    """w − Σ α_i y_i φ(x_i) = 0: as a vector for a linear kernel, else by its products with every φ(x_i)."""
+    """w − Σ β_i φ(x_i) = 0, β = α∘y: as a vector for a linear kernel, else by its products with every φ(x_i)."""
     if at.is_linear:
         scale = size_of(at.w, at.terms_of_w)
-        return worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_i y_i x_i", scale)
-    of = "⟨w, φ(x)⟩ at sample {i}, and Σ α_i y_i K(x_i, x) there"
-    return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.numbers)
+        return worst(at.w, "=", at.w_of_alpha, f"entry {{i}} of w, and of Σ {at.say.coef} x_i", scale)
+    of = f"⟨w, φ(x)⟩ at {{i}}, and Σ {at.say.coef} K(x_i, x) there"
+    return worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample)
 
 
 def stationarity_in_b(at: Letters[Any]) -> Sides:
-    """yᵀα = 0."""
-    return Sides(float(at.y @ at.alpha), "=", 0.0, "yᵀα, and 0", at.total)
+    """E_bᵀα = e_b: yᵀα = 0 of a two-class machine."""
+    group = at.svm.intercept
+    if group is None:
+        raise NotMeasurable("there is no b")
+    return equality(at, group)
+
+
+def equality(at: Letters[Any], group: Group) -> Sides:
+    """The equality of a group, E_gᵀα = e_g."""
+    left, right = at.say.sides_of(group)
+    return Sides(float(group.column @ at.alpha), "=", group.total, f"{left}, and {right}", at.total or abs(group.total))
 
 
 def stationarity_in_xi(at: Letters[Any]) -> Sides:
-    """η_i = C_i − α_i; times λ for the primal hinge, whose multipliers are λα_i and η_i."""
-    right = at.unit * (at.C - at.alpha)
-    return worst(at.unit * at.eta, "=", right, f"η of sample {{i}}, and {at.eta_letters}", at.unit * at.C, at.numbers)
+    """η_i = C_i − α_i; C_i is p_i/λ for the primal hinge, whose multipliers are λα_i and λη_i."""
+    return worst(at.eta, "=", at.C - at.alpha, f"η of {{i}}, and {at.say.C} − α", at.C, at.say.row)
+
+
+def stationarity_in_curved_xi(at: Letters[Any]) -> Sides:
+    """ξ_i = δ_i α_i, but for the part of it that has a linear price, ζ: α_i = 2 C_i ξ_i where C_i ξ_i² is paid."""
+    curved = at.xi - at.zeta
+    return worst(curved, "=", at.svm.curvature * at.alpha, "ξ of {i}, and δα", at.level, at.say.row)
+
+
+def penalised_intercept(at: Letters[Any]) -> Sides:
+    """b = E_bᵀα, as a b in the norm is a weight like the others: yᵀα of a two-class machine."""
+    if at.intercept_in_kernel and at.problem.psd == "clip":
+        raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
+    b = float(at.y @ at.alpha)
+    return Sides(at.b, "=", b, "b, and yᵀα" if at.say.two_class else "b, and Σ β_i", 1 + abs(b))
 
 
 # --- the other optimality conditions ----------------------------------------------------------------------------------
@@ -64,25 +87,25 @@ def stationarity_in_xi(at: Letters[Any]) -> Sides:
 def dual_feasibility(at: Letters[Any]) -> tuple[Sides, ...]:
     """0 ≤ α_i ≤ C_i. For a row of weight 0 this is α_i = 0."""
     return (
-        worst(at.alpha, "≥", 0.0, "α of sample {i}, and 0", at.C, at.numbers),
-        worst(at.alpha, "≤", at.C, f"α of sample {{i}}, and {at.C_letter}", at.C, at.numbers),
-        Sides(at.alpha_without_weight, "=", 0.0, "the largest |α| of a sample of weight 0, and 0", at.C.max()),
+        worst(at.alpha, "≥", 0.0, "α of {i}, and 0", at.box, at.say.row),
+        worst(at.alpha, "≤", at.C, f"α of {{i}}, and {at.say.C}", at.box, at.say.row),
+        Sides(at.alpha_without_weight, "=", 0.0, "the largest |α| of a sample of weight 0, and 0", at.box.max()),
     )
 
 
 def complementary_slackness(at: Letters[Any]) -> Sides:
     """α_i (y_i f(x_i) − ρ + ξ_i) = 0 and (C_i − α_i) ξ_i = 0, summed over the samples."""
-    margin = np.abs(at.alpha * (at.y * at.f - at.rho + at.xi))
-    slack = np.abs((at.C - at.alpha) * at.xi)
+    margin = np.abs(at.alpha * (at.y * at.f - at.margin + at.xi))
+    slack = np.abs((at.linear_price - at.alpha) * at.zeta)  # ζ = ξ, but for the part of it that is curved
     return Sides(at.unit * float((margin + slack).sum()), "=", 0.0, "all products, added up by size, and 0", at.size)
 
 
 def feasible_primal(at: Letters[Any]) -> tuple[Sides, ...]:
     """y_i f(x_i) ≥ ρ − ξ_i and ξ_i ≥ 0."""
-    of = f"y f of sample {{i}}, and {at.rho_letter or '1'} − ξ"
+    of = f"{at.say.yf} of {{i}}, and {at.say.level} − ξ"
     return (
-        worst(at.y * at.f, "≥", at.rho - at.xi, of, at.level, at.numbers),
-        worst(at.xi, "≥", 0.0, "ξ of sample {i}, and 0", at.level, at.numbers),
+        worst(at.y * at.f, "≥", at.margin - at.xi, of, at.level, at.say.row),
+        worst(at.xi, "≥", 0.0, "ξ of {i}, and 0", at.level, at.say.row),
     )
 
 
@@ -91,12 +114,12 @@ def feasible_primal(at: Letters[Any]) -> tuple[Sides, ...]:
 
 def dual_optimum(at: Letters[Any]) -> tuple[Sides, ...]:
     """α is feasible for the dual, has the value claimed, and a projected gradient step from it goes nowhere."""
-    gradient = at.y * (at.u + at.b) - at.rho  # of the dual's Lagrangian: b (and ρ) multiply its equalities
+    gradient = at.y * at.f_of_alpha - at.margin + at.svm.curvature * at.alpha  # of L: b (and ρ) multiply equalities
     moved = np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
     violated = kkt.primal_residual(at.dual, at.alpha)
     return (
         Sides(at.dual_value, "=", at.result.dual, "the dual's value at α, and the value claimed", at.size),
-        worst(at.alpha, "=", moved, "α of sample {i}, and after a projected gradient step", at.reach, at.numbers),
+        worst(at.alpha, "=", moved, "α of {i}, and after a projected gradient step", at.reach, at.say.row),
         Sides(violated, "=", 0.0, "by how much α violates a constraint of the dual, and 0", at.reach),
     )
 
@@ -114,23 +137,23 @@ def weak_duality(at: Letters[Any]) -> Sides:
 
 
 def decision_function_recovered(at: Letters[Any]) -> Sides:
-    """f(x) = Σ α_i y_i K(x_i, x) + b, at samples between those trained on."""
+    """f(x) = Σ β_i K(x_i, x) + b, β = α∘y, at samples between those trained on."""
     if at.new_samples is None:
-        of = "f − b at sample {i}, and Σ α_i y_i K(x_i, x) there"
-        return worst(at.f - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.numbers)
+        of = f"f − b at {{i}}, and Σ {at.say.coef} K(x_i, x) there"
+        return worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample)
     K = at.problem.kernel(at.new_samples, at.X)
-    found = at.result.decision_function(at.new_samples)
-    stated = K @ (at.alpha * at.y) + at.b
-    of = "f half way between samples {i} and {i} + 1, and Σ α_i y_i K(x_i, x) + b there"
+    found = at.decision(at.new_samples)
+    stated = K @ at.beta + at.b
+    of = f"f half way between samples {{i}} and {{i}} + 1, and Σ {at.say.coef} K(x_i, x) + b there"
     return worst(found, "=", stated, of, size_of(stated - at.b, at.terms_of_u))
 
 
 def linear_weights(at: Letters[Any]) -> tuple[Sides, ...]:
-    """w = Σ α_i y_i x_i, and f(x) = wᵀx + b."""
+    """w = Σ β_i x_i, β = α∘y, and f(x) = wᵀx + b."""
     stated = at.X @ at.w + at.b
     return (
         stationarity_in_w(at),
-        worst(at.f, "=", stated, "f at sample {i}, and wᵀx + b", size_of(at.f), at.numbers),
+        worst(at.values, "=", stated, "f at {i}, and wᵀx + b", size_of(at.values), at.say.sample),
     )
 
 
@@ -147,23 +170,23 @@ def intercept_recovered(at: Letters[Any]) -> Sides | tuple[Sides, ...]:
 
 
 def kinds_of_samples(at: Letters[Any]) -> tuple[Sides, ...]:
-    """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ."""
-    C = np.where(np.isfinite(at.C), at.C, at.reach)
-    yf, level = at.y * at.f, at.rho_letter or "1"
-    zero, margin, bound = (at.kind == kind for kind in (0, 1, 2))
-    inside = np.clip(at.alpha, 0, C)
+    """α_i = 0 and y_i f ≥ ρ;  0 < α_i < C_i and y_i f = ρ;  α_i = C_i and y_i f ≤ ρ.  A curved loss has no bound."""
+    yf, f, level, inside = at.y * at.f, at.say.yf, at.say.level, np.clip(at.alpha, 0, at.box)
+    (idle, on_it, at_bound), (zero, margin, bound) = at.problem.kinds.words, (at.kind == kind for kind in (0, 1, 2))
+    full = bound & np.isfinite(at.C) & (at.svm.curvature == 0.0)
 
     def among(rows: NDArray[np.bool_], left: FloatArray, relation: Relation, right: Any, of: str) -> Sides:
-        scale = np.full(len(C), at.level) if left is yf else C
+        places = np.flatnonzero(rows)
+        scale = np.full(len(yf), at.level) if left is yf else at.box
         right = np.broadcast_to(right, left.shape)
-        return worst(left[rows], relation, right[rows], of, scale[rows], at.numbers[rows])
+        return worst(left[rows], relation, right[rows], of, scale[rows], lambda k: at.say.row(places[k]))
 
     claims: tuple[tuple[NDArray[np.bool_], FloatArray, Relation, Any, str], ...] = (
-        (margin, yf, "=", at.rho, f"y f of sample {{i}}, on the margin, and {level}"),
-        (bound, yf, "≤", at.rho, f"y f of sample {{i}}, at the bound, and {level}"),
-        (zero, yf, "≥", at.rho, f"y f of sample {{i}}, peripheral, and {level}"),
-        (zero, at.alpha, "=", 0.0, "α of sample {i}, peripheral, and 0"),
-        (margin, at.alpha, "=", inside, "α of sample {i}, on the margin, and the same inside of its box"),
-        (bound, at.alpha, "=", C, f"α of sample {{i}}, at the bound, and {at.C_letter}"),
+        (margin, yf, "=", at.margin, f"{f} of {{i}}, {on_it}, and {level}"),
+        (bound, yf, "≤", at.margin, f"{f} of {{i}}, {at_bound}, and {level}"),
+        (zero, yf, "≥", at.margin, f"{f} of {{i}}, {idle}, and {level}"),
+        (zero, at.alpha, "=", 0.0, f"α of {{i}}, {idle}, and 0"),
+        (margin, at.alpha, "=", inside, f"α of {{i}}, {on_it}, and the same inside of its box"),
+        (full, at.alpha, "=", at.C, f"α of {{i}}, {at_bound}, and {at.say.C}"),
     )
     return tuple(among(*claim) for claim in claims if claim[0].any())

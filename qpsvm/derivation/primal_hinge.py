@@ -68,15 +68,15 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         Step(
             "PHINGE.3", "Lagrangian",
-            "The multipliers of the margin are written λα_i, so that α means the same as in the C-SVM. At the solution "
+            "The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM. At the solution "
             "nothing is to be paid, so L is the primal value.",
             r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
-            r"+\xi_i\bigr)\\ &-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
+            r"+\xi_i\bigr)\\ &-\sum_i\lambda\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("PHINGE.4", problem),
         _stationarity_in_b(problem),
-        shared.stationarity_in_xi("PHINGE.6", r"\eta_i=p_i-\lambda\alpha_i"),
+        shared.stationarity_in_xi("PHINGE.6", r"\eta_i=\tfrac{p_i}{\lambda}-\alpha_i"),
         shared.dual_feasibility("PHINGE.7", UPPER),
         shared.complementary_slackness("PHINGE.8", UPPER),
         Step(
@@ -130,7 +130,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "holds, block by block.",
             shared.lines(
                 r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
-                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\eta_i",
+                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
             ),
             Problem.read, multipliers_of_the_qp,
         ),
@@ -164,7 +164,7 @@ def _stationarity_in_b(problem: PrimalHinge) -> Step:
             "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
             "balance between the classes.",
             r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
-            certify.penalised_multipliers, penalised_intercept,
+            certify.penalised_multipliers, measures.penalised_intercept,
         )  # fmt: skip
     step = shared.stationarity_in_b("PHINGE.5")
     return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
@@ -176,7 +176,7 @@ def _intercept_recovered(problem: PrimalHinge) -> Step:
             "PHINGE.12", "Recovering b",
             "A penalised intercept is a weight like the others, and it is read off α in the same way.",
             r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
-            certify.penalised_multipliers, penalised_intercept,
+            certify.penalised_multipliers, measures.penalised_intercept,
         )  # fmt: skip
     return Step(
         "PHINGE.12", "Recovering b",
@@ -194,14 +194,6 @@ def regularised_loss(at: At) -> Sides:
     return Sides(value, "=", at.result.primal, "norm and loss at w and b, and the value claimed", at.size)
 
 
-def penalised_intercept(at: At) -> Sides:
-    """b = yᵀα."""
-    if at.intercept_in_kernel and at.problem.psd == "clip":
-        raise NotMeasurable("psd='clip' projected K + 1, and b with it, so b is not yᵀα any more")
-    b = float(at.y @ at.alpha)
-    return Sides(at.b, "=", b, "b, and yᵀα", 1 + abs(b))
-
-
 def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     """λ times the dual of the C-SVM with C_i = p_i/λ has the same value at the same α, the optimum of both."""
     c_svm = at.problem.equivalent_c_svm()
@@ -209,12 +201,12 @@ def equivalent_c_svm(at: At) -> tuple[Sides, ...]:
     stated = at.problem.shares / at.problem.lam
     return (
         Sides(value, "=", at.result.primal, "λ times the value of the C-SVM's dual at α, and the optimum", at.size),
-        worst(c_svm.upper, "=", stated, "C of sample {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.numbers),
+        worst(c_svm.upper, "=", stated, "C of {i} in the C-SVM, and p/λ", size_of(c_svm.upper), at.say.row),
     )
 
 
 def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
-    """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −η on the rows ξ ≥ 0."""
+    """Px + q + Gᵀz + z_box = 0 for the primal QP with z = λα and z_box = −λη on the rows ξ ≥ 0."""
     if not at.is_linear and len(at.y) > MOST_ROWS:
         raise NotMeasurable(f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows")
     qp = at.problem.qp("primal")
@@ -222,10 +214,10 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
     b = [] if at.problem.space.computed_intercept is None else [at.b]
     z = at.unit * at.alpha
     rows = qp.split(kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), z))
-    eta, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
+    priced, scale = at.unit * at.eta, size_of(at.unit * w, at.unit * at.terms_of_w)
     sides = [
         worst(rows["w"], "=", 0.0, "Px + q + Gᵀz in the row of w, entry {i}, and 0", scale),
-        worst(rows["xi"], "=", eta, "Px + q + Gᵀz in the row of ξ of sample {i}, and η", max(at.problem.shares)),
+        worst(rows["xi"], "=", priced, "Px + q + Gᵀz in the row of ξ of sample {i}, and λη", max(at.problem.shares)),
     ]
     if b:
         reach = max(at.total, 1 + abs(at.b)) if at.penalised_b else at.total  # as (PHINGE.5) measures b itself
@@ -236,5 +228,5 @@ def multipliers_of_the_qp(at: At) -> tuple[Sides, ...]:
 def feature_of_ones(at: At) -> Sides:
     """f(x_i) = Σ_j α_j y_j (K(x_j, x_i) + 1), that is y∘f = Qα with the Q of the dual."""
     Q_alpha = (at.dual.P @ at.alpha) / at.unit
-    of = "y f of sample {i}, and its row of Qα"
-    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.numbers)
+    of = "y f of {i}, and its row of Qα"
+    return worst(at.y * at.f, "=", Q_alpha, of, size_of(Q_alpha, at.terms), at.say.row)

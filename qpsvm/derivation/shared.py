@@ -1,6 +1,8 @@
 """Steps that several machines share. They differ only in a few symbols, which are parameters here.
 
-`upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), and `level` that of the margin's level (1, ρ).
+`upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), `level` that of what is to be reached (1, ρ), `coef`
+that of the coefficient of a sample in f, and `yf` that of what reaches the level. What a two-class machine writes is
+taken where nothing is said.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qpsvm.derivation import measures
-from qpsvm.derivation.step import Step
+from qpsvm.derivation.step import Measure, Step
 from qpsvm.dual.certificate import gap_sums
 from qpsvm.dual.points import primal_points
 from qpsvm.dual.repair import boxed
@@ -18,6 +20,9 @@ from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
 from qpsvm.problems import Problem, reading
 from qpsvm.result import kkt_table
+
+#: The coefficient of sample i in f, and what reaches the level, of a two-class machine.
+COEF, YF = r"\alpha_i y_i", "y_i f(x_i)"
 
 
 def lines(*equations: str) -> str:
@@ -37,11 +42,11 @@ def algebra(*sides: str) -> str:
     return r"\begin{align*}L&=" + r"\\ &=".join(sides) + r"\end{align*}"
 
 
-def slack_products(upper: str, level: str = "1") -> str:
+def slack_products(upper: str, level: str = "1", yf: str = YF) -> str:
     """LaTeX of what P − D is made of where samples may be behind their margin."""
     return (
         rf"\tfrac12\|w-w(\alpha)\|^2+\sum_i\bigl({upper}-\alpha_i\bigr)\xi_i\\ &\quad"
-        rf"+\sum_i\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)"
+        rf"+\sum_i\alpha_i\bigl({yf}-{level}+\xi_i\bigr)"
     )
 
 
@@ -60,7 +65,7 @@ def margin(tag: str, level: str = "1") -> Step:
     )  # fmt: skip
 
 
-def stationarity_in_w(tag: str, problem: Problem) -> Step:
+def stationarity_in_w(tag: str, problem: Problem, coef: str = COEF) -> Step:
     """The Lagrangian is flat in w."""
     seen = (
         "The kernel is linear, so both sides are vectors with one entry a feature."
@@ -71,84 +76,90 @@ def stationarity_in_w(tag: str, problem: Problem) -> Step:
     return Step(
         tag, "Stationarity in w",
         f"At a minimum over w the Lagrangian is flat: the normal vector is a combination of the samples. {seen}",
-        r"\frac{\partial L}{\partial w}=0\quad\Longrightarrow\quad w=\sum_i\alpha_i y_i\varphi(x_i)",
-        primal_points, measures.stationarity_in_w,
+        rf"\frac{{\partial L}}{{\partial w}}=0\quad\Longrightarrow\quad w=\sum_i{coef}\,\varphi(x_i)",
+        primal_points, measures.stationarity_in_w, general="DUAL.5",
         construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
     )  # fmt: skip
 
 
-def stationarity_in_b(tag: str) -> Step:
-    """The Lagrangian is flat in a free b."""
+def stationarity_in_b(tag: str, equation: str = "", text: str = "") -> Step:
+    """The Lagrangian is flat in a free b: the equation is what is left of it."""
     return Step(
         tag, "Stationarity in b",
-        "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is zero. So "
-        "the two classes pull with the same total force.",
-        r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad y^{\top}\alpha=\sum_i\alpha_i y_i=0",
-        intercept_group, measures.stationarity_in_b,
+        text or "b enters the Lagrangian only through b·Σ α_i y_i, which has no minimum over b unless the factor is "
+        "zero. So the two classes pull with the same total force.",
+        r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad "
+        + (equation or r"y^{\top}\alpha=\sum_i\alpha_i y_i=0"),
+        intercept_group, measures.stationarity_in_b, general="DUAL.1",
     )  # fmt: skip
 
 
-def stationarity_in_xi(tag: str, equation: str) -> Step:
+def stationarity_in_xi(tag: str, equation: str, text: str = "") -> Step:
     """The Lagrangian is flat in ξ: the equation is η_i = …."""
     return Step(
         tag, "Stationarity in ξ",
-        "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η from α, "
-        "so η is not needed any more.",
+        text or "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η "
+        "from α, so η is not needed any more.",
         r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
-        kkt_table, measures.stationarity_in_xi,
+        kkt_table, measures.stationarity_in_xi, general="DUAL.7",
         construction="η is no unknown any more, the library makes it of α and its bound",
     )  # fmt: skip
 
 
-def dual_feasibility(tag: str, upper: str) -> Step:
-    """The box."""
+def dual_feasibility(tag: str, upper: str, latex: str = "") -> Step:
+    """The box, whose LaTeX may be given whole."""
     return Step(
         tag, "Dual feasibility",
         "Multipliers of inequalities are not negative. With η expressed by α, its sign becomes the upper bound of α: "
         "the box of the dual.",
-        rf"\alpha_i\ge 0,\quad \eta_i\ge 0\quad\Longrightarrow\quad 0\le\alpha_i\le {upper}",
-        boxed, measures.dual_feasibility,
+        latex or rf"\alpha_i\ge 0,\quad \eta_i\ge 0\quad\Longrightarrow\quad 0\le\alpha_i\le {upper}",
+        boxed, measures.dual_feasibility, general="REPAIR.1",
     )  # fmt: skip
 
 
-def complementary_slackness(tag: str, upper: str, level: str = "1") -> Step:
-    """Where a constraint has room its multiplier is zero."""
+def complementary_slackness(
+    tag: str, upper: str, level: str = "1", yf: str = YF, latex: str = "",
+    measure: Measure = measures.complementary_slackness,
+) -> Step:  # fmt: skip
+    """Where a constraint has room its multiplier is zero; the LaTeX may be given whole."""
     return Step(
         tag, "Complementary slackness",
         "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, sample "
         "by sample: their sum is the duality gap.",
-        lines(rf"\alpha_i\bigl(y_i f(x_i)-{level}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
-        gap_sums, measures.complementary_slackness,
+        latex
+        or lines(rf"\alpha_i\bigl({yf}-{level}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
+        gap_sums, measure, general="CERT.1",
     )  # fmt: skip
 
 
 # --- back from the dual -----------------------------------------------------------------------------------------------
 
 
-def weights_recovered(tag: str, problem: Problem) -> Step:
-    """f from α."""
+def weights_recovered(tag: str, problem: Problem, coef: str = COEF, f: str = "") -> Step:
+    """f from α; `f` is the LaTeX of it where it is more than a sum and b."""
     return Step(
         tag, "Recovering w",
         "Put the stationarity in w into f: products of features are kernel values, so α is all that a prediction "
         "needs. It is measured at samples half way between those trained on.",
-        r"\begin{align*}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i\alpha_i y_i K(x_i,x)+b\end{align*}",
-        Model.decision_function, measures.decision_function_recovered,
+        f
+        or rf"\begin{{align*}}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i{coef}\,K(x_i,x)+b\end{{align*}}",
+        Model.decision_function, measures.decision_function_recovered, general="DUAL.4",
         construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
 
 
-def linear_weights(tag: str, problem: Problem) -> Step:
-    """w as a vector, where the kernel is linear."""
+def linear_weights(tag: str, problem: Problem, latex: str = "", words: str = "α_i y_i") -> Step:
+    """w as a vector, where the kernel is linear. The LaTeX may be given whole, and the coefficients in words."""
     absent = (
-        f"w = Σ α_i y_i φ(x_i) is a vector in the feature space of {problem.kernel}, not in the space of the samples; "
+        f"w = Σ {words} φ(x_i) is a vector in the feature space of {problem.kernel}, not in the space of the samples; "
         "use decision_function(X), or Linear() as kernel"
     )
     return Step(
         tag, "w of a linear kernel",
         "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
         "predicting needs neither α nor the samples.",
-        lines(r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y)", r"f(x)=w^{\top}x+b"),
-        FeatureSpace.weights, measures.linear_weights, "" if problem.space.is_linear else absent,
+        latex or lines(r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y)", r"f(x)=w^{\top}x+b"),
+        FeatureSpace.weights, measures.linear_weights, "" if problem.space.is_linear else absent, general="DUAL.5",
     )  # fmt: skip
 
 
@@ -161,19 +172,20 @@ def weak_duality(tag: str, products: str, function: Callable[..., Any], unit: st
         "sum of terms that are not negative, so every α bounds the optimum from below, and every w from above. This is "
         "what makes a certificate possible.",
         lines(r"P(w,b,\xi)-D(\alpha)", rf"\quad={difference}\ \ge\ 0", r"\Longrightarrow\quad D(\alpha)\le P(w,b,\xi)"),
-        function, measures.weak_duality,
+        function, measures.weak_duality, general="GAP.1",
         construction="for every feasible pair the difference is this sum",
     )  # fmt: skip
 
 
-def kinds_of_samples(tag: str, upper: str, level: str = "1") -> Step:
+def kinds_of_samples(tag: str, upper: str, level: str = "1", yf: str = YF, latex: str = "") -> Step:
     """What α says about where a sample lies."""
     return Step(
         tag, "Three kinds of samples",
         "Complementary slackness leaves three cases. The library tells them apart by comparing the slack with its "
         "multiplier, not by a cut like 1e-5.",
-        rf"\begin{{align*}}\alpha_i=0 &\;\Rightarrow\; y_i f(x_i)\ge {level}\\"
-        rf" 0<\alpha_i<{upper} &\;\Rightarrow\; y_i f(x_i)={level}\\"
-        rf" \alpha_i={upper} &\;\Rightarrow\; y_i f(x_i)\le {level}\end{{align*}}",
-        reading.split, measures.kinds_of_samples,
+        latex
+        or rf"\begin{{align*}}\alpha_i=0 &\;\Rightarrow\; {yf}\ge {level}\\"
+        rf" 0<\alpha_i<{upper} &\;\Rightarrow\; {yf}={level}\\"
+        rf" \alpha_i={upper} &\;\Rightarrow\; {yf}\le {level}\end{{align*}}",
+        reading.split, measures.kinds_of_samples, general="DUAL.8",
     )  # fmt: skip

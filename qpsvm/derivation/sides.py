@@ -7,6 +7,7 @@ difference is taken absolutely; of an inequality only what goes the wrong way co
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,7 +66,7 @@ def worst(
     right: FloatArray | float,
     of: str,
     scale: FloatArray | float,
-    names: IntArray | None = None,
+    names: IntArray | Callable[[int], str] | None = None,
 ) -> Sides:
     """The sides where they differ most. Where they all agree, those of the largest entry, which tell more.
 
@@ -74,10 +75,10 @@ def worst(
     left, right : ndarray, shape (k,), k ≥ 1
     relation : "=", "≤" or "≥"
     of : str
-        What they are, with {i} for the number of the entry.
+        What they are, with {i} for the name of the entry.
     scale : float, or ndarray of shape (k,)
-    names : ndarray, shape (k,), optional
-        The numbers of the entries; 0 to k − 1 where it is None.
+    names : ndarray, shape (k,), or callable, optional
+        The numbers of the entries, or what gives the name of each; 0 to k − 1 where it is None.
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
     wrong = violation(left, relation, right)
@@ -88,7 +89,7 @@ def worst(
         i = int(np.abs(right).argmax())
     elif largest == 0.0:  # the inequality that comes nearest to fail
         i = int((left - right if relation == "≤" else right - left).argmax())
-    name = i if names is None else int(names[i])
+    name = i if names is None else names(i) if callable(names) else int(names[i])
     return Sides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
 
 

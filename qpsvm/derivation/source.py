@@ -1,6 +1,7 @@
 """The code of a function as it stands in the library, for people: read with `inspect`, so that it is never stale.
 
-An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines.
+An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines. Code that
+serves every machine carries the tag of the equation that all of theirs are cases of, `# (DUAL.5)`.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With,
 
 
 @cache
-def code(function: Callable[..., Any], tag: str = "") -> Code:
-    """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines."""
+def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
+    """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines.
+
+    Where the tag is not there, its lines are those of the equation that it is a case of.
+    """
     written, number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
     text = _with_short_docstring("".join(written))
-    whole = Code(f"{function.__qualname__}, {shown}:{number}", text, lines_of(text, tag) if tag else ())
+    marked = next(filter(None, (lines_of(text, each) for each in (tag, general) if each)), ())
+    whole = Code(f"{function.__qualname__}, {shown}:{number}", text, marked)
     return replace(whole, excerpt=excerpt(whole))
 
 

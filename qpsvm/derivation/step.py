@@ -96,6 +96,8 @@ class Step:
         The equation as the docstring of the variant defines it, in plain text.
     construction : str
         Why the equation holds for whatever α there is, because the library makes its letters that way; or "".
+    general : str
+        The tag of the equation of all machines that this is a case of, which the code carries instead; or "".
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Step:
     absent: str = ""
     statement: str = ""
     construction: str = ""
+    general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
         """The equation's violation at a solution, relative; NaN where `measured` has a reason.
@@ -192,8 +195,8 @@ class Step:
         found = measurement or Measurement(NAN, self.absence)
         return ShownStep(
             self.tag, self.title, self.text, self.latex, self.statement,
-            code=code(self.function, self.tag), construction=self.construction, absent=bool(self.absent),
-            measured_by=None if self.measure is self.function else code(self.measure, self.tag),
+            code=code(self.function, self.tag, self.general), construction=self.construction, absent=bool(self.absent),
+            measured_by=None if self.measure is self.function else code(self.measure, self.tag, self.general),
             solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
             reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
         )  # fmt: skip
@@ -206,7 +209,7 @@ class Step:
     @property
     def lines(self) -> tuple[int, ...]:
         """The numbers of the lines of `code`, from 0, that are the equation."""
-        return code(self.function, self.tag).lines
+        return code(self.function, self.tag, self.general).lines
 
     @property
     def where(self) -> str:

@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
@@ -219,6 +219,54 @@ class Accuracy:
         if not parts:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
+        """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (r,)
+        centre : ndarray, shape (d,)
+            In the caller's coordinates.
+        square : float
+            R².
+
+        Returns
+        -------
+        values, radii : ndarray, shape (r,)
+            None where it would take too long.
+        """
+        if 2 * len(rows) * len(centre) > AFFORDABLE:
+            return None
+        step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
+        parts = []
+        for start in range(0, len(rows), step):
+            high, low = two_sum(as_dense(self.space.samples.take(rows[start : start + step])), -centre[None, :])
+            ones = np.ones((len(high), 1))
+            values, radii = dots(np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones]))
+            radii += np.square(low).sum(axis=1) * (1.0 + gamma(len(centre) + 1)) + len(centre) * UNDERFLOW
+            parts.append((0.5 * values, 0.5 * radii))
+        if not parts:
+            return np.zeros(0), np.zeros(0)
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+    def uncentred_square(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² = βᵀKβ and |β|ᵀ|K||β| of a polynomial kernel, if the first is rounding of long doubles.
+
+        Whatever 1ᵀβ is. None where it is more, where there are too many rows, and for other kernels: the values of an
+        RBF kernel are positive.
+        """
+        space, kernel, support = self.space, self.space.kernel, np.flatnonzero(beta)
+        m = len(support)
+        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, Polynomial):
+            return None
+        X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
+        K, off = _long_polynomial(kernel, X, X, LONG_UNIT)
+        a = np.abs(b)
+        size = float(a @ (np.abs(K) @ a))
+        error = float(a @ (off.astype(np.longdouble) @ a)) + (4.0 * m + 8.0) * LONG_UNIT * size
+        square = float(b @ (K @ b))
+        return (max(square, 0.0) + error, size) if square <= error else None
 
     def vanishing_square(self, beta: FloatArray) -> tuple[float, float] | None:
         """‖w(α)‖² = βᵀKβ and αᵀ|HKH|α for a kernel, H = I − 11ᵀ/m, if the first is no more than rounding of the second.

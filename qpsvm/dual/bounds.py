@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total, two_product
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, total, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
@@ -228,17 +228,27 @@ class Bounds:
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)
-        size = 0.5 * weight * weight + losses * (1.0 - gamma(len(a) + 8))
+        losses *= 1.0 - gamma(len(a) + 8)
+        if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
+            size = max(self.half_square(point) - point.level_radius, 0.0) + losses
+            return Gap(difference * FEW, size / FEW, rows)
+        size = 0.5 * weight * weight + losses
         if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point)):  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:
             if group.total:
                 known = multiplier(point, group)
-                size += group.total * known - abs(group.total * known) * 4.0 * UNIT
+                size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
         if self.svm.users is not None:
             size = max(size, -self._primal_above(point, penalties))
         return Gap(difference * FEW, size / FEW, rows)
+
+    @staticmethod
+    def half_square(point: Certificate) -> float:
+        """½R² = ½‖w‖² + μ of a ball, rounded once."""
+        assert point.w is not None
+        return 0.5 * max(dot(point.w, point.w, 2.0 * point.level)[0], 0.0)
 
     def _primal_above(self, point: Certificate, penalties: float) -> float:
         """P from above: a user's rows may hold a machine where that is negative, and levels that are not 0."""

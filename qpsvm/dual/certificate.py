@@ -157,7 +157,8 @@ class Certificate:
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     def __repr__(self) -> str:
-        return outline("Certificate", **{name: part for name, part in vars(self).items() if part is not None})
+        shown = {name: part for name, part in vars(self).items() if part is not None and name != "intervals"}
+        return outline("Certificate", **shown)
 
     def changed(self, **parts: Any) -> Certificate:
         """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
@@ -257,12 +258,12 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             xi = np.maximum(t, 0.0)
             losses += float(C @ xi)
             np.subtract(xi, t, out=t)  # y f − m + ξ
-            terms += float((C - a) @ xi) + float(a @ t)  # (CSVM.8), (NUSVM.9), (PHINGE.8)
+            terms += float((C - a) @ xi) + float(a @ t)  # (CERT.1), (CSVM.8), (NUSVM.9), (PHINGE.8)
             continue
         if svm.hard is not None:
             np.minimum(t, 0.0, out=t, where=svm.hard[part])
         losses += float(loss(t, C, svm.curvature[part]).sum())
-        terms += float(gap_term(a, t, C, svm.curvature[part]).sum())
+        terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
     return terms, losses
 
 

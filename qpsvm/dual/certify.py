@@ -177,7 +177,7 @@ def measured_at(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + terms  # (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
+    difference = point.half_distance(growth) + terms  # (GAP.1), (CSVM.16), (NUSVM.19), (PHINGE.19): neither is negative
     for group in svm.penalised:
         mu = multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
@@ -271,7 +271,7 @@ def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapp
             ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
             low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
         value = multipliers[group.multiplier]
-        found[group.multiplier] = min(low, value), max(high, value)
+        found[group.multiplier] = float(min(low, value)), float(max(high, value))
     return found
 
 

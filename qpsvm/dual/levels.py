@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import total
 from qpsvm.arrays.quantile import near_level, quantile_interval
+from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Part, SVMDual
 
@@ -62,7 +63,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
 def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
     """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
     a, upper = _of(part, alpha), _of(part, dual.upper)
-    free = ((a > 0) & (a < upper)).nonzero()[0]  # (CSVM.12), (PHINGE.12): those with 0 < α < C
+    free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if not len(free):
         return None
     if part.column is not dual.sign and part.rows is None:
@@ -72,7 +73,7 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
     values = points[free]
     if dual.curved:
         values = values - _of(part, dual.curvature)[free] * a[free] / _of(part, part.column)[free]
-    return float(np.add.reduce(values)) / len(free)  # (CSVM.12), (PHINGE.12)
+    return float(np.add.reduce(values)) / len(free)  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
 def _of(part: Part, vector: NDArray[Any]) -> NDArray[Any]:
@@ -90,12 +91,18 @@ def _soft_interval(
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     weights = upper if part.rows is not None or _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
-        low, high = quantile_interval(-points, weights, part.total)  # (NUSVM.13)
+        low, high = quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
     level = total(weights, column > 0) - part.total
     if part.ridge:
         found = _ridged(points, weights, level, part.ridge)
         return found, found
+    if part.total > 0.0 and (column > 0).all():  # the sum of all weights is known up to rounding
+        top = int(np.argmax(points))
+        if part.total < weights[top]:  # however far below that rounding: it alone is short of θ
+            return float(points[top]), float(points[top])
+        if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
+            return -math.inf, float(points.min())
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end

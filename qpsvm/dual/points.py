@@ -61,13 +61,18 @@ def primal_points(space: FeatureSpace, beta: FloatArray, w: FloatArray | None) -
             point = _kernel_point(space, beta)
             return point.half_norm, iter([point])
         return _spanned_points(space, beta, w, span)
-    own = space.weights(beta)  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
+    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(own @ own)
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            yield PrimalPoint(space.rows.margins(w), w, 0.5 * float(w @ w), w - own)
-        yield PrimalPoint(space.rows.margins(own), own, half_norm)
+            near = space.representable(w)
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+        near = space.representable(own)
+        if near is own:
+            yield PrimalPoint(space.rows.margins(own), own, half_norm)
+        else:
+            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
 
     return half_norm, candidates()
 

@@ -44,6 +44,8 @@ POLISHED = 1e-10
 GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
 #: Of more than `FEW_ROWS` rows, it is worth so many with one; of more than `MANY_ROWS`, reaching it is enough.
 FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
+#: The last of the step lengths for few rows, as a share of the row's own 1/Q_ii.
+SHORT = 0.03
 #: A gap below this that a step length does not bring down by this factor stays what it is.
 EXCELLENT, WORTHWHILE = 1e-9, 0.1
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
@@ -148,6 +150,8 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     yield 100.0 / curvature
     if exact and not many:
         yield np.zeros(len(free))
+    if len(free) <= TEACHING_ROWS:  # where hulls meet, longer steps may leave too few rows to meet in
+        yield SHORT / curvature
 
 
 def _active_set_rounds(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNIT, total
+from qpsvm.arrays.rounding import UNIT, dot, total
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import FEW, Bounds, multiplier
@@ -48,6 +48,9 @@ class Proof:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds = Bounds(accuracy, svm, equal)
         self.homogeneous = self.bounds.homogeneous
+        intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
+        self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
+        self.raises = self.raises and bool((svm.sign > 0.0).all())
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -66,6 +69,10 @@ class Proof:
         proven = self._proven(certificate, tol, patient)
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
+        elif self.space.affine and proven.w is not None and proven.primal:
+            if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
+                proven = self._evaluated(proven, np.arange(self.svm.m)) or proven
+            proven = self._valued(proven)  # of R², not of ½‖w‖² and μ
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
@@ -102,7 +109,7 @@ class Proof:
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
-        if self.homogeneous and best.gap > tol:
+        if best.gap > tol and (self.homogeneous or self.space.affine):
             return Vanishing(self.bounds).nothing(best) or best
         return best
 
@@ -149,11 +156,15 @@ class Proof:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
-        if self.homogeneous:
+        if self.raises:
+            pass
+        elif self.homogeneous:
             if common_value(point.margin) is None or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
+        if self.raises:
+            return self._raised(point, rows)
         level = point.margin[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
@@ -177,6 +188,24 @@ class Proof:
                 pushed = self._evaluated(pushed, rows) or pushed
         pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
+
+    def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
+        """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
+        near &= t + r < PUSHABLE * max(most, float(np.abs(point.short).max(initial=0.0)))
+        if not near.any():
+            return point
+        size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
+        push = float((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near].max()) + 4.0 * point.level_radius
+        raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+        if point.slack is not None and point.radius is not None:
+            by, before = raised.level - point.level, point.level_radius
+            radius = point.radius + before + raised.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
+            raised = raised.changed(slack=point.slack - by, radius=radius)
+        raised = self._bounded(raised)
+        return self._valued(raised) if raised.gap < point.gap else point
 
     def _lowered(self, point: Certificate, rho: float) -> Certificate:
         """The point with another margin level ρ."""
@@ -229,6 +258,8 @@ class Proof:
         """The point with y f at some rows as it is in twice the precision."""
         if self.svm.mix is not None:
             return None
+        if self.space.affine and point.w is not None:
+            return self._measured_from_centre(point, point.w, rows)
         levels = self.svm.sign[rows] * point.margin[rows]
         found = self.accuracy.sharp_values(self.svm.samples_of(rows), point.coef, point.w, point.b, levels)
         if found is None:
@@ -240,9 +271,22 @@ class Proof:
         yf[rows] = point.margin[rows] - slack[rows]
         return point.changed(yf=yf, slack=slack, radius=radius)
 
+    def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
+        """The same for a ball: t = ½(‖x − c‖² − R²) by differences, the caller's samples from the caller's centre."""
+        square, off = dot(w, w, 2.0 * point.level)
+        found = self.accuracy.sharp_ball(rows, self.space.moved(w), square)
+        if found is None:
+            return None
+        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        yf = point.yf.copy()
+        slack[rows] = found[0]
+        radius[rows] = found[1] + 0.5 * off + point.level_radius
+        yf[rows] = point.margin[rows] - slack[rows]
+        return point.changed(yf=yf, slack=slack, radius=radius)
+
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
-        if point.w is None:
+        if point.w is None or self.space.affine:  # a centre is as near as floats can be
             return point
         beta = self.svm.beta(point.alpha)
         found = self.accuracy.sharp_weights(beta)
@@ -282,9 +326,13 @@ class Proof:
             lower = -0.5 * (norm + point.offset) ** 2
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
-        primal = half_norm + self.bounds.losses(slice(None), slack)
-        primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
-        primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
+        losses = self.bounds.losses(slice(None), slack)
+        if self.space.affine and point.w is not None:
+            primal = self.bounds.half_square(point) + losses
+        else:
+            primal = half_norm + losses
+            primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
+            primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 

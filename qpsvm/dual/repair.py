@@ -8,9 +8,11 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
     (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
     (REPAIR.4)  a start:  before all this, entries strictly inside their box take the surplus, in proportion to their
                 room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
-    (REPAIR.5)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
+    (REPAIR.5)  rounding:  what (REPAIR.3) keeps off 0 or U by rounding alone goes there, and the entries strictly
+                inside make up for it; a point whose sum is right already is not projected
+    (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
-    (REPAIR.6)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
+    (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
                 rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
 
@@ -55,7 +57,7 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 
 
 def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
-    """(REPAIR.6): (m,)."""
+    """(REPAIR.7): (m,)."""
     own, share = users.own, 1.0
     prices = np.clip(alpha[own.m :], 0.0, LARGEST)
     for i, j in users.opposite:
@@ -83,7 +85,7 @@ def beside(dual: SVMDual, users: Users, prices: FloatArray) -> SVMDual:
 
 
 def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.5): β stays."""
+    """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.6): β stays."""
     a, n = boxed(alpha, dual.upper), dual.n
     free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
     a[:n] -= free
@@ -168,7 +170,8 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
 
     The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
     """
-    clipped: FloatArray = np.minimum(np.maximum(alpha, 0.0), upper)  # (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
+    clipped: FloatArray
+    clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
     np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
     return clipped
 
@@ -193,6 +196,9 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     """
     if mass >= caps.sum():
         return caps.copy()
+    near = boxed(a, caps)
+    if _adds_up(near, mass):
+        return _evened(near, caps, mass)
     a = a - a.max()
     ends = (a - caps)[caps < np.inf]
     breaks = np.concatenate([a, ends])
@@ -204,10 +210,36 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     slope = slopes[k]
     tau = breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
+    settled = _evened(_snapped(x, caps, mass), caps, mass)
+    return settled if _adds_up(settled, mass) else _filled(_evened(x, caps, mass), caps, mass)
+
+
+def _adds_up(x: FloatArray, mass: float) -> bool:
+    """Whether Σx = mass up to the rounding of the sum, x (m,)."""
+    return abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass
+
+
+def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """x with 0 and caps where the rounding of τ, some of the mass's, is all that keeps it away (REPAIR.5): (m,) each.
+
+    Where a cap is so small that both are, x stays.
+    """
+    rounding = ROUNDINGS * EPS * mass
+    at_zero, full = x <= rounding, x >= caps - rounding
+    return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
+
+
+def _evened(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
+
+    In proportion to their room, so that a small one keeps its digits.
+    """
     inside = (x > 0) & (x < caps)
     if inside.any():
-        x[inside] = np.clip(x[inside] + (mass - x.sum()) / inside.sum(), 0.0, caps[inside])
-    return _filled(x, caps, mass)
+        free, most = x[inside], caps[inside]
+        room = np.minimum(free, most - free)
+        x[inside] = np.clip(free + room * ((mass - float(x.sum())) / float(room.sum())), 0.0, most)
+    return x
 
 
 def _filled(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:

@@ -7,7 +7,11 @@
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
     (DUAL.6)  a row may be of several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
-    (DUAL.7)  a user's row ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
+    (DUAL.7)  where U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is what α leaves of the price:
+              η_k = U_k − α_k
+    (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it falls short;
+              a curved row with α_k > 0 falls short by δ_k α_k
+    (DUAL.9)  a user's row ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
               the group of the intercept E = −c;  its α is the price of the row, and b is no part of its f
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
@@ -88,7 +92,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """What is behind the rows of the machine: those of a user, (DUAL.7).
+    """What is behind the rows of the machine: those of a user, (DUAL.9).
 
     Attributes
     ----------
@@ -549,6 +553,6 @@ def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα =
     if kind is None:
         return ()
     ridge = 1.0 if kind == "penalised" else 0.0
-    return (  # (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5)
+    return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
         Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
     )

@@ -1,9 +1,16 @@
-"""Where w vanishes: the reduced hulls of a ν-SVM meet, and no entry of w(α) is more than the rounding of its own sum.
+"""Where the optimum is 0: no gap is relative to that.
 
-The optimum is 0 then, and no gap is relative to it:
+The reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a one-class SVM. Then some feasible α has
+w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its own sum:
 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
     (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
+    (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
+                there the sum is that of the samples as they are
+
+And a ball around samples that are all one and the same has no size. Nothing is rounded in that:
+
+    (VANISH.4)  x_i = x for all i:  c = φ(x), R = 0 is feasible with the value 0, which no R² + Σ C_i ξ_i is below
 """
 
 from __future__ import annotations
@@ -15,9 +22,11 @@ import numpy as np
 
 from qpsvm.arrays.rounding import gamma, total
 from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.dual import levels
 from qpsvm.dual.accuracy import AFFORDABLE
 from qpsvm.dual.bounds import Bounds, surplus
 from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.svm_dual import Group
 from qpsvm.kernels.functions import Precomputed
 
 
@@ -33,19 +42,21 @@ class Vanishing:
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
 
     def nothing(self, point: Certificate) -> Certificate | None:
-        """w = 0, b = 0, ρ = 0, whose value is 0, beside an α whose w(α) is rounding: the reduced hulls meet.
+        """The point whose value is 0, beside an α that shows that no other is below; None where there is none.
 
-        Entry by entry, no more than the rounding of the sum over centred samples; None where it is more. The gap is
-        (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
+        w = 0, b = 0, ρ = 0 where w(α) is rounding, entry by entry; of a ball, R = 0 where all samples are the same. The
+        gap is (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
+        if self.space.affine:
+            return self._one_place(point)
         intercept = self.svm.intercept
-        if intercept is None or intercept.total or self.svm.curved or self.svm.penalised:
-            return None  # all that follows rests on 1ᵀβ = 0
+        if intercept is None or self.svm.curved or self.svm.penalised or (intercept.total and self.svm.margins):
+            return None  # all that follows rests on 1ᵀβ = 0, or on b = −ρ alone
         beta = self.svm.beta(point.alpha)
-        if self._one_sample(beta):
+        if not intercept.total and self._one_sample(beta):
             found: tuple[float, float] | None = 0.0, 0.0
         else:
-            found = self._squares(beta) if point.w is not None else self.accuracy.vanishing_square(beta)
+            found = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
             if found is None and point.w is not None:  # an α beside it may do
                 point = replace(point, alpha=self._nearest(point))
                 found = self._squares(self.svm.beta(point.alpha))
@@ -56,25 +67,65 @@ class Vanishing:
         nothing = np.zeros_like(point.yf)
         return replace(
             point, w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
-            b_interval=(0.0, 0.0),
-            multipliers=dict.fromkeys(point.multipliers, 0.0), margin=np.zeros_like(point.yf), level=0.0, primal=0.0,
-            dual=-0.5 * point.unit * own2, yf=nothing, gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
+            b_interval=self._intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
+            margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap,
+            half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
+    def _intercepts(self, intercept: Group) -> tuple[float, float]:
+        """All b that are as good for w = 0: 0, or where 1ᵀα is all that the bounds allow, whatever is not above."""
+        if not intercept.total:
+            return 0.0, 0.0
+        return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
+
+    def _one_place(self, point: Certificate) -> Certificate | None:
+        """(VANISH.4): c = φ(x), R = 0, and any α; None unless all samples are the same row, to the last bit."""
+        samples = self.space.samples
+        if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
+            same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
+        else:
+            dense = None if samples.entries > AFFORDABLE else as_dense(samples.matrix())
+            same = dense is not None and bool((dense == dense[:1]).all())
+        if not same or self.space.shift or not self.space.is_plain:
+            return None
+        level = float(self.svm.level[0])
+        at = np.full(self.svm.m, level)
+        w = None if dense is None or point.w is None else self.space.over_rows(dense[0])
+        mu = 0.0 - level if w is None else -0.5 * float(w @ w)
+        return replace(
+            point, w=w, b=mu, level=mu, b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at,
+            margin=at.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
+        )  # fmt: skip
+
+    def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:
+        """‖w(α)‖² and (Σ α_i ‖φ(x_i)‖)² of a kernel, if the first is no more than rounding."""
+        balanced = self.svm.intercept is not None and not self.svm.intercept.total
+        return self.accuracy.vanishing_square(beta) if balanced else self.accuracy.uncentred_square(beta)
+
     def _squares(self, beta: FloatArray) -> tuple[float, float] | None:
-        """‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine, if no entry of w(α) is more than its rounding."""
+        """‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine, if no entry of w(α) is more than its rounding.
+
+        x̄ = 0 where 1ᵀβ is not 0, (VANISH.3).
+        """
         found = self.accuracy.sharp_weights(beta)
         if found is None:
             return None
         support = np.flatnonzero(beta)
         part = self.space.samples.take(support)
+        if self.svm.intercept is None or self.svm.intercept.total:
+            return self._rounding(found[0], found[1], abs(part).T @ np.abs(beta[support]), len(support))
         mean = np.asarray(part.mean(axis=0)).ravel()
         own = found[0] - mean * total(beta)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
         size = np.min([np.abs(as_dense(part) - at).T @ np.abs(beta[support]) for at in means], axis=0)
-        if not (np.abs(own) <= gamma(len(support) + 2) * size).all():
+        return self._rounding(own, found[1], size, len(support))
+
+    @staticmethod
+    def _rounding(own: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> tuple[float, float] | None:
+        """‖own‖² and ‖size‖² (d,) unless an entry of own is more than the rounding of so many terms of that size."""
+        if not (np.abs(own) <= gamma(terms + 2) * size).all():
             return None
-        own = np.where(np.abs(own) <= found[1], 0.0, own)
+        own = np.where(np.abs(own) <= radii, 0.0, own)
         return float(own @ own), float(size @ size)
 
     def _nearest(self, point: Certificate) -> FloatArray:

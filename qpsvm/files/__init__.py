@@ -13,14 +13,14 @@ from dataclasses import replace
 
 from qpsvm.errors import DataError, FileFormatError, ParameterError
 from qpsvm.files.columns import read_columns
-from qpsvm.files.encoding import Column, Encoding, Table, as_dense, moments, standardised
-from qpsvm.files.features import check_index, column_of, encode, labels_of
+from qpsvm.files.encoding import Column, Encoding, Table, Target, as_dense, moments, standardised
+from qpsvm.files.features import check_index, column_of, encode, groups_of, labels_of, numbers_of
 from qpsvm.files.libsvm import read_libsvm
 from qpsvm.files.raw import MISSING, format_of
-from qpsvm.files.sheet import UNNAMED, feature_columns, parse
+from qpsvm.files.sheet import UNNAMED, feature_columns, no_target, parse
 from qpsvm.files.source import FilePath, StandardInput, read_bytes, within_memory
 
-__all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "read_like", "read_table"]
+__all__ = ["MISSING", "Column", "Encoding", "StandardInput", "Table", "Target", "read_like", "read_table"]
 
 
 def read_table(
@@ -30,6 +30,8 @@ def read_table(
     drop: Sequence[str] = (),
     drop_missing: bool = False,
     standardise: bool = False,
+    wanted: Target = "labels",
+    groups: str | None = None,
 ) -> Table:
     """Read a CSV or LIBSVM file.
 
@@ -38,13 +40,17 @@ def read_table(
     path : path, or StandardInput()
         The file, which may be packed by xz, gzip or bzip2.
     target : str, optional
-        CSV: the column of labels, required. In a LIBSVM file the label begins the line.
+        CSV: the column of labels, required unless none are wanted. In a LIBSVM file the label begins the line.
     drop : sequence of str
         CSV: columns that are not used. A first column without a name ("") that counts rows is never used.
     drop_missing : bool
         Drop the rows with a missing value in a column that is used, instead of refusing the file.
     standardise : bool
         Give every feature mean 0 and standard deviation 1. A constant feature gets mean 0 only.
+    wanted : "labels", "numbers" or "none"
+        Labels of classes; numbers, for a regression or a ranking; or nothing, so that a CSV file needs no target.
+    groups : str, optional
+        CSV: the column that says which group a row belongs to, for a ranking. In a LIBSVM file that is its qid.
 
     Returns
     -------
@@ -59,45 +65,68 @@ def read_table(
         The file cannot be read, is damaged or is not text in UTF-8; a line is malformed or a row has another length;
         there are no rows.
     DataError
-        A value is missing or infinite; no column is left; a column identifies rows, or has decimal commas.
+        A value is missing or infinite, or a target no number where numbers are wanted; no column is left; a column
+        identifies rows, or has decimal commas.
     ParameterError
-        There is no target for a CSV file, or a target or drop for a LIBSVM file; or a sparse matrix is too large to be
-        standardised.
+        There is no target for a CSV file, or a target, drop or groups for a LIBSVM file; or a sparse matrix is too
+        large to be standardised.
     UnknownOptionError
-        `target` or `drop` names no column.
+        `target`, `drop` or `groups` names no column.
     TooLargeError
         It does not fit into memory.
     """
     with within_memory(path):
-        return _read_table(path, target, (drop,) if isinstance(drop, str) else tuple(drop), drop_missing, standardise)
+        drop = (drop,) if isinstance(drop, str) else tuple(drop)
+        content = read_bytes(path)
+        if format_of(content) == "libsvm":
+            table = _libsvm_table(path, content, target, drop, drop_missing, groups)
+        else:
+            table = _csv_table(path, content, target, drop, drop_missing, wanted, groups)
+        if standardise:
+            mean, scale = moments(as_dense(table.X, path))
+            table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
+        return standardised(table, path)
 
 
-def _read_table(
-    path: FilePath, target: str | None, drop: Sequence[str], drop_missing: bool, standardise: bool
+def _libsvm_table(
+    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None
 ) -> Table:
-    content = read_bytes(path)
-    if format_of(content) == "libsvm":
-        for option, given in (("target", target is not None), ("drop", bool(drop))):
-            if given:
-                raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
-        X, y, first, dropped = read_libsvm(path, content, drop_missing)
-        table = Table(X, y, Encoding("libsvm", None, (), X.shape[1], first_index=first), dropped)
-    else:
-        sheet = parse(path, content)
-        names = feature_columns(sheet, target, drop)
-        target = str(target)
-        counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
-        columns = read_columns(sheet, [*names, target, *counting])
-        notes = tuple(check_index(columns) for _ in counting)
-        columns, dropped = columns.without_missing([*names, target], drop_missing)
-        kinds = tuple(column_of(columns, name) for name in names)
-        text = columns.cells[target].numbers() is None
-        encoding = Encoding("csv", target, kinds, sum(len(c.names) for c in kinds), text_labels=text)
-        table = Table(encode(columns, encoding), labels_of(columns, encoding), encoding, dropped, notes)
-    if standardise:
-        mean, scale = moments(as_dense(table.X, path))
-        table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
-    return standardised(table, path)
+    for option, given in (("target", target is not None), ("drop", bool(drop))):
+        if given:
+            raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
+    if groups is not None:
+        raise ParameterError(f"{path} is a LIBSVM file, whose groups are the qid of its lines: leave out groups")
+    X, y, first, dropped, qid = read_libsvm(path, content, drop_missing)
+    encoding = Encoding("libsvm", None, (), X.shape[1], first_index=first)
+    if len(qid) == len(y):
+        return Table(X, y, encoding, dropped, groups=qid)
+    notes = (f"only {len(qid)} lines have a qid, which is ignored",) if len(qid) else ()
+    return Table(X, y, encoding, dropped, notes)
+
+
+def _csv_table(
+    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, wanted: Target,
+    groups: str | None,
+) -> Table:  # fmt: skip
+    sheet = parse(path, content)
+    if target is None and wanted != "none":
+        raise no_target(sheet, wanted)
+    beside = {option: name for option, name in (("target", target), ("groups", groups)) if name is not None}
+    names = feature_columns(sheet, beside, drop)
+    used = [*names, *beside.values()]
+    counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
+    columns = read_columns(sheet, [*used, *counting])
+    notes = tuple(check_index(columns) for _ in counting)
+    columns, dropped = columns.without_missing(used, drop_missing)
+    kinds = tuple(column_of(columns, name) for name in names)
+    text = target is not None and wanted != "numbers" and columns.cells[target].numbers() is None
+    width = sum(len(column.names) for column in kinds)
+    encoding = Encoding("csv", target, kinds, width, text_labels=text, groups=groups)
+    y = None
+    if target is not None:
+        y = numbers_of(columns, target) if wanted == "numbers" else labels_of(columns, encoding)
+    members = None if groups is None else groups_of(columns, groups)
+    return Table(encode(columns, encoding), y, encoding, dropped, notes, members)
 
 
 def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False) -> Table:
@@ -137,19 +166,21 @@ def _read_like(path: FilePath, encoding: Encoding, drop_missing: bool) -> Table:
     if found != encoding.format:
         raise FileFormatError(f"{path} is a {found} file, but the model was trained on a {encoding.format} file")
     if encoding.format == "libsvm":
-        X, y, _, dropped = read_libsvm(path, content, drop_missing, encoding)
-        table = Table(X, y, encoding, dropped)
+        X, y, _, dropped, qid = read_libsvm(path, content, drop_missing, encoding)
+        table = Table(X, y, encoding, dropped, groups=qid if len(qid) == len(y) else None)
     else:
         sheet = parse(path, content)
-        used, target = [column.name for column in encoding.columns], str(encoding.target)
+        used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
         absent = [name for name in used if name not in sheet.header]
         if absent:
             raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
         as_text = [column.name for column in encoding.columns if column.categories is not None]
-        there = [*used, target] if target in sheet.header else used
-        columns = read_columns(sheet, there, [*as_text, target] if encoding.text_labels else as_text)
-        waiting = target not in columns.cells or columns.cells[target].all_missing()
-        columns, dropped = columns.without_missing(used if waiting else there, drop_missing)
+        beside = [name for name in (target, groups) if name is not None and name in sheet.header]
+        columns = read_columns(sheet, [*used, *beside], [*as_text, str(target)] if encoding.text_labels else as_text)
+        beside = [name for name in beside if not columns.cells[name].all_missing()]
+        columns, dropped = columns.without_missing([*used, *beside], drop_missing)
+        members = groups_of(columns, groups) if groups is not None and groups in beside else None
         X = encode(columns, encoding)
-        table = Table(X, None if waiting else labels_of(columns, encoding), encoding, dropped)
+        labels = labels_of(columns, encoding) if target in beside else None
+        table = Table(X, labels, encoding, dropped, groups=members)
     return standardised(table, path)

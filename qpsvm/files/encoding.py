@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,8 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError, ParameterError
 from qpsvm.files.source import FilePath
 
+#: What of a file's target a machine learns from.
+Target = Literal["labels", "numbers", "none"]
 #: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
 #: Entries of X that a computation over columns copies at a time (8 MB).
@@ -53,6 +55,8 @@ class Encoding:
         CSV: the labels are text. Those of another file are then read as text too, even if all look like numbers.
     first_index : int
         LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-learn writes it.
+    groups : str or None
+        CSV: the column of groups of a ranking.
     """
 
     format: str
@@ -63,6 +67,7 @@ class Encoding:
     scale: FloatArray | None = None
     text_labels: bool = False
     first_index: int = 1
+    groups: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,6 +121,8 @@ class Table:
         How many rows were dropped for missing values.
     notes : tuple of str
         What a user should know about how the file was read.
+    groups : ndarray of shape (n,), or None
+        Which group each row belongs to, for a ranking: numbers or text.
     """
 
     X: Matrix
@@ -123,6 +130,7 @@ class Table:
     encoding: Encoding
     dropped: int = 0
     notes: tuple[str, ...] = ()
+    groups: NDArray[Any] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -135,6 +135,36 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
     return np.array([cells.texts[code] for code in used])[places]
 
 
+def numbers_of(columns: Columns, target: str) -> NDArray[Any]:
+    """The target of a regression or a ranking, (n,): numbers.
+
+    Raises
+    ------
+    DataError
+        A cell that is no finite number, with its line.
+    """
+    cells = columns.cells[target]
+    if cells.numbers() is None:
+        commas = numbers([text.replace(",", ".") for text in cells.used()]) is not None
+        hint = "write decimal points, not commas" if commas else (
+            "name a column of numbers by --target (target=), or take a machine of two classes for one of labels"
+        )  # fmt: skip
+        words = {text: 1.0 for text in cells.used() if numbers([text]) is None}
+        at, odd = columns.place(int(cells.looked_up(words, 0.0).argmax()), target)
+        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which the target must be here; {hint}")
+    return whole(_finite_numbers(columns, target))
+
+
+def groups_of(columns: Columns, name: str) -> NDArray[Any]:
+    """The group of each row, (n,): numbers or text."""
+    cells = columns.cells[name]
+    values = cells.numbers()
+    if values is not None:
+        return whole(values)
+    assert cells.texts is not None
+    return np.array(cells.texts)[cells.values]
+
+
 def _finite_numbers(columns: Columns, name: str) -> FloatArray:
     """The cells of a column as finite numbers, (n,)."""
     cells = columns.cells[name]

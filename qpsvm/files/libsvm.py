@@ -1,4 +1,4 @@
-"""The LIBSVM format: on each line a label, then index:value pairs."""
+"""The LIBSVM format: on each line a label, then index:value pairs, and before these perhaps a group: qid:3."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from qpsvm.files.source import FilePath
 
 def read_libsvm(
     path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
-) -> tuple[Matrix, NDArray[Any], int, int]:
+) -> tuple[Matrix, NDArray[Any], int, int, NDArray[Any]]:
     """Read a LIBSVM text.
 
     Returns
     -------
-    X, y, first, dropped : csr_array (n, d), ndarray (n,), int, int
-        Samples, labels, the index of the first feature, and how many rows were dropped.
+    X, y, first, dropped, qid : csr_array (n, d), ndarray (n,), int, int, ndarray (k,)
+        Samples, labels, the index of the first feature, how many rows were dropped, and the groups of those lines that
+        have one.
 
     Raises
     ------
@@ -38,7 +39,7 @@ def read_libsvm(
     from sklearn.datasets import load_svmlight_file
 
     try:
-        raw, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
+        raw, y, qid = load_svmlight_file(io.BytesIO(content), zero_based=True, query_id=True)
     except (ValueError, OverflowError) as error:
         fault = _libsvm_fault(content) or f": {error}"
         raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
@@ -66,9 +67,9 @@ def read_libsvm(
         indices -= first  # in place, because they are ours
     X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
     if not bad.size:
-        return X, whole(y), first, 0
+        return X, whole(y), first, 0, qid
     keep = np.setdiff1d(np.arange(n), bad)
-    return X[keep], whole(y[keep]), first, int(bad.size)
+    return X[keep], whole(y[keep]), first, int(bad.size), qid[keep] if len(qid) == n else qid
 
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -159,31 +159,45 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     return header
 
 
-def feature_columns(sheet: Sheet, target: str | None, drop: Sequence[str]) -> list[str]:
+def no_target(sheet: Sheet, wanted: str) -> ParameterError:
+    """What is said where a target of labels, or of numbers, is needed and none is named."""
+    advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {listing(sheet.names)}"
+    return ParameterError(f"{sheet.path}: {advice}")
+
+
+def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
     """The names of the columns that become features, in the order of the file.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    beside : mapping of str to str
+        The columns that are no features, by the option that names each.
+    drop : sequence of str
 
     Raises
     ------
     ParameterError
-        No target, or one that is dropped.
+        A column of the target or of groups is dropped, or is both.
     UnknownOptionError
         The file has no such column.
     DataError
         No column is left.
     """
-    if target is None:
-        advice = f"name the column of labels by --target COLUMN (target=); columns: {listing(sheet.names)}"
-        raise ParameterError(f"{sheet.path}: {advice}")
-    for option, names in (("target", [target]), ("drop", drop)):
-        for name in names:
-            if name not in sheet.header or (option == "target" and name == UNNAMED):
-                known = nearest(name, sheet.names) + sheet.hint
-                raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
-    if target in drop:
-        raise ParameterError(f"column {target!r} is the target and cannot be dropped")
-    names = [name for name in sheet.names if name != target and name not in drop]
+    for option, name in (*beside.items(), *(("drop", name) for name in drop)):
+        if name not in sheet.header or (option != "drop" and name == UNNAMED):
+            known = nearest(name, sheet.names) + sheet.hint
+            raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
+    called = {name: f"the {option}" if option == "target" else f"that of {option}" for option, name in beside.items()}
+    for name, what in called.items():
+        if name in drop:
+            raise ParameterError(f"column {name!r} is {what} and cannot be dropped")
+    if len(called) < len(beside):
+        raise ParameterError(f"column {beside['groups']!r} cannot be the target and that of groups")
+    names = [name for name in sheet.names if name not in called and name not in drop]
     if not names:
-        raise DataError(f"{sheet.path} has no feature column beside the target {target!r} and those dropped")
+        kept = " and ".join(f"{what} {name!r}" for name, what in called.items())
+        raise DataError(f"{sheet.path} has no feature column beside {f'{kept} and ' if kept else ''}those dropped")
     return names
 
 

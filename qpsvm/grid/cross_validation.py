@@ -17,7 +17,7 @@ from qpsvm.errors import InaccurateWarning, ParameterError, ParameterTypeError, 
 from qpsvm.grid.folds import Fold, Part, folds_of, share_gram
 from qpsvm.grid.parameters import Grid, as_array, grid_of, table
 from qpsvm.grid.progress import run_tasks
-from qpsvm.grid.scoring import Scorer, score, scorer_of
+from qpsvm.grid.scoring import Scorer, name_of, score, scorer_of, target_of
 from qpsvm.grid.walk import walk
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -207,7 +207,7 @@ def cross_validate(
     folds: Any = 5,
     shuffle: bool = False,
     seed: int | None = None,
-    scoring: Any = "accuracy",
+    scoring: Any = None,
     n_jobs: int | None = None,
     verbose: bool = False,
     **options: Any,
@@ -219,23 +219,26 @@ def cross_validate(
     Parameters
     ----------
     problem : Problem
-        Of two classes. Its own values of these parameters are not used. Where C differs between samples, each C asked
-        for is the mean over all samples, and the ratios stay.
+        Of two classes, or a regression. Its own values of these parameters are not used. Where C differs between
+        samples, each C asked for is the mean over all samples, and the ratios stay.
     folds : int, iterable of (train, test), or splitter, default=5
-        A number of stratified folds, those of scikit-learn's `StratifiedKFold`; pairs of row numbers (or masks); or one
-        of scikit-learn's splitters.
+        A number of folds, those of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
+        numbers (or masks); or one of scikit-learn's splitters.
     shuffle, seed : bool, int
-        Of `StratifiedKFold`: without shuffling, the folds are those of scikit-learn's own cross-validation.
-    scoring : str or callable, default="accuracy"
+        Of these: without shuffling, the folds are those of scikit-learn's own cross-validation. Rows of a regression
+        that are sorted want shuffling.
+    scoring : str or callable, optional
         The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the tested samples and
-        their labels. The estimator has `predict` and `decision_function`, whose values come from the Gram matrix.
+        their labels or numbers. The estimator has `predict`, and of two classes `decision_function`, whose values come
+        from the Gram matrix. By default "accuracy"; of a regression "r2"; and of a quantile "neg_mean_pinball_loss",
+        the loss that it is trained by.
     n_jobs : int, optional
         Processes that work at the same time, by joblib; −1 is one for each core.
     verbose : bool, default=False
         A progress bar, where tqdm is installed; else a line at every tenth of the points.
     **options
-        The values of one or more parameters, by name: `C`, `nu`, `lam`, or a parameter of the kernel (`gamma`,
-        `degree`, `coef0`). All others are for `qpsvm.solve`.
+        The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `width`, or a parameter of the
+        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`.
 
     Returns
     -------
@@ -251,7 +254,8 @@ def cross_validate(
     DataError
         Rows that do not exist, or that train and are tested; a fold whose rows that train are of one class.
     UnsupportedError
-        A machine without classes, or without a parameter; a scorer that asks for probabilities.
+        A machine without a target, or one of pairs; one without a parameter; a scorer that asks for probabilities, or
+        for labels where numbers are predicted.
     KeyboardInterrupt
         Ctrl-C was pressed.
 
@@ -285,14 +289,13 @@ def cross_validate(
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    if problem.samples.classes is None:
-        raise UnsupportedError(f"{type(problem).__name__} has no classes to stratify and predict")
+    target_of(problem)  # or an error that says why there is none
     grid, rest = grid_of(problem, options)
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check, scorer, split = (
         as_flag(rest.pop("check", True), "check"),
-        scorer_of(scoring),
+        scorer_of(scoring, problem, grid.axes),
         folds_of(problem, folds, shuffle, seed),
     )
     groups, asked = grid.groups(), {**rest, "check": False}
@@ -305,7 +308,7 @@ def cross_validate(
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _gathered(grid, len(split), where, found, scoring if isinstance(scoring, str) else "score", check)
+    return _gathered(grid, len(split), where, found, name_of(scoring, problem), check)
 
 
 @dataclass(frozen=True)
@@ -343,7 +346,7 @@ def _group(
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    worth = score(scorer, problem.classes, next(columns), part.X, part.labels)
+                    worth = score(scorer, problem.samples.classes, next(columns), part.X, part.target)
                     yield Outcome(worth, result.gap, str(result.status), len(result.support))
 
 

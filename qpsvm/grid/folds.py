@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
+from qpsvm.grid.scoring import target_of
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.problems import Problem
 from qpsvm.problems.replaced import restricted
 from qpsvm.resources.memory import check_memory
 from qpsvm.result import SVMResult
-from qpsvm.samples import original_labels
 
 #: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
 MATRICES = 3
@@ -40,7 +40,7 @@ class Fold:
 
 
 def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
-    """The folds asked for, by scikit-learn's `StratifiedKFold` where their number is given.
+    """The folds asked for; where their number is given, scikit-learn's `StratifiedKFold`, or `KFold` of a regression.
 
     Raises
     ------
@@ -49,13 +49,14 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
     DataError
         A row that does not exist, trains and is tested, or a fold without any; fewer samples of a class than folds.
     """
-    labels = original_labels(problem.samples)[problem.rows]
+    target, two_classes = target_of(problem), problem.samples.classes is not None
+    labels = target[problem.rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return _stratified(labels, int(folds), shuffle, seed)
+        return _numbered(labels, two_classes, int(folds), shuffle, seed)
     if shuffle or seed is not None:
         raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
     splits = hasattr(folds, "split") and not isinstance(folds, str)
-    pairs = folds.split(np.zeros((problem.n, 1)), original_labels(problem.samples)) if splits else folds
+    pairs = folds.split(np.zeros((problem.n, 1)), target) if splits else folds
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ParameterTypeError(
             f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
@@ -63,15 +64,15 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
         )
     found = [_given(problem, pair) for pair in pairs]
     for k, fold in enumerate(found):
-        if len(np.unique(labels[fold.train])) < 2:
+        if two_classes and len(np.unique(labels[fold.train])) < 2:
             raise DataError(f"the rows that train fold {k} are all of one class")
     if not found:
         raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
     return found
 
 
-def _stratified(labels: NDArray[Any], folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
-    from sklearn.model_selection import StratifiedKFold
+def _numbered(labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     if folds < 2:
         raise ParameterError(f"folds must be at least 2, got {folds}")
@@ -79,10 +80,12 @@ def _stratified(labels: NDArray[Any], folds: int, shuffle: bool, seed: int | Non
         raise ParameterError("a seed has no effect without shuffle=True")
     if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
         raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {shown(seed)}")
-    smallest = int(np.unique(labels, return_counts=True)[1].min())
+    smallest = int(np.unique(labels, return_counts=True)[1].min()) if stratified else len(labels)
     if smallest < folds:
-        raise DataError(f"the smaller class has {smallest} samples that take part, too few for {folds} folds")
-    split = StratifiedKFold(folds, shuffle=shuffle, random_state=seed).split(np.zeros((len(labels), 1)), labels)
+        whose = "the smaller class has" if stratified else "there are"
+        raise DataError(f"{whose} {smallest} samples that take part, too few for {folds} folds")
+    kind = StratifiedKFold if stratified else KFold
+    split = kind(folds, shuffle=shuffle, random_state=seed).split(np.zeros((len(labels), 1)), labels)
     return [Fold(train, test) for train, test in split]
 
 
@@ -136,7 +139,7 @@ class Part:
         self.problem, self.fold, self.space = restricted(problem, fold.train), fold, problem.space
         rows = problem.rows
         self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
-        self.labels = original_labels(problem.samples)[self.test_rows]
+        self.target = target_of(problem)[self.test_rows]
         X = problem.samples.X[self.test_rows]
         self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
 
@@ -163,10 +166,10 @@ class Part:
 
 
 def _coefficients(result: SVMResult) -> FloatArray | None:
-    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with α > 0."""
-    support = np.flatnonzero(result.alpha)
+    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with c ≠ 0."""
+    support = np.flatnonzero(result.coef)
     if result.model.w is not None or len(support) != len(result.model.coef):
         return None
-    coef = np.zeros(len(result.alpha))
+    coef = np.zeros(len(result.coef))
     coef[support] = result.model.coef
     return coef

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,14 @@ from qpsvm.arrays.checks import as_real_vector
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.problems import Problem
 from qpsvm.problems.replaced import kernel_parameters, parameters
 
 #: The letters of the machines' own parameters, for people.
-LETTERS = {"C": "C", "lam": "λ", "nu": "ν"}
+LETTERS = {"C": "C", "lam": "λ", "nu": "ν", "epsilon": "ε", "quantile": "τ", "width": "h"}
+#: Those that may be 0.
+FROM_ZERO = ("epsilon",)
 #: How much slack costs grows along the first and falls along the second: a path is walked towards dearer slack.
 RISING, FALLING = ("C",), ("lam",)
 
@@ -73,7 +76,8 @@ class Grid:
     def problem_at(self, problem: Problem, point: Mapping[str, Any]) -> Problem:
         """A problem with the machine's own parameters of a point; a C that differs between samples keeps its ratios."""
         own = {name: point[name] for name in problem.own if name in point}
-        if "C" in own and common_value(C := problem.C) is None:  # type: ignore[attr-defined]
+        C = getattr(problem, "C", None)
+        if "C" in own and isinstance(C, np.ndarray) and common_value(C) is None:
             own["C"] = own["C"] * (C / float(C.mean()))
         return problem.replace(**own)
 
@@ -93,7 +97,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
     known = parameters(problem)
     if not known:
         raise UnsupportedError(
-            f"a path varies the C of a CSVM, the lam of a PrimalHinge, the nu of a NuSVM or a parameter of the kernel; "
+            f"a path varies a parameter of the machine, such as the C of a CSVM, or one of the kernel; "
             f"{type(problem).__name__} has none of them with {problem.kernel}"
         )
     axes = {name: values_of(problem, name, options[name]) for name in options if name in known}
@@ -117,29 +121,36 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     ParameterError, DataTypeError, UnknownOptionError
         See `grid_of`.
     """
-    if name in problem.own:
-        return tuple(float(value) for value in path_values(values, name))
+    word = isinstance(getattr(problem, name, None), str)
+    if name in problem.own and not word:
+        numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))
+        for value in numbers:
+            with suppress(InfeasibleNuError):  # which depends on the rows
+                problem.replace(**{name: value})
+        return numbers
     if isinstance(values, str) or not np.ndim(values):
         values = [values]
     if np.ndim(values) != 1 or not len(values):
         raise ParameterError(f"{name} must be a vector of at least one value, got {shown(values)}")
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if word:
+        return tuple(getattr(problem.replace(**{name: value}), name) for value in listed)
     return tuple(kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in listed)
 
 
-def path_values(values: ArrayLike, name: str = "values") -> FloatArray:
+def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
     """The values of a path, checked: (k,).
 
     Raises
     ------
     ParameterError, DataTypeError
-        No vector of positive, finite numbers.
+        No vector of positive, finite numbers, or where they may be 0, of numbers that are not negative.
     """
     at = as_real_vector(values, name)
     if at.ndim != 1:
         raise ParameterError(f"{name} must be a vector, one number for each point of the path, got shape {at.shape}")
-    if not len(at) or not (np.isfinite(at) & (at > 0)).all():
-        raise ParameterError(f"{name} must be positive and finite, at least one")
+    if not len(at) or not (np.isfinite(at) & ((at >= 0) if from_zero else (at > 0))).all():
+        raise ParameterError(f"{name} must be {'0 or ' if from_zero else ''}positive and finite, at least one")
     return at
 
 
@@ -153,8 +164,7 @@ def family(problem: Problem) -> tuple[str, str]:
     """
     if not problem.own:
         raise UnsupportedError(
-            f"a path varies the C of a CSVM, the lam of a PrimalHinge or the nu of a NuSVM; {type(problem).__name__} "
-            "has none of them"
+            f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
         )
     name = problem.own[0]
     return name, LETTERS.get(name, name)

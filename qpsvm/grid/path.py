@@ -152,8 +152,9 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     n_jobs : int, optional
         Processes that work at the same time, one kernel each, by joblib; −1 is one for each core.
     **options
-        The values of one or more parameters, by name: `C`, `nu`, `lam`, or a parameter of the kernel (`gamma`,
-        `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` among them begins every solve.
+        The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `quantile`, `width`, or a parameter
+        of the kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` among them begins every
+        solve.
 
     Returns
     -------
@@ -224,14 +225,14 @@ def _group(
 
 
 def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMResult]:
-    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`): `path` for the machine's own parameter.
+    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`): `path` for the machine's first parameter.
 
     Parameters
     ----------
-    problem : CSVM, PrimalHinge or NuSVM
+    problem : Problem
         As for `path`.
     values : array_like, shape (k,)
-        Of C, λ or ν.
+        Of C; of λ or ν for a machine without C.
     **options
         For `qpsvm.solve`. A `start` among them begins every solve.
 

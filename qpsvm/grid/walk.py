@@ -5,6 +5,8 @@ it foretells the next one exactly. Where samples change sides, it still foretell
 
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
     (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
+
+Where another parameter of the machine changes, C begins anew: from what was found for the same C before.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ def walk(
     name = options.get("backend", "auto")
     begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []
+    beside: Mapping[str, Any] | None = None
+    before: dict[float, SVMResult] = {}
     for point in points:
         try:
             step = grid.problem_at(problem, point)
@@ -64,11 +68,18 @@ def walk(
             yield error
             continue
         price = price_of(point)
+        others = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
+        if price is not None and others != beside:
+            past = [(None, before[price])] if price in before else []
+            beside = others
         start = {} if "start" in options or not past or not begins else {"start": _start(price, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # it was meant for all points, not for one of them
-        past = [*past[-1:], (price, result)] if result.gap < np.inf else past
+        if result.gap < np.inf:
+            past = [*past[-1:], (price, result)]
+            if price is not None:
+                before[price] = result
         yield result
 
 
@@ -85,8 +96,8 @@ def price_of(point: Mapping[str, Any]) -> float | None:
 def _start(price: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Where to begin: what the last two results foretell, or the last one."""
     (before, first), (last, second) = past[0], past[-1]
-    if price is None or before is None or last is None:
+    if price is None or last is None:
         return second
-    if len(past) == 1 or abs(last - before) <= LEAST_STEP * last:
+    if len(past) == 1 or before is None or abs(last - before) <= LEAST_STEP * last:
         return price / last * second.alpha  # (WALK.2)
     return second.alpha + (price - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)

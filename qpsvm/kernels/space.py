@@ -5,6 +5,8 @@ same f up to the intercept, and is the better one to compute with:
 
 - linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
   a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
+- linear kernel, dense X, 1ᵀβ = 1 (the centre of a ball): the same K. w = Σβ_i x_i moves with the samples, and so do all
+  distances from it.
 - a kernel that is positive semidefinite only on 1ᵀβ = 0 (free intercept): HKH with H = I − 11ᵀ/n, by the same argument.
 - otherwise `gram` itself.
 
@@ -20,7 +22,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
-from qpsvm.arrays.rounding import dot
+from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.kernels.blocks import KernelBlocks
@@ -71,6 +73,8 @@ class FeatureSpace:
         Centring is allowed only where it is free: b then absorbs what the centring takes away.
     psd : "raise", "clip" or "shift"
         What to do about an indefinite Gram matrix.
+    affine : bool
+        Whether 1ᵀβ = 1, so that w is a point which moves with the samples, and they may be centred.
 
     Attributes
     ----------
@@ -80,12 +84,15 @@ class FeatureSpace:
         Whether w is a vector in the space of the samples.
     """
 
-    def __init__(self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule, affine: bool = False
+    ) -> None:
         self.kernel = kernel
         self.is_linear = isinstance(kernel, Linear)
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
+        self.affine = affine
         self.n = self.samples.n
 
     def __repr__(self) -> str:
@@ -100,14 +107,17 @@ class FeatureSpace:
     def origin(self) -> FloatArray | None:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
         samples = self.samples
-        if not self.is_linear or self.intercept != "free" or samples.is_sparse:
+        if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
         if samples.entries > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
             sample = samples.take(slice(None, None, self.n // SAMPLED_ROWS or 1))
             offset = sample.mean(axis=0)
             if (offset * offset <= SMALL_OFFSET * sample.var(axis=0)).all():
                 return None
-        return samples.means()
+        means, whole = samples.means(), samples.whole
+        if not self.affine or whole is None:
+            return means
+        return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
     @cached_property
     def rows(self) -> RowSource:
@@ -134,7 +144,7 @@ class FeatureSpace:
         """The same samples with an RBF Gram matrix whose entries do not cancel; None where that would be no better."""
         if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
             return None
-        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd)
+        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd, self.affine)
         gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
         exact.__dict__["_treated"] = Treated(gram, gram)
         return exact
@@ -150,7 +160,7 @@ class FeatureSpace:
         """
         if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
             return None
-        part = FeatureSpace(self.kernel, X, self.intercept, self.psd)
+        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
         gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restricted(rows, part.X))
         part.__dict__["_treated"] = Treated(gram, gram)
         return part
@@ -247,7 +257,7 @@ class FeatureSpace:
         """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
         if self.origin is None and self.centred is self.gram:
             return self
-        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd)
+        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd, self.affine)
         twin.__dict__["origin"] = None
         if not self.is_linear:
             twin.__dict__["_treated"] = replace(self._treated, centred=self._treated.gram)
@@ -255,7 +265,31 @@ class FeatureSpace:
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
-        return self.rows.weights(beta)  # (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+        return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
+
+    def representable(self, w: FloatArray) -> FloatArray:
+        """The point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.
+
+        Where 1ᵀβ = 1 those are w + origin. Elsewhere w is the same vector in both.
+        """
+        if not self.affine or self.origin is None:
+            return w
+        return np.asarray((w + self.origin) - self.origin)
+
+    def moved(self, w: FloatArray) -> FloatArray:
+        """w over `rows`, (d,), in the caller's coordinates: exactly, if it is `representable`."""
+        return w if not self.affine or self.origin is None else w + self.origin
+
+    def over_rows(self, w: FloatArray) -> FloatArray:
+        """The caller's w, (d,), over `rows`."""
+        return w if not self.affine or self.origin is None else w - self.origin
+
+    def moved_intercept(self, w: FloatArray, b: float) -> float:
+        """The caller's intercept of a w over `rows`: of a ball, (R² − ‖c‖²)/2 for the caller's centre c."""
+        if not self.affine or self.origin is None:
+            return b
+        c = w + self.origin
+        return b + 0.5 * dot(np.concatenate([w, c]), np.concatenate([w, -c]))[0]
 
     def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Plane:
         """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
@@ -272,6 +306,8 @@ class FeatureSpace:
         """
         if w is not None:
             w, coef = factor * w, times(factor, beta)
+            if self.affine:
+                return self._ball(coef, w, b)
             if self.origin is None:
                 return Plane(coef, w, b, b)
             own = -dot(self.origin, w, -b)[0]
@@ -283,6 +319,16 @@ class FeatureSpace:
         if self.centred is not self.gram:
             return Plane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
         return Plane(coef, None, b, b)
+
+    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Plane:
+        """The ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
+
+        R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
+        """
+        square, off = dot(w, w, 2.0 * mu)
+        norm = 0.0 if self.origin is None else float(w @ w)
+        radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
+        return Plane(coef, w, mu, mu, radius)
 
     @cached_property
     def coordinates(self) -> Matrix:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, as_dense
@@ -116,9 +117,9 @@ def hulls(
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """a_i and μ_i of (HULL.3) over the m samples that take part, (m,), and the two points, (2,)."""
+    """Which of the m samples that take part are in a point, μ_i of (HULL.3), (m,) each, and the two points, (2,)."""
 
-    weights: FloatArray
+    used: NDArray[np.bool_]
     caps: FloatArray
     plus: FloatArray
     minus: FloatArray
@@ -155,7 +156,8 @@ def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
     if not total > 0:
         raise ParameterError("every α is 0, so there are no closest points to draw")
     a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
-    return _with_points(problem, a, np.minimum(problem.upper / total, 1.0))
+    used = result.kind[problem.rows] > 0  # a solver's own point may have a trace of every sample in it
+    return _with_points(problem, a, used, np.minimum(problem.upper / total, 1.0))
 
 
 def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
@@ -175,12 +177,12 @@ def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
             f"{apart:.3g} apart, and no common one: {advice}"
         )
     a = u + v
-    return _with_points(problem, a, np.ones(len(a)))
+    return _with_points(problem, a, a > 0, np.ones(len(a)))
 
 
-def _with_points(problem: Problem, a: FloatArray, caps: FloatArray) -> Shares:
+def _with_points(problem: Problem, a: FloatArray, used: NDArray[np.bool_], caps: FloatArray) -> Shares:
     y, X = problem.labels, problem.X[problem.rows]
-    return Shares(a, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
+    return Shares(used, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
 
 
 def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
@@ -202,7 +204,7 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
         if not shares.full:
             whole = reduced_hull(points, np.ones(len(points)))
             ax.fill(*whole.T, fill=False, edgecolor=color, linestyle=":", linewidth=0.9, zorder=1)
-        used = shares.weights[members] > 0
+        used = shares.used[members]
         for chosen, fill in ((~used, "white"), (used, color)):
             ax.scatter(
                 points[chosen, 0],

@@ -31,6 +31,7 @@ from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.html import Cell, table
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -43,6 +44,7 @@ from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
 from qpsvm.problems.user_rows import UserRows, as_list, lengths_of, user_rows
+from qpsvm.problems.swept import swept
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -120,6 +122,8 @@ class Problem(ABC):
     #: The tag of the dual in the derivation, and what stands for a factor of the objective.
     dual_tag: ClassVar[str] = "DUAL.1"
     unit_letter: ClassVar[str] = "unit"
+    #: What the objective of the dual has besides, where a loss is curved.
+    curved_term: ClassVar[str] = "½ Σ δ_i α_i²"
     #: The names of the machine's own parameters, which `_keep` checks and keeps.
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
@@ -129,6 +133,10 @@ class Problem(ABC):
     #: f in units of that of the dual, and what it has of K(x, x) besides.
     size_of_f: ClassVar[float] = 1.0
     diagonal: ClassVar[float] = 0.0
+    #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
+    affine: ClassVar[bool] = False
+    #: What the variables of the primal are called in place of w, b, …
+    letters: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -201,6 +209,16 @@ class Problem(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+
+    def _repr_html_(self) -> str:
+        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+
+    def _said(self) -> list[tuple[str, str]]:
+        """What the problem is made of, a label and a short text each."""
+        return [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
 
     @property
     def n(self) -> int:
@@ -337,7 +355,7 @@ class Problem(ABC):
             if kept and space.computed_intercept is None:
                 raise UnsupportedError("constraints with a penalised intercept take a kernel that is positive semidefinite")
             return space
-        return FeatureSpace(self.kernel, X, self.intercept, self.psd)
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
     @cached_property
     def user_rows(self) -> UserRows | None:
@@ -367,8 +385,10 @@ class Problem(ABC):
 
     def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
         """The dual of the machine over a Gram matrix, with the user's rows."""
-        own, rows = self._dual(gram, kept), rows or self.user_rows
-        return own if rows is None else rows.extended(own, gram, len(self.labels))
+        rows, n = rows or self.user_rows, len(self.labels)
+        if rows is None:
+            return self._dual(gram, kept)
+        return rows.extended(self._dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
 
     @cached_property
     def svm(self) -> SVMDual:
@@ -376,7 +396,9 @@ class Problem(ABC):
         if self.constraints:
             return self._feasible_rows(self._extended(self.space.centred, self.intercept))
         centred, kept = self.space.centred, self.space.computed_intercept
-        return self.outlined.over(centred) if kept == self.intercept else self._dual(centred, kept)
+        if kept == self.intercept and not self.diagonal:
+            return self.outlined.over(centred)
+        return self._dual(centred, kept)  # whose levels are of that Gram matrix, where f has a part of its diagonal
 
     @cached_property
     def outlined(self) -> SVMDual:
@@ -466,7 +488,7 @@ class Problem(ABC):
             original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
-        factors = scaling(self.svm, self.space.scale, form)
+        factors = scaling(self.svm, self.space.scale, form, self.letters)
         return ScaledQP(original.scaled(*factors), original, *factors)
 
     def posed(self, form: Form = "dual") -> ScaledQP:
@@ -553,7 +575,8 @@ class Problem(ABC):
             if explicit.shape != width or not np.isfinite(explicit).all():
                 whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
-            explicit = explicit if self.space.is_linear else self.taking_part(explicit)
+            explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
+            explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
         return self._proven(self._certify(a, explicit), 0.0)
 
     def _given(self, alpha: ArrayLike, name: str) -> FloatArray:
@@ -775,7 +798,7 @@ class Problem(ABC):
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
-            return certificate
+            return certificate if n > FEW_ROWS else swept(self.space, certificate, self._certify)
         return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
@@ -870,7 +893,7 @@ class Problem(ABC):
             if self.user_rows is not None:
                 groups = {name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints}
                 alpha = np.concatenate([alpha, read_prices(groups, self.user_rows) / self.svm.unit])
-            w = parts["w"] if self.space.is_linear else None
+            w = parts[self.letters.get("w", "w")] if self.space.is_linear else None
         if w is not None and not all_finite(w):
             w = None
         return (alpha if all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
@@ -911,11 +934,11 @@ class Problem(ABC):
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
 
     def _qp_with_rows(self, form: Form, rows: UserRows) -> QP:
-        """Either QP with the user's rows, as they are written or as they are computed with, (ROWS.2)."""
+        """Either QP with the user's rows, as they are written or as they are computed with, (USER.2)."""
         own, n = rows is not self.user_rows, len(self.labels)
         if form == "primal":
             points = self.space.coordinates if not self.space.is_linear else rows.behind(self.space.samples.take(np.arange(n)))
-            return primal_with_rows(self._primal(points[:n]), rows, rows.values(points[n:]), own)
+            return primal_with_rows(self._primal(points[:n]), rows, rows.values(points[n:]), own, self.letters)
         gram = self.space.centred
         if own and self.space.is_linear:
             gram = LowRank(rows.behind(self.space.samples.take(np.arange(n))))
@@ -928,7 +951,7 @@ class Problem(ABC):
     def _dual_formula(self, svm: SVMDual) -> str:
         """The objective of the dual, for people."""
         linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-        objective = f"½ αᵀQα{' + ½ Σ δ_i α_i²' if svm.curved else ''}{linear}"
+        objective = f"½ αᵀQα{f' + {self.curved_term}' if svm.curved else ''}{linear}"
         if svm.unit != 1.0:
             objective = f"{self.unit_letter} ({objective})"
         centred = not self.space.is_linear and self.space.centred is not self.space.gram

@@ -136,8 +136,10 @@ def level_size(svm: SVMDual) -> float:
     return abs(common) if common is not None else float(np.abs(svm.level).max())
 
 
-def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them."""
+def scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
     users, svm = svm.users, svm if svm.users is None else svm.users.own
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
@@ -147,6 +149,7 @@ def scaling(svm: SVMDual, kappa: float, form: Form) -> tuple[Mapping[str, float]
         return {"alpha": unit, **({SCALED_PRICES: unit} if users else {})}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
     names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
     groups = ["margin", *([SCALED_ROWS] if users else [])]
     return variables, dict.fromkeys(groups, 1.0 / level) if level != 1.0 else {}, objective
 

@@ -1,4 +1,4 @@
-"""The two QPs of a machine with a user's rows, (ROWS.2): a group of rows in the primal, a block of prices in the dual."""
+"""The two QPs of a machine with a user's rows, (USER.2): a group of rows in the primal, a block of prices in the dual."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qpsvm.problems.user_rows import UserRows
 from qpsvm.qp.program import QP, Rows
 
 
-def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool) -> QP:
+def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
     """A primal with the rows behind its margin rows.
 
     Parameters
@@ -28,25 +28,27 @@ def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool) -> QP:
         In the coordinates of the primal.
     own : bool
         Whether the rows are as the user wrote them.
+    letters : mapping of str to str
+        As in `Problem`: what w and b are called. ρ of a one-class machine is −b.
     """
     assert qp.G is not None
     assert qp.h is not None
-    p = rows.p
+    p, b = rows.p, letters.get("b", "b")
     left = sp.lil_array((p, qp.n))
-    left[:, qp.variables["w"]] = g
-    if "b" in qp.variables:
-        left[:, qp.variables["b"]] = rows.c[:, None]
+    left[:, qp.variables[letters.get("w", "w")]] = g
+    if b in qp.variables:
+        left[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
     start = len(qp.h)
-    group = Rows("G", slice(start, start + p), _formula(rows, qp, "Gw + cb ≤ h"))
+    group = Rows("G", slice(start, start + p), _formula(rows, b in qp.variables))
     return replace(
         qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(left)])), h=np.concatenate([qp.h, rows.h]),
         constraints={**qp.constraints, ROWS if own else SCALED_ROWS: group},
     )  # fmt: skip
 
 
-def _formula(rows: UserRows, qp: QP, formula: str) -> str:
+def _formula(rows: UserRows, with_b: bool) -> str:
     """What the group says, and what the first of its rows are called."""
-    text = formula if "b" in qp.variables else formula.replace(" + cb", "")
+    text = "Gw + cb ≤ h" if with_b else "Gw ≤ h"
     return f"{text}: {', '.join(rows.names[:3])}{', …' if rows.p > 3 else ''}"
 
 

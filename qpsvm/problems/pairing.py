@@ -21,7 +21,7 @@ def check_pair(problem: Problem, result: SVMResult) -> None:
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
-    rows, features = len(result.alpha), result.model.n_features
+    rows, features = len(result.coef), result.model.n_features
     if (rows, features) != problem.X.shape:
         raise DataError(
             f"the result is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "

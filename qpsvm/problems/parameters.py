@@ -61,7 +61,7 @@ def as_share(nu: float) -> float:
     """
     nu = as_positive(nu, "nu")
     if nu > 1.0:
-        raise InfeasibleNuError(nu, 1.0)
+        raise InfeasibleNuError(nu, 1.0, balance=False)
     return nu
 
 

@@ -6,11 +6,11 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
 
     (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)):  a norm that regularises a mean loss
     (PHINGE.2)  as a QP:  minimise (λ/2)‖w‖² + Σ p_i ξ_i:  the maximum becomes a slack, ξ_i ≥ 0 and ξ_i ≥ 1 − y_i f(x_i)
-    (PHINGE.3)  Lagrangian, with λα_i for the multipliers of the margin rows:
-                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (PHINGE.3)  Lagrangian, with λα_i for the multipliers of the margin rows, and λη_i for those of ξ_i ≥ 0:
+                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ λη_i ξ_i,  α, η ≥ 0
     (PHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i), the representer theorem
     (PHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with (λ/2)b² in the objective
-    (PHINGE.6)  ∂L/∂ξ_i = 0:  η_i = p_i − λα_i
+    (PHINGE.6)  ∂L/∂ξ_i = 0:  η_i = p_i/λ − α_i
     (PHINGE.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ p_i/λ
     (PHINGE.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (p_i/λ − α_i) ξ_i = 0
     (PHINGE.9)  substitution of (PHINGE.4) to (PHINGE.6):  L = λ(Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)), with K + 1
@@ -23,7 +23,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
                  the loss;  α_i = p_i/λ and y_i f ≤ 1, on its slope
     (PHINGE.14)  strong duality:  the optimal values of (PHINGE.2) and (PHINGE.10) differ in sign only
     (PHINGE.15)  divided by λ, (PHINGE.2) is (CSVM.2) with C_i = s_i/(λ Σs), that is C = 1/(λn)
-    (PHINGE.16)  the multiplier of the margin row i of (PHINGE.2) is λα_i
+    (PHINGE.16)  the multiplier of the margin row i of (PHINGE.2) is λα_i, and that of ξ_i ≥ 0 is λη_i
     (PHINGE.17)  a penalised intercept is a feature of ones behind φ, so K + 1 stands for K and no balance row is left.
                  (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
                  Σ α_i y_i loses the digits of b.)

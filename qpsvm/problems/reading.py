@@ -49,10 +49,13 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
     low, high = certificate.b_interval
+    if certificate.w is not None:
+        moved = model.b / size - certificate.b
+        low, high = low + moved, high + moved
     return made(
         SVMResult, alpha=spread(certificate.alpha), constraints=table,
         coef=samples.spread(times(size, certificate.coef[: svm.n])),
-        b=size * certificate.b, b_interval=(size * low, size * high),
+        b=model.b, b_interval=(size * low, size * high),
         rho=extras.get("rho", certificate.rho), primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
@@ -142,8 +145,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
     positive = alpha > 0.0
-    kind = positive.astype(np.int8)  # (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    kind[positive & (alpha >= upper)] = 2  # (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
     return kind
 
 
@@ -155,7 +158,9 @@ def _model(problem: Any, certificate: Certificate) -> Model:
         "feature_names": samples.feature_names, "diagonal": problem.diagonal,
     }  # fmt: skip
     if certificate.w is not None:
-        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=times(size, certificate.w), **common)
+        common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
+        w, radius = times(size, space.moved(certificate.w)), problem._extras(certificate)[0].get("radius")
+        return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
     return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)

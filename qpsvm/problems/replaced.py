@@ -67,9 +67,11 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     Raises
     ------
     UnsupportedError
-        The machine keeps numbers of each sample that it does not name in `own`.
+        The machine keeps numbers of each sample that it does not name in `own`, or pairs of samples.
     """
     samples, space = problem.samples, problem.space
+    if problem.outlined.mix is not None:
+        raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
     X, target = samples.X[chosen], samples.target[chosen]
     if isinstance(problem.kernel, Precomputed):

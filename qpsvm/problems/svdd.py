@@ -1,28 +1,70 @@
-"""Support vector data description (Tax & Duin 2004): the smallest ball around the samples, some left outside."""
+"""Support vector data description (Tax & Duin 2004): the smallest ball around the samples, some left outside.
+
+Derivation
+----------
+With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖φ(x) − c‖²:
+
+    (SVDD.1)  ball:  f = 0 is the sphere of centre c and radius R; a sample beyond it pays for ξ_i, by which the square
+              of its distance exceeds R²
+    (SVDD.2)  primal:  minimise R² + Σ C_i ξ_i  over c, R², ξ  subject to  ‖φ(x_i) − c‖² ≤ R² + ξ_i,  ξ_i ≥ 0
+    (SVDD.3)  as a QP, with μ = (R² − ‖c‖²)/2 in place of R²:  minimise ‖c‖² + 2μ + Σ C_i ξ_i  over c, μ, ξ  subject to
+              ⟨c, φ(x_i)⟩ + μ ≥ (K(x_i, x_i) − ξ_i)/2,  ξ_i ≥ 0
+    (SVDD.4)  Lagrangian:  L = ‖c‖² + 2μ + Σ C_i ξ_i − Σ α_i (2⟨c, φ(x_i)⟩ + 2μ − K(x_i, x_i) + ξ_i) − Σ η_i ξ_i,
+              α, η ≥ 0
+    (SVDD.5)  ∂L/∂μ = 0:  1ᵀα = 1
+    (SVDD.6)  ∂L/∂c = 0:  c = Σ α_i φ(x_i), a weighted mean of the samples
+    (SVDD.7)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
+    (SVDD.8)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
+    (SVDD.9)  complementary slackness:  α_i (R² + ξ_i − ‖φ(x_i) − c‖²) = 0  and  (C_i − α_i) ξ_i = 0
+    (SVDD.10)  substitution of (SVDD.5) to (SVDD.7):  L = Σ α_i K(x_i, x_i) − Σ_ij α_i α_j K(x_i, x_j)
+    (SVDD.11)  dual:  minimise αᵀQα − Σ α_i K(x_i, x_i)  subject to  1ᵀα = 1,  0 ≤ α_i ≤ C_i,  Q_ij = K(x_i, x_j)
+    (SVDD.12)  c is recovered from α:  f(x) = 2 Σ α_i K(x_i, x) + 2μ − K(x, x)
+    (SVDD.13)  R is recovered:  R² = ‖c‖² + 2μ, a weighted quantile of the squared distances; where samples have
+               0 < α_i < C_i, all of them are R away from c
+    (SVDD.14)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < C_i and f = 0, on the boundary;  α_i = C_i
+               and f ≤ 0, outside
+    (SVDD.15)  strong duality:  the optimal value of (SVDD.2) is that of (SVDD.11) with its sign turned
+    (SVDD.16)  what ν bounds, by (SVDD.5) and (SVDD.14):  the share of weight with f < 0 is at most ν, the share of
+               weight that supports is at least ν
+    (SVDD.17)  linear kernel only:  c = Σ α_i x_i is a point among the samples, and f(x) = R² − ‖x − c‖² is evaluated
+               so, by differences
+    (SVDD.18)  weak duality:  for every α of (SVDD.11) and every c, R², ξ of (SVDD.2),  P(c, R², ξ) − D(α) =
+               ‖c − c(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (R² + ξ_i − ‖φ(x_i) − c‖²)] ≥ 0
+    (SVDD.19)  translation:  with φ(x) − a in place of φ(x), α and R stay, by (SVDD.5), and c becomes c − a
+    (SVDD.20)  where all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
+               νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
+
+Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
+R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0. The QP is `unit` = 2
+times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays.constant import repeated
-from qpsvm.arrays.rounding import gamma
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group, SVMDual
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import RBF, Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
+from qpsvm.kernels.products import squared_norms
 from qpsvm.model import Model
-from qpsvm.operators import Operator
+from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
-from qpsvm.problems.forms import primal_qp
-from qpsvm.problems.one_class import ENCLOSING, INSIDE, OUTSIDE
+from qpsvm.problems.forms import margin_group, margin_rows
+from qpsvm.problems.one_class import ENCLOSING, INSIDE, OUTSIDE, OneClass, check_constant_diagonal
 from qpsvm.problems.parameters import as_share
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
@@ -43,15 +85,47 @@ class SVDD(Problem):
     sample_weight : array_like, shape (n,), optional
         In what proportion samples outside are paid for.
     psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite.
+        What to do where the Gram matrix is indefinite. K(x, x) of a new sample is that of the kernel itself.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+
+    Raises
+    ------
+    InfeasibleNuError
+        ν > 1.
+    DataError, DataTypeError, ParameterError
+        See `Problem`.
+
+    See Also
+    --------
+    OneClass : A plane that parts the samples from the origin; the same machine where all K(x, x) are one number.
+
+    References
+    ----------
+    Tax & Duin, *Support vector data description*, Machine Learning 54 (2004). Chang, Lee & Lin, *A revisit to support
+    vector data description*, technical report, National Taiwan University (2013), on R² ≥ 0 and the bounds of ν.
+
+    Examples
+    --------
+    The smallest ball around three points, and around most of a sample:
+
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.SVDD([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]], nu=0.1))
+    >>> print(result.centre.round(6), round(result.radius, 6), result.kkt["kind"])
+    [1. 0.] 1.0 ['boundary' 'boundary' 'inside']
+    >>> X = np.random.default_rng(0).standard_normal((60, 2))
+    >>> result = qpsvm.solve(qpsvm.SVDD(X + 1e6, nu=0.2))
+    >>> bool(np.mean(result.xi > 1e-9) <= 0.2 <= len(result.support) / 60)
+    True
     """
 
     kinds: ClassVar[Kinds] = ENCLOSING
     size_of_f: ClassVar[float] = 2.0
     diagonal: ClassVar[float] = -1.0
-    dual_tag, own = "SVDD.10", ("nu",)
+    affine: ClassVar[bool] = True
+    letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
+    dual_tag, own = "SVDD.11", ("nu",)
 
     def __init__(
         self,
@@ -86,34 +160,87 @@ class SVDD(Problem):
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """R from μ = (R² − ‖c‖²)/2."""
-        square = 2.0 * certificate.half_norm
+        square, w = 2.0 * certificate.half_norm, certificate.w
         low, value, high = (
-            math.sqrt(max(square + 2.0 * mu, 0.0))
+            math.sqrt(max(dot(w, w, 2.0 * mu)[0] if w is not None else square + 2.0 * mu, 0.0))  # (SVDD.13)
             for mu in (certificate.b_interval[0], certificate.b, certificate.b_interval[1])
         )
+        if certificate.primal == 0.0:  # R² + Σ C_i ξ_i: nothing is left for R
+            value = low = high = 0.0
         return {"radius": value}, {"radius": (low, high)}
 
-    @cached_property
-    def _levels(self) -> tuple[FloatArray, FloatArray | None]:
-        """K_ii/2 of the samples that take part, and how far that may be off: (n,) each."""
-        level = self.space.gram.diagonal()[: len(self.labels)] / 2.0
-        epsilon = gamma(self.space.samples.longest_row + 4) if self.space.is_linear else Accuracy(self.space).epsilon
-        return level, epsilon * np.abs(level) if epsilon else None
+    def _level_radius(self, level: FloatArray) -> FloatArray | None:
+        """How far K_ii/2 may be off, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None where it is ½ exactly."""
+        if isinstance(self.space.kernel, RBF) and self.space.is_plain:
+            return None
+        if self.space.is_linear:
+            return gamma(self.space.samples.longest_row + 4) * level + UNDERFLOW
+        accuracy = Accuracy(self.space)
+        sizes = accuracy.sizes(np.arange(len(level)))
+        return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         del kept
-        level, radius = self._levels
+        level = gram.diagonal() / 2.0
         n = len(level)
         ones = np.ones(n)
-        ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")
-        shares = shares_of(self.taking_part(self.sample_weight))
-        return SVMDual(
-            gram=gram, sign=ones, level=level, upper=shares / self.nu, curvature=repeated(0.0, n), groups=(ball,),
-            unit=2.0, level_radius=radius,
+        ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")  # (SVDD.5)
+        return SVMDual(  # (SVDD.11)
+            gram=gram, sign=ones, level=level, upper=self._prices(), curvature=repeated(0.0, n), groups=(ball,),
+            unit=2.0, level_radius=self._level_radius(level),
         )  # fmt: skip
 
+    @cached_property
+    def outlined(self) -> SVMDual:
+        """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
+        outlined = super().outlined
+        if isinstance(self.kernel, RBF):
+            return outlined
+        level = np.array(outlined.level)
+        level[0] *= 0.5
+        return replace(outlined, level=level, level_radius=None)
+
+    def _prices(self) -> FloatArray:
+        """C_i = s_i/(ν Σs) of the samples that take part."""
+        return shares_of(self.taking_part(self.sample_weight)) / self.nu
+
     def _primal(self, Z: Matrix) -> QP:
-        return primal_qp(
-            self._dual(self.space.centred, None), Z, "‖c‖² + 2μ + Σ 2 C_i ξ_i", "cᵀx_i + μ ≥ K_ii/2 − ξ_i",
-            f"{self.title}: primal (SVDD.2)",
+        n, r = Z.shape
+        squares = squared_norms(Z)
+        return QP(  # (SVDD.3)
+            P=Diagonal(np.concatenate([np.full(r, 2.0), np.zeros(1 + n)])),
+            q=np.concatenate([np.zeros(r), [2.0], self._prices()]),
+            G=margin_rows(Z, np.ones(n), [-np.ones((n, 1)), -0.5 * sp.eye_array(n)]), h=-0.5 * squares,
+            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
+            variables={"c": slice(0, r), "mu": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
+            constraints=margin_group(n, "cᵀx_i + μ ≥ (K_ii − ξ_i)/2"),
+            formula="‖c‖² + 2μ + Σ C_i ξ_i", title=f"{self.title}: primal (SVDD.3)",
         )  # fmt: skip
+
+    def equivalent_one_class(self) -> Problem:
+        """The one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).
+
+        Returns
+        -------
+        OneClass
+            With the same ν. Its α is this one times ν Σs, its f that times this one, halved.
+
+        Raises
+        ------
+        UnsupportedError
+            K(x, x) differs between samples: says of which.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> X = np.random.default_rng(0).standard_normal((30, 2))
+        >>> ball = qpsvm.SVDD(X, nu=0.2, kernel=qpsvm.RBF(0.5))
+        >>> one, other = qpsvm.solve(ball.equivalent_one_class()), qpsvm.solve(ball)
+        >>> print(bool((one.kind == other.kind).all()))
+        True
+        """
+        check_constant_diagonal(self)
+        machine = OneClass(self.X, self.nu, self.kernel, self.sample_weight, self.psd)
+        machine.samples = replace(machine.samples, feature_names=self.feature_names)
+        return machine

@@ -1,12 +1,12 @@
 """A user's rows over a machine's own samples: what the dual, both QPs and the certificate are given of them.
 
-    (ROWS.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
+    (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
               z_k = g_k, A = I and c are the user's own
-    (ROWS.2)  in the primal they are rows beside the margin; in the dual (DUAL.7) each is a sample of weight −1 with a
+    (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
               price λ_k ≥ 0:  w = Σ α_i s_i φ(x_i) − Σ λ_k g_k,  and yᵀα = cᵀλ
-    (ROWS.3)  complementary slackness:  λ_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  λ_k is what the optimum falls by for each unit
+    (USER.3)  complementary slackness:  λ_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  λ_k is what the optimum falls by for each unit
               of h_k
-    (ROWS.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and λ_k is 2^e_k times
+    (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and λ_k is 2^e_k times
 
 f may be a multiple of that of the dual and have −K(x, x) besides, as in an SVDD: then h is (h + AK_zz)/2.
 """
@@ -40,7 +40,7 @@ LARGEST_EXPONENT = 300
 
 @dataclass(frozen=True, eq=False)
 class UserRows:
-    """The rows (ROWS.1) of one problem.
+    """The rows (USER.1) of one problem.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class UserRows:
     c, h, h_radius : ndarray, shape (p,)
         In the units of f as the dual has it; how far h may be off, which is 0 where it is the user's own.
     scale : ndarray, shape (p,)
-        2^e of (ROWS.4): 1 where the rows are the user's own.
+        2^e of (USER.4): 1 where the rows are the user's own.
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class UserRows:
         return len(self.names)
 
     def scaled(self, lengths: FloatArray, usual: float) -> UserRows:
-        """(ROWS.4), for the lengths of g, (p,), and that of a sample."""
+        """(USER.4), for the lengths of g, (p,), and that of a sample."""
         size = np.maximum(lengths, np.abs(self.c) * usual)
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / usual)), 0.0)
@@ -113,7 +113,7 @@ class UserRows:
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def extended(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
-        """The dual of a machine, over n samples, with these rows behind its own, (DUAL.7).
+        """The dual of a machine, over n samples, with these rows behind its own, (DUAL.9).
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
 def user_rows(
     items: tuple[Constraints | ValueConstraints, ...], kernel: Kernel, d: int, size: float, diagonal: float
 ) -> UserRows:
-    """(ROWS.1) of what a user has asked for.
+    """(USER.1) of what a user has asked for.
 
     Parameters
     ----------

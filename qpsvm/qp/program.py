@@ -23,8 +23,10 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.statement import Statement
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.html import Cell, table
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.operators.coefficients import as_vector, is_ready
+from qpsvm.qp.numbers import Line, lines_of, text_of
 from qpsvm.qp.parts import (
     as_bound,
     as_constant,
@@ -128,6 +130,13 @@ class QP:
       P           2 × 2, dense
       A           1 × 2, dense, 2 non-zeros
       memory      88 B
+    <BLANKLINE>
+                x[0]  x[1]
+      P            1     0       x[0]
+                   0     1       x[1]
+      q           -3     0
+      A            1     1  = 2  A
+      lb         0.5   0.5
     >>> print(qpsvm.compile(qp, "cvxopt").solve().x.round(4))
     [1.5 0.5]
     """
@@ -464,24 +473,54 @@ class QP:
         return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
 
     def __str__(self) -> str:
-        lines = [self.title, f"  minimise    {self.formula}"]
-        wanted = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
-        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
-               if (text := self._box_text(name, part))]  # fmt: skip
-        lead = "  subject to  "
-        for text, name, count in wanted + box:
+        lines, lead = [self.title, f"  minimise    {self.formula}"], "  subject to  "
+        for text, name, count in self._restrictions():
             lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
             lead = " " * len(lead)
+        lines += [f"  {label:<12}{text}" for label, text in self._sizes()]
+        numbers = text_of(*self._numbers())
+        return "\n".join([*lines, *([""] if numbers else []), *numbers])
+
+    def _repr_html_(self) -> str:
+        rows = [[Cell("minimise"), Cell(self.formula)]]
+        for k, (text, name, count) in enumerate(self._restrictions()):
+            said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
+            rows.append([Cell("" if k else "subject to"), Cell(said)])
+        rows += [[Cell(label), Cell(text)] for label, text in self._sizes()]
+        whole = table(rows, title=self.title)
+        names, lines = self._numbers()
+        if not lines:
+            return whole
+        numbers = [
+            [Cell(letter), *(Cell(entry, True) for entry in entries), Cell(relation), Cell(side, True), Cell(name)]
+            for letter, entries, relation, side, name in lines
+        ]
+        return whole + table(numbers, head=["", *names, "", "", ""])
+
+    def _restrictions(self) -> list[tuple[str, str, int]]:
+        """Formula, name and number of rows of each group of constraints, and of each box."""
+        rows = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in self.constraints.items()]
+        box = [(text, "box", part.stop - part.start) for name, part in self.variables.items()
+               if (text := self._box_text(name, part))]  # fmt: skip
+        return rows + box
+
+    def _sizes(self) -> list[tuple[str, str]]:
+        """What each part is and how large, by its letter."""
         listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in self.variables.items())
-        lines.append(f"  variables   {self.n}: {listing}")
-        lines.append(f"  P           {self.n} × {self.n}, {self.P.describe()}")
+        sizes = [("variables", f"{self.n}: {listing}"), ("P", f"{self.n} × {self.n}, {self.P.describe()}")]
         for name, matrix in (("G", self.G), ("A", self.A)):
             if matrix is not None:
                 nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
                 kind = "sparse" if sp.issparse(matrix) else "dense"
-                lines.append(f"  {name}           {matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros")
-        lines.append(f"  memory      {_human(self.nbytes)}")
-        return "\n".join(lines)
+                sizes.append((name, f"{matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros"))
+        return [*sizes, ("memory", _human(self.nbytes))]
+
+    def _numbers(self) -> tuple[list[str], list[Line]]:
+        """A small QP in numbers."""
+        groups = {letter: [(name, group.rows) for name, group in self.constraints.items() if group.matrix == letter]
+                  for letter in "GA"}  # fmt: skip
+        rows = [("G", self.G, self.h, groups["G"]), ("A", self.A, self.b, groups["A"])]
+        return lines_of(self.P, self.q, self.variables, rows, {"lb": self.lb, "ub": self.ub})
 
     def __repr__(self) -> str:
         rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]

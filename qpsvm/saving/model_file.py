@@ -102,6 +102,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
         "feature_names": None if names is None else list(names),
         "metadata": as_json(model["metadata"], "metadata"),
         **({"diagonal": float(model["diagonal"])} if newer else {}),
+        **({} if model["radius"] is None else {"radius": float(model["radius"])}),
     }
     arrays: dict[str, NDArray[Any]] = {
         **({} if model["classes"] is None else {"classes": _saved_labels(np.asarray(model["classes"]))}),
@@ -221,6 +222,9 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     kernel, diagonal = _kernel(header), header.get("diagonal", 0.0)
     if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
         raise DataError(f"diagonal is {shown(diagonal)}")
+    radius = header.get("radius")
+    if radius is not None and (type(radius) not in (int, float) or not 0.0 <= radius < math.inf):
+        raise DataError(f"radius is {shown(radius)}")
     if "classes" in arrays:
         _check_labels(arrays["classes"])
     numbers = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
@@ -238,6 +242,7 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         "feature_names": None if names is None else tuple(names),
         "metadata": metadata,
         "diagonal": float(diagonal),
+        "radius": None if radius is None else float(radius),
     }
 
 

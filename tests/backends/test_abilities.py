@@ -155,7 +155,8 @@ TOTAL = group(np.ones(6), 0.3)
 CHANGED = {
     "nothing": (dual(), set()),
     "squared hinge": (dual(upper=np.full(6, np.inf), curvature=np.full(6, 0.5)), {"unbounded", "curved"}),
-    "Huber": (dual(curvature=ROOT), {"curved"}),
+    "Huber": (dual(curvature=np.full(6, 0.5)), {"curved"}),
+    "bent in some rows": (dual(curvature=ROOT), {"partly curved"}),
     "a row of the user's": (dual(upper=np.array([1.0, 1, 1, 1, 1, np.inf])), {"partly bounded"}),
     "regression": (dual(level=ROOT, rows=np.array([0, 1, 2, 0, 1, 2])), {"other levels", "several α a sample"}),
     "nu": (dual(level=np.zeros(6), groups=(group(SIGN), TOTAL)), {"level 0", "balance and total"}),
@@ -188,7 +189,7 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
-    if other & {"curved", "partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
+    if other & {"curved", "partly curved", "partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
         assert not able & narrow
     why = get("kernel_newton").refuse(traits, 6, "dual")
     assert (why is None) == ("kernel_newton" in able)

@@ -640,15 +640,18 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
 
 
 def test_eta_is_the_multiplier_of_the_equation_beside_it():
-    """(PHINGE.6) is η = p − λα, whatever λ is; the library keeps η/λ, the room below the bound of α."""
+    """(PHINGE.6) is η = p/λ − α, whatever λ is: what the table of the result has, the room below the bound of α."""
     X, y = samples("moons")
     for lam in (0.1, 1.0):
         problem = qpsvm.PrimalHinge(X, y, lam=lam)
         result = polished(problem)
         side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
-        assert side["of"].endswith("and p − λα")
-        assert np.isclose(1 / len(y) - lam * result.alpha, side["right"]).any()
-        assert side["right"] <= 1 / len(y) * (1 + 1e-12)
+        assert side["of"].endswith("and p/λ − α")
+        assert np.isclose(1 / len(y) / lam - result.alpha, side["right"]).any()
+        assert np.isclose(result.kkt["eta"], side["left"]).any()
+        assert side["right"] <= 1 / len(y) / lam * (1 + 1e-12)
+        latex = qpsvm.derive(problem)["PHINGE.6"].latex
+        assert latex.endswith(r"\eta_i=\tfrac{p_i}{\lambda}-\alpha_i")
 
 
 # --- on paper ---------------------------------------------------------------------------------------------------------

@@ -63,6 +63,29 @@ def test_capped_simplex_of_a_feasible_point_is_that_point():
     caps = rng.uniform(0.5, 1, 30)
     x = caps * rng.choice([0.0, 0.3, 1.0], 30)
     np.testing.assert_allclose(capped_simplex(x, caps, x.sum()), x, atol=1e-15)
+    np.testing.assert_array_equal(capped_simplex(x, caps, x.sum()), x)
+
+
+@pytest.mark.parametrize("shift", [1e-13, 1e-9, 1e-3, -1e-4])
+def test_capped_simplex_leaves_what_belongs_at_a_bound_there(shift):
+    """A shift of all entries is projected away, but for rounding: none of it may lift an entry off 0 or its cap."""
+    rng = np.random.default_rng(7)
+    for m in (5, 60, 900):
+        caps = rng.uniform(0.5, 1, m) / m
+        x = caps * rng.choice([0.0, 0.4, 1.0], m)
+        near = capped_simplex(x + shift, caps, x.sum())
+        np.testing.assert_array_equal(near == 0.0, x == 0.0)
+        np.testing.assert_array_equal(near == caps, x == caps)
+        assert near.sum() == pytest.approx(x.sum(), rel=1e-14)
+
+
+def test_capped_simplex_keeps_a_small_entry_and_a_small_cap():
+    """Where nothing has to be projected, what is small is no rounding; nor is it under a cap that is as small."""
+    caps = np.array([1.0, 1.0, np.inf, 1e-20])
+    x = np.array([0.3, 0.7, 5e-21, 1e-20])
+    near = capped_simplex(x, caps, 1.0)
+    np.testing.assert_allclose(near, x, rtol=1e-12)
+    assert capped_simplex(np.array([0.5, 1.0, -1.0, 0.5]), caps, 1.0)[3] == 1e-20
 
 
 def tied(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:

@@ -308,6 +308,19 @@ def test_the_closest_points_are_the_dual(name):
     assert result.decision_function(p[None])[0] == pytest.approx(slack, abs=1e-6)
 
 
+@pytest.mark.parametrize("polish", [True, False])
+def test_only_support_vectors_are_filled_in_a_picture_of_hulls(polish):
+    """Also where the solver's own point has a trace of every sample in it."""
+    X = np.random.default_rng(2).normal(size=(60, 2)) + 1.5 * np.repeat([0.0, 1.0], 30)[:, None]
+    problem = NuSVM(X, np.repeat([0, 1], 30), nu=0.6)
+    result = solve(problem, "cvxopt", polish=polish)
+    ax = plotting.hulls(problem, result)
+    sizes = [len(each.get_offsets()) for each in ax.collections[:4]]
+    filled = [int((result.kind[problem.y == side] > 0).sum()) for side in (-1, 1)]
+    assert sizes == [30 - filled[0], filled[0], 30 - filled[1], filled[1]]
+    assert 0 < filled[0] < 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLAT)
 def test_no_two_points_of_the_hulls_drawn_are_closer(name):

@@ -59,6 +59,8 @@ def exact_gap(machine: Any, rows: Any, result: Any, X: Any) -> Fraction | None:
         mix = svm.mix.toarray()
         parts = [[dot(fractions(a), list(column)) for column in zip(*samples, strict=True)] for a in mix]
     sign, level = fractions(svm.sign), fractions(svm.level)
+    if machine.diagonal:  # of an SVDD: K_ii/2
+        level = [dot(x, x) / 2 for x in parts]
     E = [fractions(group.column) for group in svm.groups]
     value = dot(w, w) / 2
     for k in range(svm.m):
@@ -125,7 +127,9 @@ def _balanced(svm: Any, E: list[list[Fraction]], alpha: list[Fraction], spent: d
         yield alpha
         return
     upper = [None if np.isinf(u) else Fraction(float(u)) for u in svm.upper]
-    inside = sorted(range(len(alpha)), key=lambda k: -min(alpha[k], (upper[k] or alpha[k] * 2) - alpha[k]))[:TAKERS]
+    inside = sorted(range(len(alpha)), key=lambda k: -min(alpha[k], (upper[k] or alpha[k] * 2) - alpha[k]))
+    kinds = {tuple(e[k] for e in E) for k in inside}
+    inside = [k for kind in kinds for k in [j for j in inside if tuple(e[j] for e in E) == kind][:TAKERS]]
     for chosen in itertools.combinations(inside, len(equal)):
         if len(equal) == 1:
             column = E[equal[0]][chosen[0]]

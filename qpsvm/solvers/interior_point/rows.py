@@ -1,7 +1,8 @@
 """`interior_point` for a QP in primal form: few columns, many rows, each softened by a slack of its own or hard.
 
     (IPM.11)  minimise ½wᵀdiag(e)w + cᵀw + Σ cost(t)  subject to  Fw − t ≤ h,  t ≥ 0,  where the slack of row i costs
-              λ_i t_i, or t_i²/(2δ_i) with λ_i = ∞; a hard row has none: λ_i = ∞, δ_i = 0
+              λ_i t_i, δ_i = 0, or t_i²/(2δ_i), λ_i = ∞, or is the sum of one of each kind, of which the cheaper one
+              grows: the second up to δ_i λ_i, the first beyond it; a hard row has none: λ_i = ∞, δ_i = 0
 
 The primal of a linear SVM has this form, with or without an intercept (an entry of e that is 0), and so has the SVM
 class of the OSQP paper. Its dual is a box QP with a factor:
@@ -10,7 +11,7 @@ class of the OSQP paper. Its dual is a box QP with a factor:
 
 over the columns with e > 0, and F₀, c₀ those of the columns with e = 0. From its v = Zᵀα and y, and exactly,
 
-    (IPM.13)  w = −c/e − v/√e,  w₀ = −y,  t = max(0, Fw − h)
+    (IPM.13)  w = −c/e − v/√e,  w₀ = −y,  t = max(0, Fw − h), min(t, δλ) of it curved
 
 so that w and t are feasible whatever α is. The Newton matrix, (k, k), is that of the primal after its slacks are
 eliminated: solving the dual loses nothing.
@@ -70,9 +71,11 @@ class SoftRows:
     columns : ndarray of int, shape (k,)
         Where w stands in x.
     softened, slack : ndarray of int, shape (s,)
-        The rows that have a slack, and where it stands in x.
+        Of each slack the row, which may have one of each kind, and where it stands in x.
     entry : ndarray, shape (s,)
         The slack's entry in G, negative: t = −entry·x_slack.
+    straight : ndarray of bool, shape (s,)
+        Whether the slack's cost is linear; otherwise it is a square.
     """
 
     F: Matrix
@@ -85,6 +88,7 @@ class SoftRows:
     softened: IntArray
     slack: IntArray
     entry: FloatArray
+    straight: NDArray[np.bool_]
 
     def __repr__(self) -> str:
         return outline("SoftRows", **vars(self))
@@ -113,15 +117,16 @@ class SoftRows:
         w = np.empty(len(e))
         w[curved] = -straight[curved] - found.v / root  # (IPM.13)
         w[~curved] = -found.y
-        over = self.F @ w - self.h
-        t = np.maximum(over[self.softened], 0.0)
+        over = np.maximum(self.F @ w - self.h, 0.0)[self.softened]
+        bend, linear = self.bend[self.softened], self.penalty[self.softened]
+        curved_part = np.minimum(over, bend * linear)  # all of it where λ = ∞, nothing where δ = 0
+        t = np.where(self.straight, over - curved_part, curved_part)
         x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
         x[self.columns], x[self.slack] = w, -t / self.entry
         z = found.x
-        bend, linear = self.bend[self.softened], self.penalty[self.softened]
-        price = np.divide(t, bend, out=linear.copy(), where=bend > 0)  # of the last unit of slack
+        price = np.divide(t, bend, out=linear.copy(), where=~self.straight)  # of the last unit of slack
         z_box[self.slack] = self.entry * (price - z[self.softened])
-        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(bend > 0, 0.5, 1.0) * price @ t)
+        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(self.straight, 1.0, 0.5) * price @ t)
         return RowsSolution(x, z, z_box, primal, found.iterations, found.reason)
 
 
@@ -130,8 +135,8 @@ def soft_rows(
 ) -> SoftRows | None:
     """Recognise (IPM.11) in minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub.
 
-    A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G; all other
-    columns must be free.
+    A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G, and no
+    other of its kind in that row; all other columns must be free.
 
     Parameters
     ----------
@@ -153,15 +158,19 @@ def soft_rows(
     if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MOST_FLAT_COLUMNS:
         return None
     softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
-    taken = np.zeros(len(h), dtype=np.bool_)
-    taken[softened] = True
-    if (entry >= 0).any() or np.count_nonzero(taken) < len(softened):
+    straight = d[slack] == 0
+    if (entry >= 0).any() or any(_twice(softened[kind], len(h)) for kind in (straight, ~straight)):
         return None
     penalty, bend = np.full(len(h), np.inf), np.zeros(len(h))
-    straight = d[slack] == 0
-    penalty[softened] = np.where(straight, q[slack] / -entry, np.inf)
-    bend[softened] = np.divide(entry * entry, d[slack], out=np.zeros(len(slack)), where=~straight)
-    return SoftRows(_columns(G, columns), h, penalty, bend, d[columns], q[columns], columns, softened, slack, entry)
+    penalty[softened[straight]] = (q[slack] / -entry)[straight]
+    bend[softened[~straight]] = np.square(entry[~straight]) / d[slack[~straight]]
+    F, e, c = _columns(G, columns), d[columns], q[columns]
+    return SoftRows(F, h, penalty, bend, e, c, columns, softened, slack, entry, straight)
+
+
+def _twice(rows: IntArray, m: int) -> bool:
+    """Whether one of m rows is named more than once."""
+    return bool(np.bincount(rows, minlength=m).max(initial=0) > 1)
 
 
 def _columns(G: Matrix, columns: IntArray) -> Matrix:

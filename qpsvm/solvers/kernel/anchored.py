@@ -8,7 +8,9 @@ The loop knows no linear term. It is given two more points instead, z₊ and z�
     (KREST.3)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
 
 At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
-curvature makes the bound the only stable place for them.
+curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
+
+    (KREST.4)  of (KINT.1) every row on its side is a row of (KREST.1), with u_R + y − (t − yε) for u_R, and β − low for β
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.interval import KernelDual
 
 #: Rows and columns that K has for z₊ and z₋.
 ANCHORS = 2
@@ -26,13 +29,19 @@ DEPTH, DEEPER = 2.0, 10.0
 
 
 def anchored_loop(
-    part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort
+    part: KernelDual,
+    K: FloatArray,
+    resting: FloatArray,
+    tolerance: float,
+    effort: Effort,
+    side: FloatArray | None = None,
+    tube: float = 0.0,
 ) -> FloatArray | None:
     """Solve (KREST.1) to a tolerance: β (w,), feasible; None where z₊ or z₋ is not at its bound afterwards.
 
     Parameters
     ----------
-    part : HingeDual
+    part : HingeDual or IntervalDual
         Over the w rows of W, with R.
     K : ndarray, shape (w + 2, w + 2)
         The Gram matrix of W; its last rows and columns are written to.
@@ -41,7 +50,31 @@ def anchored_loop(
     tolerance : float
         In units of the margin.
     effort : Effort
+    side : ndarray, shape (w,), optional
+        The side of the tube that each row stays on, where β may be positive or negative.
+    tube : float
+        ε where it is a variable.
     """
+    if isinstance(part, HingeDual):
+        beta = _loop(part, K, resting, tolerance, effort)
+    else:
+        m, r = part.n, part.target - resting
+        if side is not None:
+            y, base, upper = side, np.zeros(m), np.where(side > 0.0, part.high, -part.low)
+            r = r - y * (part.tube + tube)
+        else:
+            y, base, upper = np.ones(m), part.low, part.high - part.low
+            if base.any():
+                r = r - K[:m, :m] @ base
+        hinge = HingeDual(y, upper, part.outside - part.total + float(base.sum()))
+        beta = _loop(hinge, K, y - r, tolerance, effort)
+        beta = None if beta is None else beta + base
+    return None if beta is None else part.balanced(beta)
+
+
+def _loop(
+    part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort
+) -> FloatArray | None:
     m, spare = part.n, part.total_penalty / part.n
     masses = spare + max(part.outside, 0.0), spare + max(-part.outside, 0.0)
     K[m, :m] = K[:m, m] = resting / sum(masses)  # (KREST.2)
@@ -51,7 +84,7 @@ def anchored_loop(
     K[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
     whole = HingeDual(np.append(part.y, [1.0, -1.0]), np.append(part.upper, masses))
     beta = effort.loop(whole, K, tolerance)
-    return part.balanced(beta[:m]) if np.allclose(np.abs(beta[m:]), masses) else None
+    return beta[:m] if np.allclose(np.abs(beta[m:]), masses) else None
 
 
 __all__ = ["ANCHORS", "anchored_loop"]

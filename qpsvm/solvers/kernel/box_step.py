@@ -1,7 +1,8 @@
 """One Newton step inside a box: a small quadratic programme with one balance row, solved by a few rank-one corrections.
 
-    (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high
+    (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high;  for a ν-SVR over each side, Sᵀd = 0
     (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
+              (or [S, E_P])
     (KBOX.3)  hence  (BᵀA⁻¹B) z = BᵀA⁻¹r − (0, t)  and  d = A⁻¹r − A⁻¹B z   (here A stands for A + ρI)
     (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  what d lacks of the solution without ρ, by the same factor
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import spread_residue
+from qpsvm.solvers.kernel.dual import spread_over
 from qpsvm.solvers.kernel.ridged import ridged_cholesky
 
 #: From this size on a factorisation in single precision with refinement is faster than one in double.
@@ -88,11 +89,12 @@ class Factor:
 
 @dataclass(eq=False)
 class _Held:
-    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k)."""
+    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q) where it is not a column of ones."""
 
     index: NDArray[np.intp]
     at: FloatArray
     columns: FloatArray
+    border: FloatArray | None = None
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
@@ -107,8 +109,10 @@ class _Held:
     def solve(
         self, by_r: FloatArray, by_one: FloatArray, at: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,); the held entries at other places where given."""
+        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r and A⁻¹1 (m,), or A⁻¹S; held entries at other places where given."""
         at = self.at if at is None else at
+        if self.border is not None:
+            return self._solve_bordered(self.border, by_r, by_one, at)
         k = len(self.index)
         if k == 0:
             return by_r - by_one * (np.add.reduce(by_r) / np.add.reduce(by_one)), at
@@ -123,8 +127,23 @@ class _Held:
         d[self.index] = at
         return d, z[1:]
 
+    def _solve_bordered(
+        self, S: FloatArray, by_r: FloatArray, by_S: FloatArray, at: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        q, columns = S.shape[1], np.concatenate([by_S, self.columns], axis=1)
+        schur = np.concatenate([S.T @ columns, columns[self.index]])
+        right = np.concatenate([S.T @ by_r, by_r[self.index] - at])
+        z, info = lapack.dgesv(schur, right)[2:]
+        if info:
+            raise np.linalg.LinAlgError("the held entries leave no freedom")
+        d = by_r - columns @ z
+        d[self.index] = at
+        return d, z[q:]
 
-def box_step(A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+
+def box_step(
+    A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None = None
+) -> FloatArray:
     """Solve (KBOX.1) approximately; what is returned is feasible.
 
     Parameters
@@ -135,6 +154,8 @@ def box_step(A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: 
         ρ > 0.
     r, low, high : ndarray, shape (m,)
         low ≤ 0 ≤ high.
+    border : ndarray, shape (m, q), optional
+        S: a column for each part of the rows, 1 on it, where every part has a sum of its own.
 
     Returns
     -------
@@ -146,11 +167,12 @@ def box_step(A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: 
         A holds NaN or infinity.
     """
     m = len(r)
-    factor = Factor(A, ridge)
-    right = np.empty((m, 2), order="F")
-    right[:, 0], right[:, 1] = r, 1.0
-    by_r, by_one = factor.solve(right).T
-    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"))
+    factor, q = Factor(A, ridge), 1 if border is None else border.shape[1]
+    right = np.empty((m, 1 + q), order="F")
+    right[:, 0], right[:, 1:] = r, 1.0 if border is None else border
+    solved = factor.solve(right)
+    by_r, by_one = solved[:, 0], solved[:, 1] if border is None else solved[:, 1:]
+    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), border)
     is_held = np.zeros(m, dtype=bool)
     wrong, width = WRONG_SIGN * max(float(r.max()), -float(r.min())), OUTSIDE * (high - low)
     lowest, highest = low - width, high + width
@@ -173,7 +195,7 @@ def box_step(A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: 
             d, mu = held.solve(by_r, by_one)
         except np.linalg.LinAlgError:  # the held entries leave no freedom: the clipped step is what there is
             break
-    return spread_residue(np.minimum(np.maximum(d, low), high), low, high)
+    return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
 
 
 def _without_ridge(

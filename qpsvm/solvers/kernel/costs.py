@@ -21,6 +21,7 @@ import numpy as np
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.first import in_band
+from qpsvm.solvers.kernel.interval import KernelDual
 from qpsvm.solvers.kernel.nystrom import Guess
 from qpsvm.solvers.kernel.working_set import LARGEST
 
@@ -54,10 +55,10 @@ class Settings:
 SETTINGS = Settings()
 
 
-def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str, float]:
+def seconds(guess: Guess, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
     """What every engine would take; infinite where it cannot be used."""
     n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(guess)))
-    free, support = float(np.count_nonzero(guess.free)), float(np.count_nonzero(guess.free | (guess.slack > 0))) + 1.0
+    free, support = float(np.count_nonzero(guess.free)), float(np.count_nonzero(guess.free | (guess.rests != 0.0))) + 1.0
     iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
     missed = iterations * max(0.0, 1.0 - SETTINGS.cached / n / support) * (10 + width)
     narrow = free > 0 and float(guess.rest[guess.free].mean()) >= SETTINGS.least_rest
@@ -72,7 +73,7 @@ def seconds(guess: Guess, problem: HingeDual, blocks: KernelBlocks) -> dict[str,
         "libsvm": blocks.samples is not None and (crowded or band > LARGEST),
         "band": band <= LARGEST,
         "gram": n <= SETTINGS.largest_gram,
-        "dense": n <= SETTINGS.largest_dense and narrow,
+        "dense": n <= SETTINGS.largest_dense and narrow and isinstance(problem, HingeDual),
     }
     costs = {name: float(np.dot(terms[name], getattr(SETTINGS, name))) if able[name] else np.inf for name in terms}
     if crowded:

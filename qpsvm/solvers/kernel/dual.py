@@ -16,11 +16,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray
+
+
+class Edges(NamedTuple):
+    """b, and the width of a tube around f that is a variable of its own, 0 where there is none."""
+
+    b: float
+    tube: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +65,11 @@ class HingeDual:
         """The number of rows."""
         return len(self.y)
 
+    @property
+    def total(self) -> float:
+        """Σβ."""
+        return 0.0
+
     @cached_property
     def common_penalty(self) -> float | None:
         """C where it is one number for all rows (`repeated`), else None."""
@@ -76,6 +90,54 @@ class HingeDual:
         common = self.common_penalty
         upper = self.upper[rows] if common is None else repeated(common, len(rows))
         return HingeDual(self.y[rows], upper, outside, scale)
+
+    def part(self, rows: IntArray, resting: FloatArray, scale: float | None = None) -> HingeDual:
+        """`restricted`, with β of the rows outside."""
+        return self.restricted(rows, float(resting.sum()), scale)
+
+    def free(self, beta: FloatArray) -> NDArray[np.bool_]:
+        """The rows strictly inside their box: a mask, (n,)."""
+        return (beta > self.low) & (beta < self.high)
+
+    def reach(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+        """How far some rows, which rest, are on the wrong side, (KSET.2): (r,)."""
+        side = np.where(beta[rows] == 0.0, 1.0, -1.0)
+        reach: FloatArray = side * (1.0 - self.y[rows] * (u[rows] + edges.b))
+        return reach
+
+    @property
+    def kinked(self) -> bool:
+        """Whether β may be positive or negative, with another price: never."""
+        return False
+
+    def resting(self, point: DualPoint) -> FloatArray:
+        """Where every row would rest as a point sees it: (n,)."""
+        return np.where(point.slack > 0.0, self.upper * self.y, 0.0)
+
+    def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
+        """The sign that each β has, if any: (n,)."""
+        del beta, u, edges
+        return self.y
+
+    def edges(self, u: FloatArray) -> Edges:
+        """What every row is measured from, for u (n,)."""
+        return Edges(self.intercept(u))
+
+    @property
+    def weight(self) -> FloatArray:
+        """The most that a violation of each row costs: (n,)."""
+        return self.upper
+
+    def nothing(self) -> DualPoint:
+        """The point of no work at all: α = 0."""
+        zero = np.zeros(self.n)
+        return self.point(zero, zero)
+
+    def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+        """The point with an intercept, a gap and a scale that are known."""
+        pull = self.y - u
+        pull -= edges.b
+        return DualPoint(beta, u, edges.b, self.y * pull, gap, scale, pull, self.low, self.high)
 
     def intercept(self, u: FloatArray) -> float:
         """The middle of the interval of best b for u (n,): (KDUAL.5)."""
@@ -102,7 +164,9 @@ class HingeDual:
     def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,)."""
         b = self.intercept(u)
-        slack = 1.0 - self.y * (u + b)  # (KDUAL.2)
+        pull = self.y - u
+        pull -= b
+        slack = self.y * pull  # (KDUAL.2), because y(y − u − b) is
         alpha = self.y * beta
         inside = np.maximum(slack, 0.0)
         difference = float((self.upper - alpha) @ inside + alpha @ (inside - slack))  # (KDUAL.3)
@@ -110,7 +174,8 @@ class HingeDual:
         primal, dual = half_norm + float(self.upper @ inside), float(self.y @ beta) - half_norm
         scale = max(abs(primal), abs(dual)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)  # (KDUAL.4)
-        return DualPoint(beta, u, b, slack, float(gap) if np.isfinite(gap) else np.inf, scale)
+        gap = float(gap) if np.isfinite(gap) else np.inf
+        return DualPoint(beta, u, b, slack, gap, scale, pull, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +192,12 @@ class DualPoint:
         (KDUAL.4); infinite where it cannot be computed.
     scale : float
         Its denominator.
+    pull : ndarray, shape (n,)
+        Where β wants to go: minus the derivative of (KDUAL.1) and its multiplier, y∘s.
+    low, high : ndarray, shape (n,)
+        As far as β may go with that pull.
+    tube : float
+        That of `Edges`.
     """
 
     beta: FloatArray
@@ -135,6 +206,15 @@ class DualPoint:
     slack: FloatArray
     gap: float
     scale: float
+    pull: FloatArray
+    low: FloatArray
+    high: FloatArray
+    tube: float = 0.0
+
+    @property
+    def edges(self) -> Edges:
+        """b and the tube."""
+        return Edges(self.b, self.tube)
 
 
 def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside: float = 0.0) -> FloatArray:
@@ -155,4 +235,14 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     beta = beta - room * (residue / max(float(room.sum()), abs(residue)))
     deepest = int(np.minimum(beta - low, high - beta).argmax())
     beta[deepest] = np.clip(beta[deepest] - beta.sum() - outside, low[deepest], high[deepest])
+    return beta
+
+
+def spread_over(beta: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None) -> FloatArray:
+    """`spread_residue` over all rows, or over each part of them, where a column of `border` (m, q) is not 0."""
+    if border is None:
+        return spread_residue(beta, low, high)
+    for column in border.T:
+        rows = column.nonzero()[0]
+        beta[rows] = spread_residue(beta[rows], low[rows], high[rows])
     return beta

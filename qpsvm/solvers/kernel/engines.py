@@ -36,7 +36,8 @@ from qpsvm.solvers.kernel.dense import dense_point
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
-from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, rough_margin, subsample
+from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, outlying, rough_margin, subsample
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
@@ -98,7 +99,7 @@ class Engines:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : HingeDual or IntervalDual
     target : float
         Relative gap.
     effort : Effort
@@ -109,12 +110,14 @@ class Engines:
         The engine that found it.
     coef : ndarray, shape (n,), or None
         Coefficients of its own, of a point that `low_rank` found.
+    guess : Guess or None
+        What is foretold already.
     """
 
     def __init__(
         self,
         blocks: KernelBlocks,
-        problem: HingeDual,
+        problem: KernelDual,
         target: float,
         effort: Effort,
         linear: LinearSolver | None = None,
@@ -123,21 +126,28 @@ class Engines:
         self._best: DualPoint | None = None
         self.used = "none"
         self.coef: FloatArray | None = None
+        self._known: FloatArray | None = None
+        self.guess: Guess | None = None
 
     @property
     def best(self) -> DualPoint:
         """The best point so far: at first α = 0."""
         if self._best is None:
-            zero = np.zeros(self.problem.n)
-            self._best = self.problem.point(zero, zero)
+            self._best = self.problem.nothing()
         return self._best
 
-    def run(self, engine: str, start: FloatArray | None) -> None:
-        """From the start if that does, by the engine that suits, and by the last resort. `start`: β (n,), feasible."""
+    def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
+        """From the start if that does, by the engine that suits, and by the last resort.
+
+        `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
+        """
+        self._known = u
         if start is None or not self._from_start(start):
             there = self.problem.n <= SETTINGS.gram_rows or self.blocks.whole is not None
             if engine == "low_rank":
-                self._low_rank(self.problem.upper, named=True)
+                self._low_rank(self.problem.weight, named=True)
+            elif engine == "auto" and self._outlying():
+                pass
             elif engine in ("auto", "gram") and there:
                 self._small()
             else:
@@ -153,14 +163,23 @@ class Engines:
 
     def _small(self) -> None:
         few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
-        first = subsample(self.blocks, self.problem, self.effort) if few else None
+        if few and isinstance(self.problem, HingeDual):
+            first = subsample(self.blocks, self.problem, self.effort)
+        else:
+            first = None
         if first is None or not self._done("few", self._solve_from(first, FEW)):
             self._gram()
 
+    def _outlying(self) -> bool:
+        """Of a novelty machine, the rows that are farthest out, where few can be."""
+        first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
+        return first is not None and self._done("few", self._solve_from(first, FEW))
+
     def _large(self, engine: str, started: bool) -> None:
         guess = self._as_guess(SETTINGS.foretelling) if started else None
+        guess = guess or self.guess
         if guess is None and engine not in ("libsvm", "gram"):
-            guess = nystrom_guess(self.blocks, self.problem, stratified_order(self.problem.y), self.effort)
+            guess = nystrom_guess(self.blocks, self.problem, stratified(self.problem), self.effort)
         costs = {} if guess is None else seconds(guess, self.problem, self.blocks)
         if guess is not None and engine == "auto" and self._few_features(guess, min(costs.values())):
             return
@@ -187,26 +206,27 @@ class Engines:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
         others = [cost for name, cost in costs.items() if name != "dense"]
         allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
+        assert isinstance(self.problem, HingeDual)  # no other one has a price for `dense`
         point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
         return self._done("dense", point)
 
     def _few_features(self, guess: Guess, others: float) -> bool:
         """The low-rank factor, where that is foretold to cost less than the seconds of the others."""
         prices = None
-        if self.linear is not None:
+        if self.linear is not None and isinstance(self.problem, HingeDual):
             prices = paying_prices(self.blocks, self.problem, self.target, guess, others, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _more_free(self) -> bool:
         """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
-        if self.linear is None or self.coef is not None:
+        if self.linear is None or self.coef is not None or not isinstance(self.problem, HingeDual):
             return self.coef is not None  # nor do further Newton steps help
         prices = stalled_prices(self.blocks, self.problem, self.target, self.best, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
-        if self.linear is None or not able(self.blocks) or self.effort.late():
+        if self.linear is None or not able(self.blocks) or self.effort.late() or not isinstance(self.problem, HingeDual):
             return False
         found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:
@@ -247,7 +267,7 @@ class Engines:
         """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
         problem, effort = self.problem, self.effort
         point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
-        free = int(np.count_nonzero((beta > problem.low) & (beta < problem.high)))
+        free = int(np.count_nonzero(problem.free(beta)))
         most = int(SETTINGS.path_moving * free) + SETTINGS.path_besides
         if self._done("start", point) or not 0 < len(moving_rows(problem, point, self.target)) <= most:
             return self.best.gap <= self.target
@@ -272,8 +292,10 @@ class Engines:
 
     def _measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""
-        support = np.flatnonzero(beta)
-        u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+        u, self._known = self._known, None
+        if u is None:
+            support = np.flatnonzero(beta)
+            u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
         return self.problem.point(beta, u)
 
     def _as_guess(self, largest_gap: float) -> Guess | None:
@@ -281,9 +303,18 @@ class Engines:
         point, problem = self.best, self.problem
         if not point.gap < largest_gap:
             return None
-        alpha = problem.y * point.beta
-        free = (alpha > 0) & (alpha < problem.upper) & (np.abs(point.slack) <= FIRST.band)  # C may have been another
-        return Guess(point.slack, point.beta, free, np.zeros(problem.n))
+        free = problem.free(point.beta) & (np.abs(point.pull) <= FIRST.band)  # C may have been another
+        rests = problem.resting(point)
+        side = problem.sides(rests, point.u, point.edges) if problem.kinked else None
+        reach = problem.reach(rests, point.u, point.edges, slice(None))
+        return Guess(reach, rests, point.beta, free, np.zeros(problem.n), side, point.tube)
+
+
+def stratified(problem: KernelDual) -> IntArray:
+    """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
+    if isinstance(problem, HingeDual):
+        return stratified_order(problem.y)
+    return stratified_order(np.where(problem.target > np.median(problem.target), 1.0, -1.0))
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
@@ -296,4 +327,4 @@ def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
     return np.argsort(key, kind="stable")
 
 
-__all__ = ["Engines"]
+__all__ = ["Engines", "stratified"]

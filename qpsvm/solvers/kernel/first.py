@@ -3,6 +3,7 @@
 | guess       | W                                                                    | where the others rest  |
 |-------------|----------------------------------------------------------------------|------------------------|
 | `all_rows`  | every row, and what conjugate gradients say where nearly all are free | –                      |
+| `outlying`  | of a novelty machine, the rows that are farthest out                 | 0                      |
 | `subsample` | rows that a subsample does not see far on their right side           | 0                      |
 | `foretold`  | a band around the margin that a low-rank model foretells (`nystrom`) | 0 or C                 |
 | `at_point`  | rows of a known point that are free, near the margin, or wrong       | as in the point        |
@@ -21,6 +22,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.nystrom import Guess
 
 
@@ -42,6 +44,11 @@ class Settings:
     most_support: float = 0.3
     asked: float = 1.4
     largest_share: float = 0.35
+    #: Of novelty machines where at most this share of the rows can be outside: so many times as many are in W, those
+    #: that so many others see farthest out.
+    most_outlying: float = 0.05
+    outlying: float = 2.0
+    looking: int = 64
     #: The band is |s| ≤ `band`, and holds at most this share of rows besides those foretold as free.
     band: float = 0.1
     neighbours: float = 0.5
@@ -86,20 +93,27 @@ class First:
         β is 0 or C_i y_i outside W;  u = Kβ, rough.
     known : bool
         Whether β is a feasible point, good enough for Newton steps. Otherwise it is 0 on W.
-    slack : ndarray, shape (n,), or None
-        s as foretold.
+    reach : ndarray, shape (n,), or None
+        r of (KSET.2), as foretold.
+    side : ndarray, shape (n,), or None
+        The side of the tube that each row is on, as foretold, where β may be positive or negative.
+    tube : float
+        That of `Edges`, as foretold.
     """
 
     rows: IntArray
     beta: FloatArray
     u: FloatArray
     known: bool
-    slack: FloatArray | None = None
+    reach: FloatArray | None = None
+    side: FloatArray | None = None
+    tube: float = 0.0
 
 
-def all_rows(K: FloatArray, problem: HingeDual) -> First:
+def all_rows(K: FloatArray, problem: KernelDual) -> First:
     """W holds every row of the Gram matrix K (n, n)."""
-    beta, rows = unbounded(K, problem), np.arange(problem.n)
+    beta = unbounded(K, problem) if isinstance(problem, HingeDual) else None
+    rows = np.arange(problem.n)
     zero = np.zeros(problem.n)
     return First(rows, zero, zero, False) if beta is None else First(rows, beta, zero, True)
 
@@ -163,11 +177,24 @@ def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First
     return First(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
 
 
+def outlying(blocks: KernelBlocks, problem: IntervalDual) -> First | None:
+    """W holds the rows that are farthest out, as the mean of a few others sees it; None where many are to support."""
+    n, share = problem.n, problem.share
+    if share is None or share > SETTINGS.most_outlying:
+        return None
+    some = np.random.default_rng(0).permutation(n)[: SETTINGS.looking]
+    beta = np.full(len(some), problem.total / len(some))
+    r = problem.target - blocks.product(some, beta, np.arange(n), rough=True)
+    count = min(int(SETTINGS.outlying * share * n) + SETTINGS.besides, n)
+    zero = np.zeros(n)
+    return First(np.sort(np.argpartition(-r, count - 1)[:count]), zero, zero, False)
+
+
 def in_band(guess: Guess) -> NDArray[np.bool_]:
     """The rows foretold as free or near the margin: a mask, (n,)."""
-    n, distance = len(guess.slack), np.where(guess.free, 0.0, np.abs(guess.slack))
+    n, distance = len(guess.reach), np.where(guess.free, 0.0, np.abs(guess.reach))
     free = int(np.count_nonzero(guess.free))
-    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(guess.slack > 0))) + SETTINGS.besides
+    cheap = int(np.sqrt(SETTINGS.cheap * n * np.count_nonzero(guess.rests))) + SETTINGS.besides
     near = min(int(np.count_nonzero(distance <= SETTINGS.band)), int((1.0 + SETTINGS.neighbours) * free))
     count = min(max(cheap, near), n)
     mask = np.zeros(n, dtype=bool)
@@ -175,49 +202,50 @@ def in_band(guess: Guess) -> NDArray[np.bool_]:
     return mask
 
 
-def foretold(blocks: KernelBlocks, problem: HingeDual, guess: Guess, effort: Effort) -> First | None:
-    """W holds a band around the foretold margin; of the others those with s > 0 rest at C. None where time runs out."""
+def foretold(blocks: KernelBlocks, problem: KernelDual, guess: Guess, effort: Effort) -> First | None:
+    """W holds a band around the foretold margin; the others rest where that says. None where time runs out."""
     inside = in_band(guess)
-    beta = np.where(~inside & (guess.slack > 0), problem.upper * problem.y, 0.0)
+    beta = np.where(inside, 0.0, guess.rests)
     rows = np.flatnonzero(inside)
-    rows = np.sort(np.append(rows, with_room(problem, rows, rows[:0], beta, guess.slack)))
+    rows = np.sort(np.append(rows, with_room(problem, rows, rows[:0], beta, guess.reach)))
     beta[rows] = 0.0
     resting = beta.nonzero()[0]
     u = streamed(blocks, resting, beta[resting], np.arange(problem.n), effort)
-    return None if u is None else First(rows, beta, u, False, guess.slack)
+    return None if u is None else First(rows, beta, u, False, guess.reach, guess.side, guess.tube)
 
 
 def with_room(
-    problem: HingeDual, rows: IntArray, join: IntArray, beta: FloatArray, slack: FloatArray | None
+    problem: KernelDual, rows: IntArray, join: IntArray, beta: FloatArray, reach: FloatArray | None
 ) -> IntArray:
     """`join`, and the rows at C that are least sure to belong there, until W can balance all others: (j,)."""
     outside = np.ones(problem.n, dtype=bool)
     outside[rows] = outside[join] = False
-    if slack is None or not beta[outside].any():
+    if reach is None or not beta[outside].any():
         return join
-    added, y, upper = [join], problem.y, problem.upper
+    added, total = [join], problem.total
     for sign in (1.0, -1.0):
-        resting = sign * float(beta[outside].sum())
-        lacking = SETTINGS.room * resting - float(upper[~outside & (y == -sign)].sum())
+        resting = sign * (float(beta[outside].sum()) - total)
+        room = -problem.low if sign > 0 else problem.high
+        lacking = SETTINGS.room * resting - float(room[~outside].sum())
         if resting <= 0 or lacking <= 0:
             continue
         members = np.flatnonzero(outside & (beta * sign > 0))
-        members = members[np.argsort(slack[members])]
-        members = members[: int(np.searchsorted(np.cumsum(upper[members]), lacking)) + 1]
+        members = members[np.argsort(-reach[members])]
+        members = members[: int(np.searchsorted(np.cumsum(np.abs(beta[members])), lacking)) + 1]
         added.append(members)
         outside[members] = False
     return np.concatenate(added)
 
 
-def at_point(problem: HingeDual, point: DualPoint, reach: float = 0.0) -> First:
+def at_point(problem: KernelDual, point: DualPoint, reach: float = 0.0) -> First:
     """W holds the rows that are not at rest: free, on the wrong side for their bound, or within `reach` of the margin.
 
     The margin is that of ε in (KSET.3) where it is wider.
     """
-    alpha, upper, slack = problem.y * point.beta, problem.upper, point.slack
-    free = (alpha > 0) & (alpha < upper)
-    wrong = ((slack > 0) & (alpha < upper)) | ((slack < 0) & (alpha > 0))
-    return First(np.flatnonzero(free | wrong | (np.abs(slack) < reach)), point.beta, point.u, True)
+    beta, pull = point.beta, point.pull
+    rises, falls = beta < point.high, beta > point.low
+    moves = (rises & falls) | ((pull > 0) & rises) | ((pull < 0) & falls)
+    return First(np.flatnonzero(moves | (np.abs(pull) < reach)), beta, point.u, True)
 
 
 def rough_margin(beta: FloatArray) -> float:
@@ -239,4 +267,4 @@ def streamed(
     return total
 
 
-__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "rough_margin", "streamed", "subsample", "with_room"]
+__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "outlying", "rough_margin", "streamed", "subsample", "with_room"]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First
+from qpsvm.solvers.kernel.interval import KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving
 from qpsvm.solvers.kernel.working_set import WorkingSet
 
@@ -46,7 +47,7 @@ class Plan:
 
 
 def solve_from(
-    blocks: KernelBlocks, problem: HingeDual, first: First, plan: Plan, target: float, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, first: First, plan: Plan, target: float, effort: Effort
 ) -> DualPoint | None:
     """Solve over all rows, to a relative gap; None where time runs out before any point is known."""
     W = WorkingSet(blocks, problem, first, effort, plan.rough)

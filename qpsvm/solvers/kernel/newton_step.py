@@ -34,7 +34,8 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.box_step import box_step
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 
 #: An entry within this share of its C of a bound is on it.
 ON_BOUND = 1e-11
@@ -73,7 +74,7 @@ class Polished:
 
 def newton_polish(
     K: FloatArray,
-    problem: HingeDual,
+    problem: KernelDual,
     beta: FloatArray,
     target: float,
     max_steps: int = 10,
@@ -88,7 +89,7 @@ def newton_polish(
     ----------
     K : ndarray, shape (n, n)
         Gram matrix, symmetric and positive semidefinite on 1ᵀβ = 0.
-    problem : HingeDual
+    problem : HingeDual or IntervalDual
     beta : ndarray, shape (n,)
         Feasible.
     target : float
@@ -149,24 +150,24 @@ def newton_polish(
     return Polished(best, steps, largest)
 
 
-def moving_rows(problem: HingeDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
+def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
     """F of (KNEWTON.1), with −reach for ε where that is positive."""
-    alpha, upper, slack = problem.y * point.beta, problem.upper, point.slack
+    beta, pull = point.beta, point.pull
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
-    edge = ON_BOUND * upper
-    # A free row both rises and falls, and any slack is enough for it.
-    rises, falls = alpha < upper - edge, alpha > edge
-    moves: IntArray = ((rises & (falls | (slack > epsilon))) | (falls & (slack < -epsilon))).nonzero()[0]
+    edge = ON_BOUND * problem.weight
+    # A free row both rises and falls, and any pull is enough for it.
+    rises, falls = beta < point.high - edge, beta > point.low + edge
+    moves: IntArray = ((rises & (falls | (pull > epsilon))) | (falls & (pull < -epsilon))).nonzero()[0]
     return moves
 
 
-def most_moving(problem: HingeDual, beta: FloatArray) -> int:
+def most_moving(problem: KernelDual, beta: FloatArray) -> int:
     """The largest F worth a factorisation after a loose run of LIBSVM's loop.
 
     Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
     tighter loop settles those sooner.
     """
-    free = int(np.count_nonzero((beta > problem.low) & (beta < problem.high)))
+    free = int(np.count_nonzero(problem.free(beta)))
     return CROWD * free + CROWD_ROWS
 
 
@@ -179,6 +180,12 @@ def product(K: FloatArray, x: FloatArray, support: IntArray) -> FloatArray:
     return gathered
 
 
+def _sides(low: FloatArray) -> FloatArray | None:
+    """The border (m, 2) of rows on both sides of the tube, by the lower ends of their intervals; None if on one."""
+    plus = low == 0.0
+    return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
+
+
 @dataclass(frozen=True, eq=False)
 class _Step:
     """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), and max|s_F| before."""
@@ -189,7 +196,7 @@ class _Step:
     length: float
     violation: float
 
-    def taken(self, problem: HingeDual, point: DualPoint) -> DualPoint:
+    def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
         beta = problem.balanced(beta)
@@ -197,21 +204,22 @@ class _Step:
 
 
 def _step(
-    K: FloatArray, problem: HingeDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+    K: FloatArray, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
     """One direction; None where it does not descend or K_FF has no factor."""
     few = len(rows) <= GATHER_SHARE * len(K)
     gathered = K.take(rows, axis=0) if few else K
     # Two takes, of rows and then of columns, are twice as fast as one of entries.
     block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
-    slack = point.slack[rows]
-    violation = max(float(slack.max()), -float(slack.min()))
+    r = point.pull[rows]
+    violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
     ridge = min(max(ridge, LEAST_RIDGE * kappa), LARGEST_RIDGE * kappa)
     beta = point.beta[rows]
-    r = problem.y[rows] * slack  # y − u − b, because y(1 − y(u + b)) is
+    low, high = point.low[rows], point.high[rows]
+    border = _sides(low) if isinstance(problem, IntervalDual) and problem.mass is not None else None
     try:
-        d = box_step(block, ridge, r, problem.low[rows] - beta, problem.high[rows] - beta)  # (KNEWTON.2)
+        d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
     except np.linalg.LinAlgError:
         return None
     if few:

@@ -18,8 +18,8 @@ Sources: Williams & Seeger (2001) for the map; Chapelle (2007) for Newton on the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,9 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.resources.workers import in_tiles, parts_of, strips
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import Edges, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.ridged import ridged_cholesky
 from qpsvm.solvers.shared.line_search import Slope, find_step
 
@@ -43,6 +44,10 @@ RIDGE = 1e-6
 FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
 #: A stage ends when at most this share of F has changed; or after so many steps.
 SETTLED, STEPS = 0.1, 12
+#: A tube of unknown width is fitted anew so often at most, until that changes by at most this share of the residuals.
+WIDENINGS, WIDENED = 4, 0.01
+#: Halvings that find it to a thousandth.
+HALVINGS = 14
 #: Curvature of the intercept, which has none where F is empty: negligible elsewhere.
 FLAT = 1e-10
 #: Rows of the map made at a time.
@@ -61,29 +66,38 @@ class Guess:
 
     Attributes
     ----------
-    slack : ndarray, shape (n,)
-        s of (NYSTROM.5).
+    reach : ndarray, shape (n,)
+        How far each row is on the wrong side of where it would rest: −|s| with s of (NYSTROM.5).
+    rests : ndarray, shape (n,)
+        β where it would rest.
     beta : ndarray, shape (n,)
         y∘α of (NYSTROM.3); Σβ = 0 only nearly.
     free : ndarray of bool, shape (n,)
         F.
     rest : ndarray, shape (n,)
         ϱ, what the low rank leaves of the diagonal.
+    side : ndarray, shape (n,), or None
+        The side of the tube, where β may be positive or negative.
+    tube : float
+        That of `Edges`.
     """
 
-    slack: FloatArray
+    reach: FloatArray
+    rests: FloatArray
     beta: FloatArray
     free: NDArray[np.bool_]
     rest: FloatArray
+    side: FloatArray | None = None
+    tube: float = 0.0
 
 
-def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, effort: Effort) -> Guess | None:
+def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, effort: Effort) -> Guess | None:
     """Solve (NYSTROM.2); None where time runs out or K_MM has no factor.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : HingeDual or IntervalDual
     order : ndarray of int, shape (n,)
         A stratified random order, of which the first rows are landmarks and the first to be fitted.
     effort : Effort
@@ -95,22 +109,132 @@ def nystrom_guess(blocks: KernelBlocks, problem: HingeDual, order: IntArray, eff
         return None
     rest = np.maximum(blocks.diagonal(np.arange(n)) - np.einsum("ij,ij->i", G[:, :m], G[:, :m]), 0.0)
     v, some = np.zeros(m + 1), np.sort(order[: ROWS_EACH * m])
+    pieces, share = _Pieces.of(problem), _share(problem)
     if 2 * len(some) < n:
-        upper = problem.upper[some] * (n / len(some))
+        fewer = pieces.weighed(some, n / len(some))
         for h in FIRST_WIDTHS:
-            v, _ = _Smoothed(G[some], problem.y[some], upper, rest[some], h).minimise(v, effort)
+            v, _, fewer = _settled(share, G[some], fewer, rest[some], h, v, effort)
+        pieces = replace(pieces, width=np.full(len(pieces.width), fewer.width[0])) if share else pieces
         widths: tuple[float, ...] = (LAST_WIDTH,)
     else:
         widths = (*FIRST_WIDTHS, LAST_WIDTH)
-    t = np.zeros(n)
+    t = np.zeros(0)
     for h in widths:
         if effort.late():
             return None
-        v, t = _Smoothed(G, problem.y, problem.upper, rest, h).minimise(v, effort)
-    beta = problem.y * problem.upper * np.clip(t, 0.0, 1.0)
-    free = (t > 0.0) & (t < 1.0)
+        v, t, pieces = _settled(share, G, pieces, rest, h, v, effort)
+    beta, free = pieces.beta(t), pieces.free(t)
     effort.report("guess", int(np.count_nonzero(free)), np.inf)
-    return Guess(1.0 - problem.y * (_product(G, v) + rest * beta), beta, free, rest)  # (NYSTROM.5)
+    r = pieces.target - _product(G, v) - rest * beta
+    if isinstance(problem, HingeDual):
+        slack = problem.y * r  # (NYSTROM.5)
+        return Guess(-np.abs(slack), np.where(slack > 0.0, problem.upper * problem.y, 0.0), beta, free, rest)
+    tube = float(pieces.width[0]) if share else 0.0
+    rests, edges = problem.rests(r, tube), Edges(0.0, tube)
+    side = problem.sides(rests, problem.target - r, edges) if problem.kinked else None
+    return Guess(problem.reach(rests, problem.target - r, edges, slice(None)), rests, beta, free, rest, side, tube)
+
+
+def _share(problem: KernelDual) -> float:
+    """The share of rows outside of a tube whose width is to be found, too; 0 where it is given."""
+    if isinstance(problem, IntervalDual) and problem.mass is not None:
+        return min(problem.mass / problem.total_penalty, 1.0)
+    return 0.0
+
+
+def _settled(
+    share: float, G: SingleArray, pieces: _Pieces, rest: FloatArray, h: float, v: FloatArray, effort: Effort
+) -> tuple[FloatArray, FloatArray, _Pieces]:
+    """v and t at one h; and, where it is not given, at the width of the tube that goes with them."""
+    v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
+    if share:
+        for _ in range(WIDENINGS):
+            r = pieces.target - _product(G, v)
+            width = _width(pieces, np.abs(r), h, rest, share)
+            settled = abs(width - float(pieces.width[0])) <= WIDENED * float(np.abs(r).mean())
+            if settled or effort.late():
+                break
+            pieces = replace(pieces, width=np.full(len(pieces.width), width))
+            v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
+    return v, t, pieces
+
+
+def _width(pieces: _Pieces, size: FloatArray, h: float, rest: FloatArray, share: float) -> float:
+    """The width of the tube at which Σ|β| is a share of the most that it can be, for |t − Gv − b| (n,): by halving."""
+    upper = pieces.upper[: len(size)]
+    slope, goal = upper / (h + upper * rest), share * float(upper.sum())
+    low, high = 0.0, float(size.max())
+    for _ in range(HALVINGS):
+        width = 0.5 * (low + high)
+        if float(np.minimum(np.maximum(size - width, 0.0) * slope, upper).sum()) > goal:
+            low = width
+        else:
+            high = width
+    return 0.5 * (low + high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """The pieces of the loss that rise, one or two a row: β of row i is its `base` and the sum of α_k sign_k over them.
+
+    Attributes
+    ----------
+    target, base : ndarray, shape (n,)
+    rows, sign, width, upper : ndarray, shape (m,)
+        Row, direction, distance from the target, and the most that α can be.
+    two : bool
+        Whether the second half of the pieces is the other side of the rows.
+    total : float
+        Σβ.
+    """
+
+    target: FloatArray
+    base: FloatArray
+    sign: FloatArray
+    width: FloatArray
+    upper: FloatArray
+    two: bool = False
+    total: float = 0.0
+
+    @classmethod
+    def of(cls, problem: KernelDual) -> _Pieces:
+        """Of a problem; a ν-SVR's, at the tube that its targets ask for."""
+        if isinstance(problem, HingeDual):
+            return cls(problem.y, np.zeros(problem.n), problem.y, np.zeros(problem.n), problem.upper)
+        ones, total = np.ones(problem.n), problem.total
+        if not problem.kinked:
+            width = problem.high - problem.low
+            return cls(problem.target, problem.low, ones, 0.0 * ones, width, total=total)
+        tube = np.tile(problem.tube + problem.edges(0.0 * ones).tube, 2)
+        sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
+        return cls(problem.target, 0.0 * ones, sign, tube, upper, True, total)
+
+    def weighed(self, some: IntArray, factor: float) -> _Pieces:
+        """Of some of the rows, each of which counts as so many."""
+        both = np.concatenate([some, some + len(self.target)]) if self.two else some
+        return _Pieces(
+            self.target[some], self.base[some] * factor, self.sign[both], self.width[both], self.upper[both] * factor,
+            self.two, self.total,
+        )  # fmt: skip
+
+    def spread(self, x: FloatArray) -> FloatArray:
+        """x (n,) of the rows, for every piece: (m,)."""
+        return np.tile(x, 2) if self.two else x
+
+    def gathered(self, x: Any) -> Any:
+        """Sums of x (m,) over the pieces of each row: (n,)."""
+        n = len(self.target)
+        return x[:n] + x[n:] if self.two else x
+
+    def beta(self, t: FloatArray) -> FloatArray:
+        """β (n,) for t (m,)."""
+        found: FloatArray = self.base + self.gathered(self.sign * self.upper * np.clip(t, 0.0, 1.0))
+        return found
+
+    def free(self, t: FloatArray) -> NDArray[np.bool_]:
+        """The rows with a piece that is neither at its beginning nor at its end: a mask (n,)."""
+        free: NDArray[np.bool_] = self.gathered((t > 0.0) & (t < 1.0))
+        return free
 
 
 def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:
@@ -151,24 +275,37 @@ def _product(G: SingleArray, v: FloatArray) -> FloatArray:
 class _Smoothed:
     """(NYSTROM.2) at one h."""
 
-    def __init__(self, G: SingleArray, y: FloatArray, upper: FloatArray, rest: FloatArray, h: float) -> None:
-        self.G, self.y, self.upper, self.h = G, y, upper, h
-        self.width = h + upper * rest
+    def __init__(self, G: SingleArray, pieces: _Pieces, rest: FloatArray, h: float) -> None:
+        self.G, self.pieces = G, pieces
+        self.sign, self.upper = pieces.sign, pieces.upper
+        self.width = h + self.upper * pieces.spread(rest)
+        # the two pieces of a row must not rise at once: there, no half width before the edge
+        self.before = np.zeros(len(self.sign)) if pieces.two else np.full(len(self.sign), 0.5 * h)
+        self.level = pieces.sign * pieces.spread(pieces.target) - pieces.width + self.before
+        based = pieces.base.any()
+        if based:
+            self.level -= pieces.spread(rest * pieces.base)
         self.flat = np.ones(G.shape[1])
         self.flat[-1] = 0.0
-        self._full = np.zeros(len(y), dtype=bool)
-        self._pull = np.zeros(G.shape[1])
+        self._full = np.zeros(len(self.sign), dtype=bool)
+        self._base = pieces.base.astype(np.float32) @ G if based else np.zeros(G.shape[1])
+        self._base[-1] -= pieces.total  # the last column of G belongs to Σβ
+        self._pull = self._base.astype(np.float64)
 
     def _ratio(self, f: FloatArray) -> FloatArray:
-        ratio: FloatArray = (1.0 + 0.5 * self.h - self.y * f) / self.width  # (NYSTROM.3)
+        ratio: FloatArray = (self.level - self.sign * self.pieces.spread(f)) / self.width  # (NYSTROM.3)
         return ratio
+
+    def _rows(self, index: IntArray) -> IntArray:
+        """The rows of some pieces."""
+        return index % len(self.G) if self.pieces.two else index
 
     def _newton(self, t: FloatArray, effort: Effort) -> FloatArray | None:
         """(NYSTROM.4); None where time runs out or there is no factor."""
         full = t >= 1.0
         changed = np.flatnonzero(full != self._full)
-        signed = np.where(full[changed], 1.0, -1.0) * (self.y * self.upper)[changed]
-        self._pull = self._pull + signed.astype(np.float32) @ self.G[changed]
+        signed = np.where(full[changed], 1.0, -1.0) * (self.sign * self.upper)[changed]
+        self._pull = self._pull + signed.astype(np.float32) @ self.G[self._rows(changed)]
         self._full = full
         free = np.flatnonzero((t > 0.0) & (t < 1.0))
         weight = self.upper[free] / self.width[free]
@@ -189,22 +326,22 @@ class _Smoothed:
         return solution
 
     def _add_moments(self, free: IntArray, weight: FloatArray, hessian: FloatArray, right: FloatArray) -> None:
-        """What some rows of F add to both sides of (NYSTROM.4)."""
+        """What some pieces of F add to both sides of (NYSTROM.4)."""
         parts = parts_of(len(free), LEAST_PART)
         squares = np.empty((len(parts), *hessian.shape), dtype=np.float32)
         pulls = np.empty((len(parts), len(right)), dtype=np.float32)
 
         def multiply(k: int) -> None:
-            rows, weights = free[parts[k]], weight[parts[k]]
-            part = self.G.take(rows, axis=0)
-            np.dot((weights * self.y[rows]).astype(np.float32), part, out=pulls[k])
+            pieces, weights = free[parts[k]], weight[parts[k]]
+            part = self.G.take(self._rows(pieces), axis=0)
+            np.dot((weights * self.sign[pieces] * self.level[pieces]).astype(np.float32), part, out=pulls[k])
             part *= np.sqrt(weights).astype(np.float32)[:, None]
             np.dot(part.T, part, out=squares[k])
 
         in_tiles(multiply, range(len(parts)), PRODUCT_SECONDS * len(free) * hessian.size)
         for square, pull in zip(squares, pulls, strict=True):
             hessian += square
-            right += (1.0 + 0.5 * self.h) * pull
+            right += pull
 
     def minimise(self, v: FloatArray, effort: Effort) -> tuple[FloatArray, FloatArray]:
         """v (m + 1,) and t (n,) where the sets have settled, from a v of a wider h or of fewer rows."""
@@ -231,10 +368,10 @@ class _Smoothed:
     def _length(self, v: FloatArray, d: FloatArray, t: FloatArray, df: FloatArray) -> float:
         stiff = np.sqrt(self.upper / self.width)
         slope = Slope(
-            float((d * self.flat) @ v),
+            float((d * self.flat) @ v - d @ self._base),
             float((d * self.flat) @ d),
             self.upper * t / stiff,
-            self.y * df * stiff,
+            self.sign * self.pieces.spread(df) * stiff,
             1.0,
             self.upper / stiff,
         )

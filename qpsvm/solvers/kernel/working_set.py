@@ -21,9 +21,10 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
 from qpsvm.solvers.kernel.bordered import bordered_point
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
 
 
@@ -70,7 +71,7 @@ class WorkingSet:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : HingeDual or IntervalDual
         Over all rows.
     first : First
     effort : Effort
@@ -84,12 +85,13 @@ class WorkingSet:
     """
 
     def __init__(
-        self, blocks: KernelBlocks, problem: HingeDual, first: First, effort: Effort, rough: bool = False
+        self, blocks: KernelBlocks, problem: KernelDual, first: First, effort: Effort, rough: bool = False
     ) -> None:
         self.blocks, self.problem, self.effort, self.rough = blocks, problem, effort, rough
         self.rows, self.beta, self.u, self._known = first.rows, first.beta.copy(), first.u.copy(), first.known
         self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
-        self.slack = np.zeros(problem.n) if first.slack is None else first.slack
+        self.reach = np.zeros(problem.n) if first.reach is None else first.reach
+        self.side, self.tube = first.side, first.tube
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         if rough:
             self.K = blocks.rough_symmetric(np.append(self.rows, self.rows[[0] * ANCHORS]))
@@ -114,13 +116,13 @@ class WorkingSet:
         """u of W for β of W, (w,)."""
         return product(self.K, beta, beta.nonzero()[0]) + self._resting
 
-    def _part(self) -> HingeDual:
+    def _part(self) -> KernelDual:
         """(KDUAL.1) over W."""
         if self.whole and not self._joined:
             return self.problem
         resting = self.beta[self.outside]
         scale = self.problem.point(self.beta, self.u).scale if resting.any() and self._known else None
-        return self.problem.restricted(self.rows, float(resting.sum()), scale)
+        return self.problem.part(self.rows, resting, scale)
 
     def settle(self, tolerance: float, again: float, short: bool = False) -> bool:
         """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
@@ -131,19 +133,20 @@ class WorkingSet:
         for _ in range(SETTINGS.loops):
             part = self._part()
             if self.rough:
-                beta = anchored_loop(part, self.K, self._resting, self.tolerance, self.effort)
+                side = None if self.side is None else self.side[self.rows]
+                beta = anchored_loop(part, self.K, self._resting, self.tolerance, self.effort, side, self.tube)
             else:
                 beta = self.effort.loop(part, self.K, self.tolerance, short=short)
             if beta is None or not self._move(beta):
                 break
             if self.whole and not self.rough:
                 break
-            self.slack = 1.0 - self.problem.y * (self.u + self.problem.intercept(self.u))
+            self._look(part)
             self.effort.report("loop", len(self.rows), np.inf)
             join = self._violators()
             if not len(join) or self.effort.over() or not self._fits(len(self.rows) + len(join)):
                 break
-            self._join(with_room(self.problem, self.rows, join, self.beta, self.slack))
+            self._join(with_room(self.problem, self.rows, join, self.beta, self.reach))
             self.tolerance = min(self.tolerance, again)
         return self._known
 
@@ -165,32 +168,39 @@ class WorkingSet:
             self.u[self.rows] = self._product(beta) if u is None else u
         return True
 
-    def _reach(self, b: float) -> FloatArray:
+    def _look(self, part: KernelDual) -> None:
+        """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
+        novelty = isinstance(part, IntervalDual) and part.share is not None
+        edges = part.edges(self.u[self.rows]) if novelty else self.problem.edges(self.u)
+        self.reach = self.problem.reach(self.beta, self.u, edges, slice(None))
+        self.tube = edges.tube
+        if self.side is not None:
+            self.side = self.problem.sides(self.beta, self.u, edges)
+
+    def _reach(self, edges: Edges) -> FloatArray:
         """(KSET.2) for the rows outside."""
-        side = np.where(self.beta[self.outside] == 0.0, 1.0, -1.0)
-        reach: FloatArray = side * (1.0 - self.problem.y[self.outside] * (self.u[self.outside] + b))
-        return reach
+        return self.problem.reach(self.beta, self.u, edges, self.outside)
 
     def _violators(self) -> IntArray:
         """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
-        resting = self.beta[self.outside] == 0.0
-        reach = np.where(resting, self.slack[self.outside], -self.slack[self.outside])
+        reach = self.reach[self.outside]
         count = int(np.count_nonzero(reach > SETTINGS.slight))
         w = len(self.rows)
         if count <= max(min(SETTINGS.few, SETTINGS.few_most * w), SETTINGS.few_share * w):
             return self.outside[:0]
-        join, most = (reach > -SETTINGS.lookahead).nonzero()[0], int((1.0 + SETTINGS.company) * count)
-        most = min(most, max(w, SETTINGS.growth))
-        if len(join) > most:
-            join = join[np.argpartition(-reach[join], most)[:most]]
-        return self.outside[np.sort(join)]
+        join = (reach > -SETTINGS.lookahead).nonzero()[0]
+        return self.outside[_largest(reach, join, self._company(count))]
+
+    def _company(self, count: int) -> int:
+        """How many rows may join where so many have to."""
+        return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
     def exact(self, target: float) -> DualPoint | None:
         """The point of the split that the loop found, where W is all of few rows and that is the right one.
 
         Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
         """
-        if not self.whole or self.problem.n > BORDERED.rows:
+        if not self.whole or self.problem.n > BORDERED.rows or not isinstance(self.problem, HingeDual):
             return None
         point = bordered_point(self.K, self.problem, self.beta)
         if point is None or not point.gap <= target:
@@ -229,8 +239,7 @@ class WorkingSet:
             gap, join = self._look_outside(point)
             self.effort.report("Newton", len(self.rows), gap)
             if best is None or gap < best.gap:
-                slack = 1.0 - self.problem.y * (self.u + point.b)
-                best = DualPoint(self.beta.copy(), self.u.copy(), point.b, slack, gap, point.scale)
+                best = self.problem.at_edges(self.beta.copy(), self.u.copy(), point.edges, gap, point.scale)
             if gap <= target or gap > gain * before or self.effort.over() or not len(join):
                 break
             self._join(join)
@@ -251,16 +260,18 @@ class WorkingSet:
         """The gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.whole:
             return point.gap, self.outside
-        reach, margin = self._reach(point.b), rough_margin(self.beta)
+        reach, margin = self._reach(point.edges), rough_margin(self.beta)
         near = (reach > -margin).nonzero()[0]
         wrong = int(np.count_nonzero(reach > max(SETTINGS.noticed, margin)))
         many = wrong > max(SETTINGS.few, SETTINGS.crowd_share * len(self.rows))
         if not many and len(near):
             support = self.beta.nonzero()[0]
             self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
-            reach = self._reach(point.b)
-        excess = float(self.problem.upper[self.outside[near]] @ np.maximum(reach[near], 0.0))
+            reach = self._reach(point.edges)
+        excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
+        if many and isinstance(self.problem, IntervalDual):
+            return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
         return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 
     def _join(self, added: IntArray) -> None:
@@ -277,6 +288,13 @@ class WorkingSet:
         if not self.rough:
             beta = self.beta[self.rows]
             self.u[added] = self.K[w:] @ beta + self._resting[w:]
+
+
+def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
+    """Those of some rows where `reach` is largest, at most so many, in their order."""
+    if len(rows) > most:
+        rows = rows[np.argpartition(-reach[rows], most)[:most]]
+    return np.sort(rows)
 
 
 __all__ = ["LARGEST", "STEPS", "WorkingSet"]

@@ -1,25 +1,27 @@
 """Linear SVMs by a semismooth Newton augmented Lagrangian method.
 
-The problem, with the rows Z of `signed_rows` (labels, centring and intercept are inside) and W = (w, b):
+The problem, with the rows Z of `signed_rows` (labels, centring and intercept are inside), W = (w, b) and the losses φ
+of `row_losses`:
 
-    (ALM.1)  minimise ½WᵀRW − hᵀW + ℓ + Σ C_i max(0, 1 − m_i),  m = ZW,  R = diag(1, …, 1, r)
+    (ALM.1)  minimise ½WᵀRW − hᵀW + κ + Σ φ_i(r_i),  r = ℓ − m,  m = ZW,  R = diag(1, …, 1, R_b)
 
-r = 0 for a free intercept. h and ℓ are 0, or what rows fixed at α_i = C_i contribute: h = Σ C_i z_i, ℓ = Σ C_i
-(`working_set`). Its dual is: maximise Σα_i + ℓ − ½‖q̂‖² with q̂ = Zᵀα + h over the weighted columns, 0 ≤ α ≤ C, and
-q̂_b = 0 where r = 0.
+R_b = 0 for a free intercept. h and κ are 0, or what rows fixed at an α_i contribute: h = Σ α_i z_i, κ = their worth
+(`working_set`). Its dual is: maximise ℓᵀα − Σφ*(α) + κ − ½‖q̂‖² with q̂ = Zᵀα + h over the weighted columns,
+lo ≤ α ≤ hi, and q̂_b = 0 where R_b = 0. Of a C-SVM φ(r) = C max(0, r) with r = 1 − m, and 0 ≤ α ≤ C.
 
 Derivation
 ----------
 The augmented Lagrangian of the dual, minimised over α in closed form, leaves a convex, differentiable function of W:
 
-    (ALM.2)  α(W) = clip(t, 0, C),  t = a + σ(1 − ZW)                with the multiplier estimate a and the penalty σ
+    (ALM.2)  α(W) by (LOSSES.4), with the multiplier estimate a and the penalty σ;  clip(a + σr, 0, C) for a hinge
     (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: what is missing to stationarity
     (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
-    (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σ C_i max(0, 1 − m_i) − αᵀ(1 − m) ≥ 0
+    (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σφ(r) + Σφ*(α) − αᵀr ≥ 0
     (ALM.6)  inner stop A ≤ 0.3 B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
-    (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  separated but for rounding: Σ C_i ξ_i vanishes
+    (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  hinges, separated but for rounding: Σ C_i ξ_i vanishes
 
-In (ALM.5) the term of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All
+Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
+and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1 is the unit of r; the term of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All
 rows have α at a bound but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
@@ -34,8 +36,9 @@ import numpy as np
 
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
 from qpsvm.solvers.linear.newton_step import newton_system
+from qpsvm.solvers.linear.row_losses import Response
+from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -47,7 +50,7 @@ class AugmentedLagrangian:
 
     Parameters
     ----------
-    problem : HingeProblem
+    problem : RowProblem
     start : Start
     budget : Budget
         Shared with other runs of the same solve.
@@ -55,15 +58,17 @@ class AugmentedLagrangian:
         Begins the printed lines.
     """
 
-    def __init__(self, problem: HingeProblem, start: Start, budget: Budget, stage: str = "rows") -> None:
+    def __init__(self, problem: RowProblem, start: Start, budget: Budget, stage: str = "rows") -> None:
         self._problem, self._budget, self._stage = problem, budget, stage
         self._newton = newton_system(problem.rows, problem.ridge)
+        self._losses = problem.losses
         self._W = start.W.copy()
-        self._sigma, self._growth, self._outer, self._shrinks = start.sigma, SETTINGS.growth, 0, 0
+        self._growth, self._outer, self._shrinks = SETTINGS.growth, 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
-        self._slack = 1.0 - problem.rows.margins(self._W) if start.slack is None else start.slack.copy()
+        self._slack = self._losses.residuals(problem.rows.margins(self._W)) if start.slack is None else start.slack.copy()
         self._alpha = self._pull = self._q = np.empty(0)
-        self._t = self._a + self._sigma * self._slack
+        self._response = Response(self._losses, start.sigma)
+        self._t = self._response.arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
         self._free_count = self._inner_steps = 0
 
@@ -76,7 +81,7 @@ class AugmentedLagrangian:
         while True:
             solved = self._inner(aim)
             point = self._point()
-            gap, sigma = point.relative_gap, self._sigma
+            gap, sigma = point.relative_gap, point.sigma
             self._budget.report(self._stage, self._outer, gap=gap, sigma=sigma, free=self._free_count)
             if certify and point.relative_gap <= goal:
                 point = self._certified()
@@ -115,15 +120,15 @@ class AugmentedLagrangian:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
         problem, b = self._problem, float(self._W[-1])
         self._q = self._gradient()
-        mismatch = problem.weighted_sum(np.maximum(self._slack, 0.0)) - float(self._alpha @ self._slack)
+        mismatch = self._losses.mismatch(self._alpha, self._slack)
         pull = self._pull + problem.offset
         self._residual, self._complementarity, half = problem.measures(b, self._q, pull, mismatch)
-        self._dual = float(self._alpha.sum()) + problem.constant - half
+        self._dual = problem.dual(self._alpha, half)
 
     def _gradient(self) -> FloatArray:
         """Q of (ALM.3), with Zᵀα updated by the rows whose α has changed."""
         rows, last = self._problem.rows, self._alpha
-        self._alpha = np.clip(self._t, 0.0, self._problem.upper)
+        self._alpha = self._response.alpha(self._t)
         moved = np.flatnonzero(self._alpha != last) if len(last) else None
         if moved is None or not rows.gathers_cheaply(len(moved)):
             self._pull = rows.gradient(self._alpha)
@@ -133,11 +138,11 @@ class AugmentedLagrangian:
 
     def _newton_step(self) -> bool:
         """One step (ALM.4); False where there is no descent left in floating point."""
-        problem, q = self._problem, self._q
-        free = (self._t >= 0.0) & (self._t <= problem.upper)
+        problem, losses, response, q = self._problem, self._losses, self._response, self._q
+        free = response.free(self._t)
         self._free_count = int(np.count_nonzero(free))
         try:
-            direction = self._newton.step(free, self._sigma, q, self._W)
+            direction = self._newton.step(free, response.steepness, q, self._W)
         except NumericalTrouble:
             return False
         first = float(direction @ q)
@@ -146,14 +151,17 @@ class AugmentedLagrangian:
         change = problem.rows.margins(direction)
         weighted = problem.ridge * direction
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
-        slope = Slope(constant, float(direction @ weighted), self._t, change, self._sigma, problem.upper)
+        slope = Slope(
+            constant, float(direction @ weighted), self._t, change, response.steepness, losses.upper, losses.lower,
+            response.threshold,
+        )  # fmt: skip
         length = find_step(slope, first)
         if not np.isfinite(length):
             return False
         self._W = self._W + length * direction
         change *= length
         self._slack -= change
-        change *= self._sigma
+        change *= response.steepness
         self._t -= change
         self._budget.steps += 1
         return True
@@ -161,33 +169,37 @@ class AugmentedLagrangian:
     def _next_outer(self, solved: bool) -> bool:
         """(ALM.6), or a smaller σ where the inner iteration failed; False if it has been shrunk too often."""
         self._outer += 1
+        sigma = self._response.sigma
         if solved:
             self._a = self._alpha
-            self._sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else self._growth
+            sigma *= SETTINGS.fast_growth if self._inner_steps <= 1 and not self._shrinks else self._growth
             self._growth = min(SETTINGS.growth, SETTINGS.recovery * self._growth)
         else:
             self._shrinks += 1
-            self._sigma *= SETTINGS.shrink
+            sigma *= SETTINGS.shrink
             self._growth = max(SETTINGS.slowest_growth, float(np.sqrt(self._growth)))
         if not solved:
-            self._slack = 1.0 - self._problem.rows.margins(self._W)
+            self._slack = self._losses.residuals(self._problem.rows.margins(self._W))
         if not solved or self._outer % SETTINGS.refresh == 0:
             self._newton.forget()
             self._alpha = np.empty(0)
-        self._t = self._a + self._sigma * self._slack
+        self._response = Response(self._losses, sigma)
+        self._t = self._response.arguments(self._a, self._slack)
         return self._shrinks <= SETTINGS.shrinks
 
     def _point(self) -> Point:
         """The present pair, with the gap as estimated by (ALM.5)."""
         gap = self._residual + self._complementarity
-        return Point(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._sigma)
+        return Point(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._response.sigma)
 
     def _certified(self) -> Point:
         """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
         rows = self._problem.rows
-        self._slack = 1.0 - rows.margins(self._W)
-        pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._sigma)
+        self._slack = self._losses.residuals(rows.margins(self._W))
+        pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
         found = certified(self._problem, pair)
+        if not self._losses.hinges:
+            return found
         depth = float(self._slack.max())
         if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
             return found

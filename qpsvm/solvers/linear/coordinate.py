@@ -1,12 +1,13 @@
 """LIBLINEAR's dual coordinate descent, one α after the other, with its multipliers: a start, and often the answer.
 
-    (COORD.1)  α_i ← clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),  w ← w + y_i Δα_i x_i,  rows in random order, pass by
-               pass; rows that stay at a bound are set aside
+    (COORD.1)  α_i ← the best α_i for the others, for a hinge clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),
+               w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are set aside
     (COORD.2)  row i has one more feature, δ, in a column of its own:  its weight is δ y_i α_i, and K becomes K + δ²I
 
 LIBLINEAR returns w alone. By (COORD.2) it returns α too: that weight is stored apart from all others, so that α_i has
 all its digits however small δ is, and with δ² = 10⁻¹⁸ mean K_ii the sums are the same to the last bit. The intercept is
 the weight of a feature 1, penalised. Where rows are many and short, or α mostly at bounds, nothing is faster.
+It has hinges, squared hinges, and the absolute and squared loss outside of a tube of one width.
 
 The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
 one in a child (`sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the same
@@ -28,6 +29,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.resources.memory import LITTLE, available_memory
+from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.shared.sliced import run_sliced
 from qpsvm.solvers.shared.stopping import Clock
 
@@ -35,8 +37,8 @@ from qpsvm.solvers.shared.stopping import Clock
 OWN_FEATURE = 1e-9
 #: α within this share of its bound is at it: what adding up up to 300 steps may leave.
 AT_BOUND = 1e-12
-#: LIBLINEAR's number for the dual of the hinge loss.
-HINGE_DUAL = 3
+#: LIBLINEAR's numbers for the duals of the hinge loss and its square, and of the loss outside of a tube and its square.
+HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
 #: Seconds of a pass over all rows for each number in them, and for each row; and the share of it that a pass takes in
 #: the mean, because rows are set aside. A time limit counts on the whole. Without one a child process is worth its
 #: 30 ms only where the mean is too long.
@@ -80,10 +82,37 @@ def fits(X: Matrix) -> bool:
     return countable(X) and (size <= LITTLE or size <= available_memory())
 
 
+def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
+    """LIBLINEAR's number for the dual of these losses, of rows with signs y (n,); None where it has none."""
+    squared = losses.endless
+    if squared and (losses.flat or np.isfinite(losses.upper).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
+        return None
+    if not squared and not losses.flat:
+        return None
+    if losses.one_sided:
+        known = isinstance(losses.level, float) and losses.level == 1.0
+        known = known and (not intercept or bool((y != y[0]).any()))
+        return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if known else None
+    known = isinstance(losses.width, float) and bool(np.all(losses.upper == -np.asarray(losses.lower)))
+    known = known and bool((y > 0.0).all())
+    return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
+
+
+def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
+    """The y of `fit`: the signs y (n,), or the levels of a regression."""
+    return y if losses.one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
+
+
+def prices(losses: RowLosses, n: int) -> FloatArray:
+    """The C of each row: (n,)."""
+    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.upper
+    return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
+
+
 def descend(
     X: Matrix,
     y: FloatArray,
-    upper: FloatArray,
+    losses: RowLosses,
     intercept: bool,
     *,
     eps: float,
@@ -99,9 +128,9 @@ def descend(
     X : ndarray or sparse, shape (n, d)
         That `fits`.
     y : ndarray, shape (n,)
-        −1 or +1, both present.
-    upper : ndarray, shape (n,)
-        C, positive.
+        −1 or +1.
+    losses : RowLosses
+        That it has (`task_of`).
     intercept : bool
         Whether there is one, with ½b² in the objective.
     eps : float
@@ -130,29 +159,55 @@ def descend(
     # Nearly all runs need more passes than a slice that is merely worth while: it is made only where time may run out.
     worthwhile = most if clock.limit is None else 1
     return run_sliced(
-        passes, (X, y, upper, intercept, eps, mean), worthwhile, most,
+        passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
         lambda allowed: int(min(allowed / seconds, MOST)), nothing, clock, verbose,
     )  # fmt: skip
 
 
 def passes(
-    X: Matrix, y: FloatArray, upper: FloatArray, intercept: bool, eps: float, mean: FloatArray | None, most: int
+    X: Matrix, y: FloatArray, losses: RowLosses, intercept: bool, eps: float, mean: FloatArray | None, most: int
 ) -> Descent:
     """At most so many passes, in this process; as in `descend`."""
     n, d = X.shape
+    task = task_of(losses, y, intercept)
+    assert task is not None  # it is asked before
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
-    Z, signs, bias = lengthened(X, delta, mean), (y > 0).astype(np.float64), 1.0 if intercept else -1.0
+    Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
+    target, price = targets(losses, y), prices(losses, n)
+    tube = float(losses.width)  # one number, says `task_of`
+    if losses.one_sided:
+        target = (_two_labels(Z, y) > 0.0).astype(np.float64)
     train = compiled_train()
     if train is None:
-        raw, made = _through_class(Z, signs, upper, intercept, eps, most)
+        raw, made = _through_class(Z, target, price, intercept, eps, most, task, tube)
     else:
         # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
-        raw, made = train(Z, signs, True, HINGE_DUAL, eps, bias, 1.0, np.ones(2), most, 0, 0.0, upper)
+        classes = np.ones(2) if losses.one_sided else np.empty(0)
+        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, price)
     weights, made = raw.ravel(), int(np.max(made))
-    alpha = np.clip(y * weights[d : d + n] / delta, 0.0, upper)
-    alpha[alpha <= AT_BOUND * upper] = 0.0
-    alpha = np.where(alpha >= (1.0 - AT_BOUND) * upper, upper, alpha)
+    alpha = _snapped(losses, losses.clipped(y * weights[d : d + n] / delta))
     return Descent(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
+
+
+def _two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
+    """Labels of both kinds, (n,): a row x of y = 1 is a row −x of y = −1, and Z is changed so where all are of one."""
+    if len(y) < 2 or (y != y[0]).any():
+        return y
+    labels = y.copy()
+    labels[1::2] *= -1.0
+    Z.data *= np.repeat(labels * y, np.diff(Z.indptr))
+    return labels
+
+
+def _snapped(losses: RowLosses, alpha: FloatArray) -> FloatArray:
+    """α (n,) with 0 and the bounds where only adding up keeps it away from them."""
+    upper = np.where(np.isfinite(losses.upper), losses.upper, 0.0)
+    lower = np.where(np.isfinite(losses.lower), losses.lower, 0.0)
+    alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
+    near = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
+    alpha = np.where(near, losses.upper, alpha)
+    near = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
+    return np.where(near, losses.lower, alpha)
 
 
 def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
@@ -182,15 +237,20 @@ def _root_mean_square(X: Matrix) -> float:
 
 
 def _through_class(
-    Z: Matrix, signs: FloatArray, upper: FloatArray, intercept: bool, eps: float, most: int
+    Z: Matrix, target: FloatArray, price: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
 ) -> tuple[FloatArray, Any]:
-    """By the public class, which warns where the passes do not suffice."""
-    from sklearn.svm import LinearSVC
+    """By the public classes, which warn where the passes do not suffice."""
+    from sklearn.svm import LinearSVC, LinearSVR
 
-    machine = LinearSVC(
-        loss="hinge", dual=True, tol=eps, C=1.0, fit_intercept=intercept, max_iter=most, random_state=0
-    ).fit(Z, signs, sample_weight=upper)
-    return np.append(machine.coef_[0], machine.intercept_), machine.n_iter_
+    shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": most, "random_state": 0}
+    if task in (HINGE_DUAL, SQUARED_HINGE_DUAL):
+        machine = LinearSVC(loss="hinge" if task == HINGE_DUAL else "squared_hinge", **shared)
+    else:
+        squared = task == SQUARED_TUBE_DUAL
+        loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
+        machine = LinearSVR(loss=loss, epsilon=tube, **shared)
+    machine.fit(Z, target, sample_weight=price)
+    return np.append(np.ravel(machine.coef_), machine.intercept_), machine.n_iter_
 
 
 @cache

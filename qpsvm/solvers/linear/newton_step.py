@@ -1,11 +1,13 @@
 """Newton steps of the augmented Lagrangian: three ways to solve one system, chosen by its size.
 
-    (NEWTON.1)  H ΔW = −q,  H = R + σ Z_JᵀZ_J,  R = diag(1, …, 1, r) with r = 0 where the intercept is free
-    (NEWTON.2)  (Z_JZ_Jᵀ + I/σ) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = σ Z_J ΔW (|J|,)
+    (NEWTON.1)  H ΔW = −q,  H = R + Z_JᵀDZ_J,  R = diag(1, …, 1, r) with r = 0 where the intercept is free
+    (NEWTON.2)  (Z_JZ_Jᵀ + D⁻¹) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = D Z_J ΔW (|J|,)
                 r = 1: leave eΔb out;  r = 0: e is the last column of Z_J, and Δb makes eᵀu = −q_b
 
+D is diagonal, with how steeply the α of a free row answers (`Response.steepness`): σ where the losses are flat.
+
 Few columns: Cholesky of H, with a ridge in its own units so that those of the features do not matter; Z_JᵀZ_J is kept
-and updated by the rows that entered or left J. Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients,
+and updated by the rows that entered or left J. (Where D has a number a row, it is Z_JᵀDZ_J, for as long as D stays.) Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients,
 preconditioned by the diagonal of H, as exact as the outer step deserves.
 """
 
@@ -17,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.solvers.linear.row_losses import PerRow, at, mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky
@@ -27,8 +30,8 @@ Mask = NDArray[np.bool_]
 class NewtonSystem(Protocol):
     """Solves (NEWTON.1)."""
 
-    def step(self, free: Mask, sigma: float, q: FloatArray, W: FloatArray) -> FloatArray:
-        """ΔW (d + 1,) for the free rows J as a mask (n,), σ, the gradient q and the point W (d + 1,)."""
+    def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
+        """ΔW (d + 1,) for the free rows J as a mask (n,), D, the gradient q and the point W (d + 1,)."""
 
     def forget(self) -> None:
         """Drop what was kept from earlier steps, with its rounding."""
@@ -48,6 +51,7 @@ class CholeskyNewton:
         self._rows, self._ridge = rows, ridge
         self._gram: FloatArray | None = None
         self._members: Mask | None = None
+        self._weights: FloatArray | None = None
         self._changed = 0
         self._steps = 0
 
@@ -55,27 +59,28 @@ class CholeskyNewton:
         """Make Z_JᵀZ_J anew at the next step."""
         self._gram = None
 
-    def step(self, free: Mask, sigma: float, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
+    def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """ΔW by Cholesky."""
-        H = sigma * self._updated_gram(free)
+        factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
+        H = factor * self._updated_gram(free, weights)
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
-            diagonal[-1] += SETTINGS.intercept_share * diagonal[-1] if diagonal[-1] > 0.0 else sigma
+            diagonal[-1] += SETTINGS.intercept_share * diagonal[-1] if diagonal[-1] > 0.0 else mean(steepness)
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.least_ridge).solve(-q)
 
-    def _updated_gram(self, free: Mask) -> FloatArray:
-        """Z_JᵀZ_J (d + 1, d + 1)."""
+    def _updated_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
+        """Z_JᵀZ_J, or Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
         size = int(np.count_nonzero(free))
-        if self._gram is not None and self._members is not None:
+        if self._gram is not None and self._members is not None and self._weights is weights:
             entering = np.flatnonzero(free & ~self._members)
             leaving = np.flatnonzero(self._members & ~free)
             change = len(entering) + len(leaving)
             if change < SETTINGS.update_share * size and self._changed < SETTINGS.update_total * size:
                 if len(entering):
-                    self._gram += self._rows.gram(entering)
+                    self._gram += self._rows.gram(entering, _some(weights, entering))
                 if len(leaving):
-                    self._gram -= self._rows.gram(leaving)
+                    self._gram -= self._rows.gram(leaving, _some(weights, leaving))
                 self._members, self._changed = free, self._changed + change
                 return self._gram
         index = np.flatnonzero(free)
@@ -83,8 +88,10 @@ class CholeskyNewton:
         stride = size // (SETTINGS.rough_rows_per_column * len(self._ridge))
         if stride >= 2 and self._steps <= SETTINGS.rough_steps:
             self._gram = None
-            return self._rows.gram(index[::stride]) * stride
-        self._gram, self._members, self._changed = self._rows.gram(index), free, 0
+            some = index[::stride]
+            return self._rows.gram(some, _some(weights, some)) * stride
+        self._gram, self._members, self._changed = self._rows.gram(index, _some(weights, index)), free, 0
+        self._weights = weights
         return self._gram
 
 
@@ -103,13 +110,14 @@ class WideNewton:
     def forget(self) -> None:
         """Nothing kept is ever updated, so no rounding collects."""
 
-    def step(self, free: Mask, sigma: float, q: FloatArray, W: FloatArray) -> FloatArray:
+    def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
         """ΔW by the smaller of the two systems."""
         index = np.flatnonzero(free)
+        D = at(steepness, index)
         members = self._rows.select(index)
         if 0 < len(index) <= min(self._direct_rows, SETTINGS.pool_rows):
-            return _step_by_rows(members, self._pooled(index), self._ridge, sigma, q)
-        step, iterations = _step_by_cg(members, self._ridge, sigma, q, W)
+            return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
+        step, iterations = _step_by_cg(members, self._ridge, D, mean(steepness), q, W)
         if iterations > SETTINGS.cg_patience:
             self._direct_rows = SETTINGS.pool_rows
         return step
@@ -131,9 +139,20 @@ class WideNewton:
         return self._kernel.take(at, axis=0).take(at, axis=1)
 
 
-def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, sigma: float, q: FloatArray) -> FloatArray:
-    """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, σ and q (d + 1,)."""
-    M.flat[:: len(M) + 1] += 1.0 / sigma
+def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
+    """The weights of some rows."""
+    return None if weights is None else weights[index]
+
+
+def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
+    """Z_JᵀDZ_J p: (d + 1,)."""
+    m = members.margins(p)
+    return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
+
+
+def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
+    """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
+    M.flat[:: len(M) + 1] += 1.0 / D
     factor, e = Cholesky(M, SETTINGS.least_ridge, single=True), members.y * members.unit
     free_intercept = bool(ridge[-1] == 0.0)
     from_e = factor.solve(e) if free_intercept else e
@@ -151,18 +170,18 @@ def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, sigma: 
         return step
 
     dW = solve(-q)
-    # u is σ times smaller a number than what it is made of: refine in the terms of (NEWTON.1)
-    return dW + solve(-q - ridge * dW - sigma * members.gradient(members.margins(dW)))
+    # u is D times smaller a number than what it is made of: refine in the terms of (NEWTON.1)
+    return dW + solve(-q - ridge * dW - _curved(members, D, dW))
 
 
 def _step_by_cg(
-    members: SignedRows, ridge: FloatArray, sigma: float, q: FloatArray, W: FloatArray
+    members: SignedRows, ridge: FloatArray, D: PerRow, typical: float, q: FloatArray, W: FloatArray
 ) -> tuple[FloatArray, int]:
-    """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H; and their number."""
+    """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H for a typical D; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
-        weights[-1] = sigma * (SETTINGS.intercept_share * members.n if members.n else 1.0)
-    inverse = 1.0 / (weights + sigma * members.column_squares())
+        weights[-1] = typical * (SETTINGS.intercept_share * members.n if members.n else 1.0)
+    inverse = 1.0 / (weights + typical * members.column_squares())
     size = float(np.linalg.norm(q))
     goal = min(SETTINGS.cg_tolerance, float(np.sqrt(size / (1.0 + np.linalg.norm(W))))) * size
     x, r = np.zeros_like(q), -q
@@ -171,7 +190,7 @@ def _step_by_cg(
     for iteration in range(SETTINGS.cg_iterations):
         if not np.linalg.norm(r) > goal:
             return x, iteration
-        Hp = weights * p + sigma * members.gradient(members.margins(p))
+        Hp = weights * p + _curved(members, D, p)
         length = rz / float(p @ Hp)
         x += length * p
         r -= length * Hp

@@ -104,12 +104,12 @@ class SignedRows:
         g[self.d] = self.unit * total
         return g
 
-    def gram(self, index: IntArray) -> FloatArray:
-        """Z_JᵀZ_J for J = index (k,): (d + 1, d + 1)."""
+    def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
+        """Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
         d, S = self.d, np.empty((self.d + 1, self.d + 1))
-        S[:d, :d], sums = self._centred.moments(index)
+        S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
-        S[d, d] = self.unit**2 * len(index)
+        S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))
         return S
 
     def kernel(self, index: IntArray, other: IntArray) -> FloatArray:

@@ -1,14 +1,15 @@
-"""Linear SVMs with hinge loss: the one entry to `coordinate_start`, `augmented_lagrangian` and `working_set`.
+"""Linear SVMs: the one entry to `coordinate_start`, `augmented_lagrangian` and `working_set`.
 
-    (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ C_i max(0, 1 − y_i(x_iᵀw + b))
+    (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_losses`
 
-With a free intercept dense columns are centred inside, and the intercept is mapped back: b = b_centred − μᵀw.
+With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
+intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from qpsvm.errors import ParameterError
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start
-from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
@@ -40,7 +41,8 @@ class LinearSolution:
     w : ndarray, shape (d,)
     b : float
     alpha : ndarray, shape (n,)
-        0 ≤ α_i ≤ C_i, and yᵀα = 0 up to rounding where the intercept is free and the run converged.
+        lo ≤ α ≤ hi, 0 ≤ α_i ≤ C_i of hinges, and yᵀα = 0 up to rounding where the intercept is free and the run
+        converged.
     iterations : int
         Newton steps, those on parts of the rows included, and passes of coordinate descent.
     reason : str
@@ -61,7 +63,7 @@ class LinearSolution:
 def solve_linear(
     X: Matrix | RowSource,
     y: FloatArray,
-    C: float | FloatArray,
+    C: float | FloatArray | RowLosses,
     *,
     intercept: Intercept = "free",
     tol: float = 1e-6,
@@ -78,9 +80,9 @@ def solve_linear(
     X : ndarray, CSR or RowSource, shape (n, d)
         C or F order. Anything but float64 is converted, which takes a copy.
     y : ndarray, shape (n,)
-        −1 or +1, both present.
-    C : float or ndarray, shape (n,)
-        Positive.
+        −1 or +1.
+    C : float or ndarray, shape (n,), or RowLosses
+        Of hinges at level 1, positive; or what each row costs.
     intercept : "free", "penalised" or None
     tol : float
         Relative gap to reach.
@@ -124,27 +126,26 @@ def solve_linear(
             rows, mean = signed_rows(source, y, unit, intercept == "free")
         else:
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
-        problem = _problem(rows, C, intercept)
-        first = _first(problem, intercept) if start is None else _given(problem, start, mean, narrow)
+        losses = C if isinstance(C, RowLosses) else RowLosses(per_row(C))
+        origin = losses.middle if intercept == "free" and bool((y > 0.0).all()) else 0.0
+        problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
+        first = _first(problem, intercept) if start is None else _given(problem, start, mean, narrow, origin)
         by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
         point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
-    b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w))
+    b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w)) + origin
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used)
 
 
-def _problem(rows: SignedRows, C: Any, intercept: Intercept) -> HingeProblem:
-    """(ALM.1) for (LIN.1): one number for C where all are equal."""
-    upper: float | FloatArray = float(C) if np.ndim(C) == 0 else np.ascontiguousarray(C, dtype=np.float64)
-    if isinstance(upper, np.ndarray) and float(upper.min()) == float(upper.max()):
-        upper = float(upper[0])
+def _problem(rows: SignedRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
+    """(ALM.1) for (LIN.1)."""
     ridge = np.ones(rows.d + 1)
     ridge[-1] = 0.0 if intercept == "free" else 1.0
-    return HingeProblem(rows, upper, ridge, np.zeros(rows.d + 1))
+    return RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
 
 
 def _run(
-    problem: HingeProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
+    problem: RowProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
 ) -> tuple[Point, StopReason, str]:
     """The best pair, why the run ended, and who has made steps."""
     found = coordinate_point(problem, tol, budget) if by_coordinates else None
@@ -164,23 +165,26 @@ def _run(
     return best, reason, "coordinate and newton"
 
 
-def _first(problem: HingeProblem, intercept: Intercept) -> Start:
-    """W = (0, mean y), a = 0, σ = mean C: one step takes α from 0 to its bound where a row is at distance 1 from it."""
-    W = np.zeros(problem.rows.d + 1)
-    W[-1] = 0.0 if intercept is None else float(problem.rows.y.mean())
-    return Start(W, None, float(np.mean(problem.upper)))
+def _first(problem: RowProblem, intercept: Intercept) -> Start:
+    """W = (0, mean ℓy), or (0, 0) where levels are centred; a = 0."""
+    rows, losses = problem.rows, problem.losses
+    W = np.zeros(rows.d + 1)
+    if losses.one_sided and intercept is not None:
+        W[-1] = float(np.mean(losses.level * rows.y))
+    return Start(W, None, losses.first_sigma)
 
 
 def _given(
-    problem: HingeProblem,
+    problem: RowProblem,
     start: tuple[FloatArray, float, FloatArray],
     mean: FloatArray | None,
     narrow: Reduced | None,
+    origin: float,
 ) -> Start:
     """The caller's w, b and α in the coordinates of the rows."""
-    rows = problem.rows
+    rows, losses = problem.rows, problem.losses
     w = as_finite_vector(start[0], "start[0], w,", rows.d if narrow is None else narrow.width)
-    alpha = np.clip(as_finite_vector(start[2], "start[2], alpha,", rows.n), 0.0, problem.upper)
-    b = as_real(start[1], "start[1], b,") + (0.0 if mean is None else float(mean @ w))
+    alpha = losses.clipped(as_finite_vector(start[2], "start[2], alpha,", rows.n))
+    b = as_real(start[1], "start[1], b,") + (0.0 if mean is None else float(mean @ w)) - origin
     w = w if narrow is None else narrow.project(w)
-    return Start(np.append(w, b if rows.unit else 0.0), alpha, SETTINGS.warm_sigma * float(np.mean(problem.upper)))
+    return Start(np.append(w, b if rows.unit else 0.0), alpha, losses.warm_sigma)

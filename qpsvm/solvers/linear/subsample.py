@@ -5,7 +5,7 @@
     (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
 
 The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
-that (WORK.3) would leave as it is. N_τ, the number of rows with |1 − m| ≤ τ, is estimated from a sample.
+that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Start
+from qpsvm.solvers.linear.row_losses import per_row
+from qpsvm.solvers.linear.row_problem import RowProblem, Start
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.stopping import Budget
 
@@ -36,16 +37,15 @@ def sample_size(n: int, d: int) -> int:
     return 2 * (int(max(least, (2.0 * n * np.sqrt(d)) ** (2 / 3))) // 2)
 
 
-def estimate(problem: HingeProblem, first: Start, budget: Budget) -> Estimate:
+def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     """(SUB.1) and (SUB.2) for (ALM.1) with h = 0, both subsamples begun at `first`."""
     rows = problem.rows
     n0 = sample_size(rows.n, rows.d)
     goal = float(np.clip(SETTINGS.sample_goal * rows.d / n0, *SETTINGS.sample_goal_limits))
     parts, found = [], []
     for index, weight in _subsamples(rows.y, n0):
-        upper = weight * problem.upper_of(index)
-        part = HingeProblem(rows.select(index), upper, problem.ridge, problem.offset)
-        run = AugmentedLagrangian(part, Start(first.W, None, float(upper.mean())), budget, "subsample")
+        part = RowProblem(rows.select(index), problem.losses.of(index).times(per_row(weight)), problem.ridge, problem.offset)
+        run = AugmentedLagrangian(part, Start(first.W, None, part.losses.first_sigma), budget, "subsample")
         found.append(run.run(goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
@@ -53,22 +53,22 @@ def estimate(problem: HingeProblem, first: Start, budget: Budget) -> Estimate:
     return Estimate(0.5 * (found[0] + found[1]), tau)
 
 
-def nearby(problem: HingeProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
+def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
     step = max(1, problem.rows.n // SETTINGS.counted_rows)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
-        slack, a = 1.0 - m, alpha[block].copy()
-        mismatch = float((problem.upper_of(block) * np.maximum(slack, 0.0)).sum()) - float(a @ slack)
-        found[block.start] = np.abs(slack[::step]), mismatch
+        losses, a = problem.losses.of(block), alpha[block].copy()
+        slack = losses.residuals(m)
+        found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
         return a
 
     pull = problem.rows.scan(W, visit)
     distances, mismatches = zip(*in_order(found), strict=True)
     residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, sum(mismatches))
     sample = np.sort(np.concatenate(distances))
-    capacity = float(np.mean(problem.upper)) * problem.rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
+    capacity = problem.losses.jump * problem.rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
     return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
 

@@ -1,11 +1,12 @@
-"""Large n: guess from subsamples which rows can be near the margin, solve for those, check all rows, repeat.
+"""Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
 
-    (WORK.1)  the band |1 − m_i| ≤ τ stays; the other rows are fixed at α_i = 0 (m_i > 1) or C_i (m_i < 1) and enter
-              (ALM.1) as h and ℓ. The first W and τ are those of `subsample`
-    (WORK.2)  the gap on all rows is that on the band plus Σ C_i|1 − m_i| over the violators, the fixed rows that
-              turned out to be on the wrong side
+    (WORK.1)  the band of the rows at most τ from where their α changes stays (|1 − m_i| ≤ τ of a hinge); the other
+              rows are fixed at 0 or at a bound, as their r_i says, and enter (ALM.1) as h and κ. The first W and τ are
+              those of `subsample`
+    (WORK.2)  the gap on all rows is that on the band plus (LOSSES.3) of the violators, the fixed rows that turned out
+              to be on the wrong side; Σ C_i|1 − m_i| over them for hinges
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
-              spread as densely as the N_τ rows of the present band
+              spread as densely as the N_τ rows of the present band; C̄ is the mean bound
 
 (WORK.1) is as good as the guess: where the band holds half of the rows, or keeps missing rows, the plain method runs
 on all of them from the W at hand. The first band and each check cost one pass over all rows, the rest is work on the
@@ -14,14 +15,14 @@ band; n-vectors are made a block of rows at a time, because with few columns the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.hinge_problem import HingeProblem, Point, Start, certified
+from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.subsample import Estimate, estimate, nearby, sample_size
@@ -29,14 +30,20 @@ from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 
 def is_large(n: int, d: int) -> bool:
-    """Whether the working set pays for n rows and d columns."""
+    """Whether n rows of d columns are enough for a working set to pay."""
     least = max(SETTINGS.least_rows, SETTINGS.rows_per_column * (d + 1))
     return n >= max(least, SETTINGS.rows_per_sample * sample_size(n, d))
 
 
-def solve_large(problem: HingeProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
-    """Solve (ALM.1), h = 0, to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples."""
+def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
+    """Solve (ALM.1), h = 0, to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
+
+    Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
+    """
     multiplier = first.multiplier
+    if problem.losses.endless:
+        begun = first if multiplier is not None else replace(first, W=estimate(problem, first, budget).W)
+        return AugmentedLagrangian(problem, begun, budget).run(goal)
     guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
     bands = _Bands(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
@@ -60,11 +67,12 @@ class _Check:
 class _Bands:
     """(WORK.1) to (WORK.3).
 
-    Kept of all rows: 1 − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in the band.
+    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in the band.
     """
 
-    def __init__(self, problem: HingeProblem, guess: Estimate, goal: float, budget: Budget) -> None:
+    def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
+        self._losses = problem.losses
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._inside = np.zeros(problem.rows.n, dtype=bool)
@@ -94,18 +102,18 @@ class _Bands:
     def _begin(self) -> None:
         """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
         tau = max(self._tau, float(np.finfo(float).tiny))
-        self._sigma = float(np.mean(self._problem.upper)) / tau
+        self._sigma = min(self._losses.jump / tau, self._losses.first_sigma) if self._losses.bent else self._losses.jump / tau
         found: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
-            slack = np.subtract(1.0, m, out=self._slack[block])
-            upper = self._problem.upper_of(block)
-            fixed = np.where(slack > 0.0, upper, 0.0)
+            losses = self._losses.of(block)
+            slack = losses.residuals(m, out=self._slack[block])
+            fixed = losses.answer(slack)
             self._alpha[block] = fixed
-            band = np.flatnonzero(~(np.abs(slack) > tau))  # what is not a number is taken, and found there
-            self._alpha[block][band] = np.clip(_at(upper, band) * (0.5 + slack[band] / tau), 0.0, _at(upper, band))
+            band = np.flatnonzero(~(losses.distance(slack) > tau))  # what is not a number is taken, and found there
+            self._alpha[block][band] = losses.of(band).ramp(slack[band], tau)
             fixed[band] = 0.0
-            found[block.start] = band + block.start, float(fixed.sum())
+            found[block.start] = band + block.start, losses.worth(fixed)
             return fixed
 
         self._pull = self._problem.rows.scan(self._W, visit)
@@ -117,8 +125,7 @@ class _Bands:
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        rows, upper = problem.rows.select(index), problem.upper_of(index)
-        part = HingeProblem(rows, upper, problem.ridge, self._pull, self._fixed_total)
+        part = RowProblem(problem.rows.select(index), self._losses.of(index), problem.ridge, self._pull, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
@@ -134,25 +141,25 @@ class _Bands:
             following = self._next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             if limited_by_band or np.count_nonzero(following) < SETTINGS.much_smaller * len(index):
-                self._W, self._sigma = inner.W, inner.sigma
+                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
                 return None, max(SETTINGS.band_share * self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < SETTINGS.smallest_goal:
                 return None, self._widened(goal)
 
-    def _check(self, part: HingeProblem, inner: Point) -> _Check:
+    def _check(self, part: RowProblem, inner: Point) -> _Check:
         """(WORK.2) for the solution on the band, and where that is small enough its certificate."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
         def visit(block: slice, m: FloatArray) -> None:
-            slack = np.subtract(1.0, m, out=self._slack[block])
-            violates = (slack > 0.0) != (self._alpha[block] > 0.0)
+            losses = self._losses.of(block)
+            slack = losses.residuals(m, out=self._slack[block])
+            violates = losses.moved(self._alpha[block], slack)
             violates &= ~self._inside[block]
             found = np.flatnonzero(violates)
-            distance = np.abs(slack)
-            missed = float((_at(self._problem.upper_of(block), found) * distance[found]).sum())
-            near = int(np.count_nonzero(distance <= self._tau))
+            missed = losses.of(found).mismatch(self._alpha[block][found], slack[found])
+            near = int(np.count_nonzero(losses.distance(slack) <= self._tau))
             checked[block.start] = found + block.start, missed, near
 
         self._problem.rows.scan(inner.W, visit)
@@ -169,7 +176,7 @@ class _Bands:
         return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
 
     def _keep(self, pair: Point) -> None:
-        """Remember the pair, with α and 1 − ZW of all rows, if it is the best; copied if they are still to change."""
+        """Remember the pair, with α and r of all rows, if it is the best; copied if they are still to change."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
         final = pair.relative_gap <= self._goal
@@ -180,27 +187,33 @@ class _Bands:
         """(WORK.3), with the violators and the free rows in any case: (n,); updates τ."""
         wrong = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
-        tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (float(np.mean(self._problem.upper)) * max(1, check.near))))
+        tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
         if len(wrong):
-            depth = float(np.quantile(np.abs(self._slack[wrong]), SETTINGS.depth_quantile))
-            tau = max(tau, SETTINGS.depth_factor * depth)
+            tau = max(tau, SETTINGS.depth_factor * self._depth(check))
         grows = len(wrong) == 0 or len(wrong) >= SETTINGS.good_guess * len(self._index)
         self._tau = min(tau, SETTINGS.wider * self._tau if grows else self._tau)
-        band = np.abs(self._slack) <= self._tau
+        band = self._losses.distance(self._slack) <= self._tau
         band[wrong] = True
-        share = inner.alpha / _at(self._problem.upper, self._index)
-        band[self._index[(share > SETTINGS.bounded_share) & (share < 1.0 - SETTINGS.bounded_share)]] = True
+        band[self._index[self._losses.of(self._index).inner(inner.alpha, SETTINGS.bounded_share)]] = True
         return band
+
+    def _depth(self, check: _Check) -> float:
+        """How far the violators are on the wrong side, but for the farthest; a tiny number where there are none."""
+        wrong = check.violators
+        depths = self._losses.of(wrong).distance(self._slack[wrong])
+        depth = float(np.quantile(depths, SETTINGS.depth_quantile)) if len(wrong) else 0.0
+        return max(depth, float(np.finfo(float).tiny))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
         rows, index = self._problem.rows, np.flatnonzero(band)
         leaving, entering = self._index[~band[self._index]], index[~self._inside[index]]
-        self._alpha[leaving] = np.where(self._slack[leaving] > 0.0, _at(self._problem.upper, leaving), 0.0)
+        self._alpha[leaving] = self._losses.of(leaving).answer(self._slack[leaving])
         moved = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
         self._pull = self._pull + rows.gradient(change, moved)
-        self._fixed_total += float(change.sum())
+        self._fixed_total += self._losses.of(leaving).worth(self._alpha[leaving])
+        self._fixed_total -= self._losses.of(entering).worth(self._alpha[entering])
         self._index, self._inside = index, band
 
     def _widened(self, goal: float) -> float:
@@ -210,7 +223,3 @@ class _Bands:
         self._begin()
         return goal
 
-
-def _at(values: float | FloatArray, index: IntArray) -> FloatArray:
-    """Values at an index (k,), where one number stands for all."""
-    return np.full(len(index), values) if isinstance(values, float) else values[index]

@@ -2,9 +2,10 @@
 
 Along W + sΔW, with Δm = ZΔW known, the merit function is convex and its derivative
 
-    (LINE.1)  h(s) = ΔWᵀ(RW − h₀) + s ΔWᵀRΔW − Δmᵀ clip(t − sσΔm, 0, C)
+    (LINE.1)  h(s) = ΔWᵀ(RW − h₀) + s ΔWᵀRΔW − Δmᵀ clip(S_k(t − sσΔm), lo, hi),  S_k(t) = t − clip(t, −k, k)
 
 is continuous, grows, and is linear between the values of s where a row meets a bound. No pass over the data is made.
+Of hinge losses lo = k = 0.
 """
 
 from __future__ import annotations
@@ -37,23 +38,26 @@ class Slope:
         ΔWᵀ(RW − h₀) and ΔWᵀRΔW.
     t, change : ndarray, shape (n,)
         t and Δm.
-    sigma : float
-    upper : float or ndarray, shape (n,)
-        C.
+    sigma, upper, lower, threshold : float or ndarray, shape (n,)
+        σ, hi, lo and k.
     """
 
     constant: float
     linear: float
     t: FloatArray
     change: FloatArray
-    sigma: float
+    sigma: float | FloatArray
     upper: float | FloatArray
+    lower: float | FloatArray = 0.0
+    threshold: float | FloatArray = 0.0
 
     def __call__(self, s: float) -> float:
         """h(s)."""
         moved = self.change * (-s * self.sigma)
         moved += self.t
-        np.clip(moved, 0.0, self.upper, out=moved)
+        if not (isinstance(self.threshold, float) and self.threshold == 0.0):
+            moved -= np.clip(moved, -np.asarray(self.threshold), self.threshold)
+        np.clip(moved, self.lower, self.upper, out=moved)
         return self.constant + s * self.linear - float(self.change @ moved)
 
 

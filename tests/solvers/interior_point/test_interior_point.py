@@ -303,16 +303,19 @@ def test_the_svm_class_of_the_osqp_paper():
     assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-7 * value
 
 
-@pytest.mark.parametrize("variant", ["soft", "hard", "scaled"])
+@pytest.mark.parametrize("variant", ["soft", "hard", "scaled", "squared", "huber", "huber scaled"])
 def test_primal_rows(variant):
     X, y = samples(80, 3, gap=2.0 if variant == "hard" else 0.0)
-    problem = qpsvm.HardMargin(X, y) if variant == "hard" else qpsvm.CSVM(X, y, 1.0)
+    machines = {"hard": qpsvm.HardMargin, "squared": qpsvm.SquaredHinge, "huber": qpsvm.HuberHinge}
+    problem = machines.get(variant.split()[0], qpsvm.CSVM)(X, y)
     qp = problem.qp("primal")
-    if variant == "scaled":
-        qp = qp.scaled({"xi": 3.0, "w": 0.5}, {}, 7.0)
+    if variant.endswith("scaled"):
+        qp = qp.scaled(
+            {name: by for name, by in (("xi", 3.0), ("zeta", 0.2), ("w", 0.5)) if name in qp.variables}, {}, 7.0
+        )
     rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, *qp.bounds)
     assert rows is not None
-    found = rows.solve(tol=1e-9)
+    found = rows.solve(tol=1e-12 if "huber" in variant else 1e-9)  # a row at the kink has α of √tol
     assert found.reason == "converged"
     assert found.objective == pytest.approx(by_cvxopt(qp), rel=1e-6)
     assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6
@@ -326,6 +329,21 @@ def test_other_forms_are_not_recognised():
     assert soft_rows(d, q, -G, h, np.array([-inf, 0.0]), np.full(2, inf)) is None
     assert soft_rows(d, q, G, h, np.zeros(2), np.full(2, inf)) is None
     assert soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.array([inf, 1.0])) is None
+
+
+def test_a_row_has_one_slack_of_each_kind():
+    """Two slacks, one of which costs its square, are Huber's loss; of two of one kind, one would be enough."""
+    G, h = np.array([[1.0, -1.0, -1.0]]), -np.ones(1)
+    lb, ub = np.array([-np.inf, 0.0, 0.0]), np.full(3, np.inf)
+    one, two, both = np.array([1.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    rows = soft_rows(one, np.array([0.0, 0.0, 0.5]), G, h, lb, ub)
+    assert rows is not None
+    found = rows.solve(tol=1e-10)  # ½w² + ξ² + ½ζ over w + 1 ≤ ξ + ζ: the price of the row is ½
+    np.testing.assert_allclose(found.x, [-0.5, 0.25, 0.25], atol=1e-8)
+    np.testing.assert_allclose(found.z, [0.5], atol=1e-8)
+    assert found.objective == pytest.approx(0.3125)
+    assert soft_rows(two, np.array([0.0, 1.0, 0.5]), G, h, lb, ub) is None
+    assert soft_rows(both, np.zeros(3), G, h, lb, ub) is None
 
 
 def structured(X, y, C, options=CVXOPT_OPTIONS):

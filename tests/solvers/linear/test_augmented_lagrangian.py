@@ -14,7 +14,8 @@ from qpsvm.dual.certificate import gap_terms
 from qpsvm.errors import DataError, ParameterError
 from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import working_set
-from qpsvm.solvers.linear.hinge_problem import balanced
+from qpsvm.solvers.linear.row_losses import RowLosses
+from qpsvm.solvers.linear.row_problem import balanced
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
@@ -383,6 +384,6 @@ def test_line_search_meets_its_promise(scale, upper):
 def test_balanced_moves_only_free_alpha():
     y = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
     alpha = np.array([0.0, 2.0, 1.3, 0.4, 0.2])
-    result = balanced(alpha, y, 2.0)
+    result = balanced(alpha, y, RowLosses(2.0))
     assert y @ result == pytest.approx(0.0, abs=1e-15)
     assert (result[:2] == alpha[:2]).all()

@@ -18,7 +18,8 @@ from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import coordinate, coordinate_start
 from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes
 from qpsvm.solvers.linear.coordinate_start import goes_first
-from qpsvm.solvers.linear.hinge_problem import HingeProblem
+from qpsvm.solvers.linear.row_losses import RowLosses
+from qpsvm.solvers.linear.row_problem import RowProblem
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.linear.solve import solve_linear
@@ -51,7 +52,7 @@ def problem_of(X, y, C, intercept):
 def test_the_multipliers_are_those_that_w_is_made_of(sparse, intercept):
     X, y = words()
     X, C = X if sparse else X.toarray(), np.random.default_rng(1).uniform(0.1, 20.0, len(y))
-    found = passes(X, y, C, intercept, 1e-8, None, 1000)
+    found = passes(X, y, RowLosses(C), intercept, 1e-8, None, 1000)
     assert found.finished
     assert ((found.alpha >= 0.0) & (found.alpha <= C)).all()
     assert 0 < np.count_nonzero((found.alpha > 0.0) & (found.alpha < C)) < len(y)
@@ -138,9 +139,9 @@ def test_rows_of_weight_zero_take_no_part():
 
 @pytest.mark.parametrize("wrong", ["zeros", "noise", "not a number", "nothing done"])
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
-    def lying(X, _, upper, *__):
+    def lying(X, _, losses, *__):
         n, d = X.shape
-        alpha = np.random.default_rng(0).random(n) * upper if wrong == "noise" else np.zeros(n)
+        alpha = np.random.default_rng(0).random(n) * losses.upper if wrong == "noise" else np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
         return Descent(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 
@@ -180,10 +181,10 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 def test_the_public_class_finds_the_same(monkeypatch):
     C = np.full(len(Y), 2.0)
     for intercept in (True, False):
-        direct = passes(X, Y, C, intercept, 1e-9, None, 5000)
+        direct = passes(X, Y, RowLosses(C), intercept, 1e-9, None, 5000)
         with monkeypatch.context() as patch:
             patch.setattr(coordinate, "compiled_train", lambda: None)
-            public = passes(X, Y, C, intercept, 1e-9, None, 5000)
+            public = passes(X, Y, RowLosses(C), intercept, 1e-9, None, 5000)
         np.testing.assert_allclose(direct.w, public.w, atol=1e-6)
         np.testing.assert_allclose(direct.alpha, public.alpha, atol=1e-5)
         assert direct.b == pytest.approx(public.b, abs=1e-6)
@@ -194,11 +195,11 @@ def test_the_public_class_finds_the_same(monkeypatch):
 
 def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
     C = np.full(len(Y), 2.0)
-    here = descend(X, Y, C, True, eps=1e-8, most=500)
+    here = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
     monkeypatch.setattr(coordinate, "NUMBER_SECONDS", 1.0)
-    apart = descend(X, Y, C, True, eps=1e-8, most=500)
+    apart = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
     np.testing.assert_array_equal(here.alpha, apart.alpha)
-    none = descend(X, Y, C, True, eps=1e-8, most=500, clock=Clock(0.0))
+    none = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500, clock=Clock(0.0))
     assert none.iterations == 0
     assert not none.alpha.any()
     said = capfd.readouterr()
@@ -228,7 +229,7 @@ def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
         return passes(*arguments)
 
     monkeypatch.setattr(coordinate, "passes", counted)
-    found = descend(X, Y, C, True, eps=0.1, most=5000, clock=Clock(100.0))
+    found = descend(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
     assert found.iterations > 0
     assert len(made) == 1
     assert 5 <= made[0] < 5000
@@ -264,7 +265,7 @@ def test_an_unknown_engine_is_refused():
 def hinge_problem(X, y, C, intercept):
     ridge = np.ones(X.shape[1] + 1)
     ridge[-1] = 0.0 if intercept == "free" else 1.0
-    return HingeProblem(SignedRows(as_row_source(X), y, 1.0), C, ridge, np.zeros(len(ridge)))
+    return RowProblem(SignedRows(as_row_source(X), y, 1.0), RowLosses(C), ridge, np.zeros(len(ridge)))
 
 
 def test_it_goes_first_on_wide_sparse_rows_and_where_c_is_small(monkeypatch):

@@ -1,0 +1,104 @@
+"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: an interval of β a sample.
+
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+    (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
+    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
+    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual.svm_dual import Group, SVMDual
+from qpsvm.errors import UnsupportedError
+from qpsvm.solvers.kernel.interval import IntervalDual
+
+#: An interval is so much wider than (IVAL.5) asks for.
+ROOM = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """A machine and its problem over intervals.
+
+    Attributes
+    ----------
+    svm : SVMDual
+    problem : IntervalDual
+    curvature : ndarray, shape (n,), or None
+        δ by samples, where there is any.
+    """
+
+    svm: SVMDual
+    problem: IntervalDual
+    curvature: FloatArray | None
+
+    @classmethod
+    def of(cls, svm: SVMDual, name: str) -> Intervals:
+        """Of a machine's dual, for a backend of that name.
+
+        Raises
+        ------
+        UnsupportedError
+            The tube is negative, or the two rows of a sample have different curvatures.
+        """
+        level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
+        totals = {group is _intercept(svm): group.total / float(_factor(svm, group)) for group in svm.groups}
+        total, mass = totals.get(True, 0.0), totals.get(False)
+        curvature = svm.curvature[:n] + 0.0 if svm.curved else None
+        if not svm.mirrored:
+            signed = svm.sign * upper
+            problem = IntervalDual(
+                svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total
+            )
+            return cls(svm, problem, curvature)
+        target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
+        if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
+            raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
+        tube = np.zeros(n) if mass is not None else tube
+        return cls(svm, IntervalDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature)
+
+    def beta(self, alpha: FloatArray) -> FloatArray:
+        """β (n,) of α (m,)."""
+        return self.svm.beta(alpha)
+
+    def alpha(self, beta: FloatArray) -> FloatArray:
+        """α (m,) of β (n,)."""
+        if not self.svm.mirrored:
+            return np.maximum(self.svm.sign * beta, 0.0)
+        return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+
+    def multipliers(self, b: float, tube: float) -> dict[str, float]:
+        """The multipliers of the groups, by name: (IVAL.3)."""
+        first = _intercept(self.svm)
+        return {
+            group.multiplier: (b if group is first else tube) / float(_factor(self.svm, group))
+            for group in self.svm.groups
+        }
+
+
+def _intercept(svm: SVMDual) -> Group:
+    """The group of Σβ."""
+    return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
+
+
+def _factor(svm: SVMDual, group: Group) -> float:
+    """c of (IVAL.3)."""
+    return float(group.column[0] * svm.sign[0] if group is _intercept(svm) else group.column[0])
+
+
+def _bounded(svm: SVMDual) -> FloatArray:
+    """U (m,), finite: (IVAL.5)."""
+    upper = svm.upper + 0.0
+    if svm.bounded:
+        return upper
+    value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
+    return np.minimum(upper, ROOM * np.sqrt(2.0 * value / svm.curvature))
+
+
+__all__ = ["Intervals"]

@@ -1,0 +1,101 @@
+"""The rows of a linear machine's dual as our linear solvers take them: a source, signs, losses, and the way back to α.
+
+    (ROWS.2)  a regression's two rows of a sample, s = ±1 and ℓ = ±t − ε, are one row of level t and width ε, by
+              β = α⁺ − α⁻;  α⁺ = max(β, 0), α⁻ = max(−β, 0), as of the two at most one is not 0 at an optimum
+
+Other rows are taken one by one, each with the sample, or the combination of samples, that it is of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.types import FloatArray
+from qpsvm.dual import levels
+from qpsvm.dual.certificate import middle
+from qpsvm.dual.svm_dual import SVMDual
+from qpsvm.operators import LowRank
+from qpsvm.rows import RowSource, WithOnes
+from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+
+#: Widths that differ by no more than this share of the largest level are one.
+SAME = 4.0 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """What a linear solver is given.
+
+    Attributes
+    ----------
+    source : RowSource, shape (k, d)
+        Without the ones of a penalised intercept.
+    sign : ndarray, shape (k,)
+    losses : RowLosses
+    intercept : "free", "penalised" or None
+    folded : bool
+        Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
+    """
+
+    source: RowSource
+    sign: FloatArray
+    losses: RowLosses
+    intercept: Literal["free", "penalised"] | None
+    folded: bool
+
+    @property
+    def price(self) -> FloatArray | RowLosses:
+        """C of hinges at level 1; the losses of others."""
+        return np.broadcast_to(self.losses.upper, len(self.sign)) if self.losses.hinges else self.losses
+
+    def alpha(self, signed: FloatArray) -> FloatArray:
+        """α (m,) from the multipliers of the rows, (k,)."""
+        return np.concatenate([np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]) if self.folded else signed
+
+    def multipliers(self, alpha: FloatArray) -> FloatArray:
+        """The multipliers of the rows, (k,), from α (m,)."""
+        return alpha[: len(self.sign)] - alpha[len(self.sign) :] if self.folded else alpha
+
+
+def linear_rows(svm: SVMDual) -> LinearRows:
+    """The rows of a dual over a linear kernel."""
+    assert isinstance(svm.gram, LowRank)
+    intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
+    folded = _folded(svm)
+    source, sign = svm.gram.source, svm.sign
+    if folded is not None:
+        sign = repeated(1.0, svm.n)
+    elif not svm.plain:
+        assert isinstance(svm.matrix, LowRank)  # as the Gram matrix is
+        source = svm.matrix.source
+    if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
+        source, intercept = source.source, "penalised"
+    losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
+    return LinearRows(source, sign, losses, intercept, folded is not None)
+
+
+def best_intercept(svm: SVMDual, w: FloatArray) -> float:
+    """The b that is best for w (d,), of a machine whose only multiplier it is."""
+    assert isinstance(svm.gram, LowRank)
+    part = svm.parts[0]
+    found = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
+    return 0.0 if found is None else middle(*found)
+
+
+def _folded(svm: SVMDual) -> RowLosses | None:
+    """The losses of (ROWS.2); None where the rows are not a regression's."""
+    if not svm.mirrored:
+        return None
+    n = svm.n
+    width = -0.5 * (svm.level[:n] + svm.level[n:])
+    if float(width.max() - width.min()) <= SAME * float(np.abs(svm.level).max()):  # t − ε and −t − ε are rounded
+        width = repeated(max(float(np.median(width)), 0.0), n)
+    if (width < 0.0).any() or (svm.curvature[:n] != svm.curvature[n:]).any():
+        return None
+    target = 0.5 * (svm.level[:n] - svm.level[n:])
+    upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])
+    return RowLosses(upper, per_row(target), lower, per_row(width), bend)

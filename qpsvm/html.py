@@ -1,0 +1,54 @@
+"""Small tables in plain HTML for a notebook: no script, and no colours but the notebook's.
+
+All text is escaped here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+#: Numbers stand under each other digit by digit, and words begin at the same place.
+NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding: 0.1em 0.5em"
+WORDS = "text-align: left; padding: 0.1em 0.5em"
+#: A caption is read as the table's first line.
+CAPTION = "caption-side: top; text-align: left; padding: 0.3em 0.5em; white-space: nowrap"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The text of a cell, whether it is a number, and how many columns it spans."""
+
+    text: str
+    number: bool = False
+    spans: int = 1
+
+
+def table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
+    """A table, its rows each headed by the first cell.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of Cell
+    head : sequence of str
+        Names of the columns, flush with the cells below them.
+    title, caption : str
+        In bold, and in plain letters after it.
+    """
+    said = f"<b>{escape(title)}</b>" if title else ""
+    said += f"{' ' if title and caption else ''}{escape(caption)}"
+    parts = [f'<caption style="{CAPTION}">{said}</caption>'] if said else []
+    if head:
+        flush = [cell.number for cell in rows[0]] if rows else [False] * len(head)
+        cells = [_cell("th", Cell(name, number), "col") for name, number in zip(head, flush, strict=True)]
+        parts.append(f"<thead><tr>{''.join(cells)}</tr></thead>")
+    lines = ["".join([_cell("th", row[0], "row"), *(_cell("td", cell) for cell in row[1:])]) for row in rows]
+    parts.append(f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody>")
+    return f"<table>{''.join(parts)}</table>"
+
+
+def _cell(tag: str, cell: Cell, scope: str = "") -> str:
+    attributes = f' scope="{scope}"' if scope else ""
+    attributes += f' colspan="{cell.spans}"' if cell.spans > 1 else ""
+    return f'<{tag}{attributes} style="{NUMBER if cell.number else WORDS}">{escape(cell.text)}</{tag}>'

@@ -1,0 +1,270 @@
+"""The dual of every other kernel SVM here, in the variables β (n,) of its samples: an interval each, and maybe a kink.
+
+    (KINT.1)  minimise ½βᵀKβ − tᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
+    (KINT.2)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
+    (KINT.3)  r = t − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i, where β_i is pulled to, σ = ±1 the side it is on
+    (KINT.4)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) over the side, and what the other side adds
+    (KINT.5)  the best b is a weighted quantile of the ends r ∓ ε of the tubes; for (KINT.2) b ± ε are quantiles of t − u
+
+| machine        | t        | ε   | low, high        | e      |                                             |
+|----------------|----------|-----|------------------|--------|---------------------------------------------|
+| ε-SVR          | target   | ε   | −C, C            | 0      | β at 0 is a kink: two sides, one at a time  |
+| ν-SVR          | target   | –   | −C, C            | 0      | the same, and m = νΣC                       |
+| quantile τ     | target   | 0   | −C(1 − τ), Cτ    | 0      | no kink: the side is the whole interval     |
+| one-class      | 0        | 0   | 0, 1             | νn     |                                             |
+| SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
+
+On its side a row is what a row of a C-SVM is (`dual`): inside an interval, at an end of it, and pulled one way or the
+other. So every engine that asks a point for `pull`, `low` and `high` serves both. A row at the kink rests there as long
+as |r| ≤ ε, and is on the side of its residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, HingeDual, spread_residue
+
+#: An entry within this share of its interval of the kink is there.
+ON_KINK = 1e-11
+#: What rounding leaves of a sum that is to be met, relative to the sum of all boxes.
+UNMET = 1e-12
+#: A level that is so near a whole number of equal weights is one.
+WHOLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalDual:
+    """The data of (KINT.1) apart from K.
+
+    Attributes
+    ----------
+    target, tube, low, high : ndarray, shape (n,)
+        t, ε ≥ 0, and the box, which is finite. Where any ε is positive, or `mass` is given, low ≤ 0 ≤ high.
+    total : float
+        e.
+    mass : float, optional
+        m of (KINT.2); ε is 0 then.
+    outside, outside_mass : float
+        Σβ and Σ|β| over the rows that a restriction left outside.
+    scale : float, optional
+        The denominator of the gap, where rows outside make it unknown here.
+    """
+
+    target: FloatArray
+    tube: FloatArray
+    low: FloatArray
+    high: FloatArray
+    total: float = 0.0
+    mass: float | None = None
+    outside: float = 0.0
+    outside_mass: float = 0.0
+    scale: float | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.target)
+
+    @cached_property
+    def kinked(self) -> bool:
+        """Whether β = 0 is a kink."""
+        return self.mass is not None or bool((self.tube > 0.0).any())
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """The most that a violation of each row costs: (n,)."""
+        return np.maximum(self.high, -self.low) if self.kinked else self.high - self.low
+
+    @cached_property
+    def total_penalty(self) -> float:
+        """Σ `weight`."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def common(self) -> float | None:
+        """The weight of the ends of the tubes, where it is one number for all."""
+        first = float(self.weight[0])
+        same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
+        return first if same else None
+
+    @cached_property
+    def share(self) -> float | None:
+        """Of a novelty machine, the share of the rows that can be at their bound; else None."""
+        if self.kinked or self.low.any() or not self.total > 0.0:
+            return None
+        return self.total / float(self.high.sum())
+
+    def restricted(
+        self, rows: IntArray, outside: float = 0.0, outside_mass: float = 0.0, scale: float | None = None
+    ) -> IntervalDual:
+        """The same problem over some of the rows, with Σβ and Σ|β| of the others and the denominator of the whole."""
+        parts = (part[rows] for part in (self.target, self.tube, self.low, self.high))
+        return IntervalDual(*parts, self.total, self.mass, outside, outside_mass, scale)
+
+    def part(self, rows: IntArray, resting: FloatArray, scale: float | None = None) -> IntervalDual:
+        """`restricted`, with β of the rows outside."""
+        return self.restricted(rows, float(resting.sum()), float(np.abs(resting).sum()), scale)
+
+    def at(self, edges: Edges) -> IntervalDual:
+        """(KINT.1) at the ε of (KINT.2)."""
+        if self.mass is None:
+            return self
+        tube = np.full(self.n, edges.tube)
+        return IntervalDual(self.target, tube, self.low, self.high, self.total, None, self.outside, 0.0, self.scale)
+
+    @property
+    def sums(self) -> tuple[float, float]:
+        """What Σβ is to be over the rows with β > 0 and over those with β < 0, in (KINT.2)."""
+        assert self.mass is not None
+        own, size = self.total - self.outside, self.mass - self.outside_mass
+        return 0.5 * (size + own), -0.5 * (size - own)
+
+    def free(self, beta: FloatArray) -> NDArray[np.bool_]:
+        """The rows strictly inside their interval: a mask, (n,)."""
+        inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
+        return inside & (beta != 0.0) if self.kinked else inside
+
+    def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
+        """σ of (KINT.3), for β and u (n,)."""
+        return _sides(beta, self.target - u - edges.b)
+
+    def resting(self, point: DualPoint) -> FloatArray:
+        """Where every row would rest as a point sees it: (n,)."""
+        return self.rests(self.target - point.u - point.b, point.tube)
+
+    def rests(self, r: FloatArray, tube: float) -> FloatArray:
+        """Where every row would rest with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
+        if not self.kinked:
+            return np.where(r > 0.0, self.high, self.low)
+        width = self.tube + tube
+        return np.where(r > width, self.high, np.where(r < -width, self.low, 0.0))
+
+    def reach(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+        """How far some rows, which rest, are on the wrong side: (r,)."""
+        r, at = self.target[rows] - u[rows] - edges.b, beta[rows]
+        if not self.kinked:
+            return np.where(at <= self.low[rows], r, -r)
+        away: FloatArray = np.where(at == 0.0, np.abs(r), -np.sign(at) * r)
+        return away + np.where(at == 0.0, -1.0, 1.0) * (self.tube[rows] + edges.tube)
+
+    def edges(self, u: FloatArray) -> Edges:
+        """The best b, and ε where it is a variable, for u (n,): (KINT.5)."""
+        r = self.target - u
+        if self.mass is not None:
+            plus, minus = self.sums
+            above = _crossing(r, self.high, float(self.high.sum()) - plus, self.common)
+            below = _crossing(r, -self.low, -minus, self.common)
+            return Edges(0.5 * (above + below), max(0.5 * (above - below), 0.0))
+        level = float(self.high.sum()) - self.total + self.outside
+        if not self.kinked:
+            return Edges(_crossing(r, self.weight, level, self.common))
+        points = np.concatenate([r - self.tube, r + self.tube])
+        weights = None if self.common is not None else np.concatenate([self.high, -self.low])
+        return Edges(_crossing(points, weights, level, self.common))
+
+    def intercept(self, u: FloatArray) -> float:
+        """The best b for u (n,)."""
+        return self.edges(u).b
+
+    def balanced(self, beta: FloatArray) -> FloatArray:
+        """A near feasible point: clip into the box, then take off what the sums have too much where there is room."""
+        found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
+        if not self.kinked:
+            return spread_residue(found, self.low, self.high, self.outside - self.total)
+        found[np.abs(found) <= ON_KINK * self.weight] = 0.0
+        low, high = np.where(found < 0.0, self.low, 0.0), np.where(found > 0.0, self.high, 0.0)
+        if self.mass is None:
+            found = spread_residue(found, low, high, self.outside - self.total)
+            if abs(found.sum() + self.outside - self.total) > UNMET * self.total_penalty:
+                found = spread_residue(found, self.low, self.high, self.outside - self.total)
+            return found
+        plus, minus = self.sums
+        for mine, ends, all_ends, goal in (
+            (found >= 0.0, (0.0 * high, high), (0.0 * high, self.high), plus),
+            (found <= 0.0, (low, 0.0 * low), (self.low, 0.0 * low), minus),
+        ):
+            for lows, highs in (ends, all_ends):
+                some = spread_residue(found[mine], lows[mine], highs[mine], -goal)
+                found[mine] = some
+                if abs(some.sum() - goal) <= UNMET * self.total_penalty:
+                    break
+        return found
+
+    def nothing(self) -> DualPoint:
+        """The point of no work at all: β = 0 where that is feasible; else one whose gap is not known."""
+        zero = np.zeros(self.n)
+        if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
+            return self.point(zero, zero)
+        return self._seen(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
+
+    def point(self, beta: FloatArray, u: FloatArray) -> DualPoint:
+        """Measure a feasible β with its u = Kβ, both (n,)."""
+        edges = self.edges(u)
+        seen = self._seen(beta, u, edges, np.inf, 0.0)
+        pull = seen.pull
+        rising = np.maximum(pull, 0.0)
+        difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - pull))  # (KINT.4)
+        value = float(self.target @ beta) - 0.5 * float(beta @ u)
+        if self.kinked:
+            width = self.tube + edges.tube
+            side = np.where(seen.high > 0.0, 1.0, -1.0)
+            other = np.maximum(-side * (pull + side * width) - width, 0.0)
+            difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
+            value -= float(self.tube @ np.abs(beta))
+        scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
+        gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
+        gap = float(gap) if np.isfinite(gap) else np.inf
+        return DualPoint(beta, u, edges.b, seen.slack, gap, scale, pull, seen.low, seen.high, edges.tube)
+
+    def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+        """The point with an intercept, a gap and a scale that are known."""
+        return self._seen(beta, u, edges, gap, scale)
+
+    def _seen(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+        r = self.target - u
+        r -= edges.b
+        if not self.kinked:
+            return DualPoint(beta, u, edges.b, r, gap, scale, r, self.low, self.high)
+        side = _sides(beta, r)
+        pull = r - side * (self.tube + edges.tube)
+        low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
+        return DualPoint(beta, u, edges.b, side * pull, gap, scale, pull, low, high, edges.tube)
+
+
+#: What the engines work on.
+KernelDual: TypeAlias = HingeDual | IntervalDual
+
+
+def _sides(beta: FloatArray, r: FloatArray) -> FloatArray:
+    side: FloatArray = np.copysign(1.0, np.where(beta != 0.0, beta, r))
+    return side
+
+
+def _crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
+    """The middle of where the sum of the weights of smaller points reaches a level."""
+    m = len(points)
+    if common is not None:
+        k = level / common
+        whole = round(k)
+        first, last = (whole - 1, whole) if abs(k - whole) <= WHOLE else (int(np.floor(k)),) * 2
+        if last <= 0 or first >= m - 1:
+            return float(points.min() if last <= 0 else points.max())
+        ordered = np.partition(points, (first, last))
+        return 0.5 * float(ordered[first] + ordered[last])
+    assert weights is not None
+    order = np.argsort(points, kind="stable")
+    mass = np.cumsum(weights[order])
+    slack = 4 * m * np.finfo(float).eps * float(mass[-1])
+    first = min(int(np.searchsorted(mass, level - slack)), m - 1)
+    last = min(int(np.searchsorted(mass, level + slack, side="right")), m - 1)
+    return 0.5 * float(points[order[first]] + points[order[last]])
+
+
+__all__ = ["IntervalDual", "KernelDual"]

@@ -1,0 +1,117 @@
+"""ν-SVR of many rows: ε-SVRs, until one has nearly the Σ|β| that is asked for.
+
+    (KTUBE.1)  Σ|β| of the ε-SVR falls as ε grows, and β is piecewise linear in ε
+    (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
+               Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
+
+The first ε is foretold with the rows (`nystrom`), every ε-SVR starts from the one before, and Newton steps with both
+sums fixed go on from (KTUBE.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.solvers.kernel.dual import DualPoint, Edges
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.engines import Engines, stratified
+from qpsvm.solvers.kernel.interval import IntervalDual
+from qpsvm.solvers.kernel.nystrom import nystrom_guess
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants of the search."""
+
+    #: The gap of each ε-SVR.
+    gap: float = 1e-4
+    #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
+    near: float = 0.03
+    most: int = 10
+    #: The first step goes so many times as far as the residuals say: beyond m, because u follows.
+    beyond: float = 1.5
+    #: A step within a bracket stays away from its ends by this share of its width.
+    inset: float = 0.05
+
+
+SETTINGS = Settings()
+
+
+def tube_start(
+    blocks: KernelBlocks, problem: IntervalDual, effort: Effort, start: DualPoint | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
+
+    Parameters
+    ----------
+    blocks : KernelBlocks
+    problem : IntervalDual
+        With a mass.
+    effort : Effort
+    start : DualPoint, optional
+        Of a neighbouring problem, with its tube.
+    """
+    assert problem.mass is not None
+    guess = None if start is not None else nystrom_guess(blocks, problem, stratified(problem), effort)
+    if guess is None and start is None:
+        return None
+    tube = start.tube if guess is None else guess.tube  # type: ignore[union-attr]
+    below: _Tried | None = None  # Σ|β| > m
+    above: _Tried | None = None
+    point = start
+    for _ in range(SETTINGS.most):
+        engines = Engines(blocks, problem.at(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines.guess, guess = guess, None
+        engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
+        point = engines.best
+        if engines.used == "none" or effort.late():
+            return None
+        tried = _Tried(tube, float(np.abs(point.beta).sum()), point)
+        if tried.mass >= problem.mass:
+            below = tried
+        if tried.mass <= problem.mass:
+            above = tried
+        effort.report("tube", problem.n, point.gap)
+        if below is not None and above is not None and below.mass - above.mass <= SETTINGS.near * problem.mass:
+            return _between(below, above, problem.mass)
+        tube = _next(problem, below, above, point)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """An ε-SVR: its ε, its Σ|β|, and its solution."""
+
+    tube: float
+    mass: float
+    point: DualPoint
+
+
+def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, point: DualPoint) -> float:
+    """The next ε."""
+    assert problem.mass is not None
+    if below is not None and above is not None:
+        width = above.tube - below.tube
+        share = (below.mass - problem.mass) / (below.mass - above.mass)
+        return below.tube + min(max(share, SETTINGS.inset), 1.0 - SETTINGS.inset) * width
+    known = below or above
+    assert known is not None
+    seen = problem.edges(point.u).tube
+    step = SETTINGS.beyond * (seen - known.tube)
+    if not (step > 0.0 if below is not None else step < 0.0):  # the residuals say nothing
+        step = (0.2 if below is not None else -0.2) * known.tube
+    return max(known.tube + step, 0.0)
+
+
+def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, FloatArray]:
+    """(KTUBE.2)."""
+    share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
+    first, last = below.point, above.point
+    return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)
+
+
+__all__ = ["tube_start"]
