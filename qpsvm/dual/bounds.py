@@ -140,10 +140,10 @@ class Bounds:
         """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
         mix = self.svm.mix
         if mix is not None:
-            return self._kappa(point) * self._terms_of_mix * FEW * self._row_sizes(rows)
+            return self._kappa(point) * self._terms_of_mix * FEW * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        size = self.accuracy.largest if isinstance(rows, slice) else self._row_sizes(rows)
+        size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
 
     @cached_property
@@ -152,7 +152,7 @@ class Bounds:
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
         return 1.0 + (longest + 3) / 6.0
 
-    def _row_sizes(self, rows: IntArray | slice) -> FloatArray:
+    def row_sizes(self, rows: IntArray | slice) -> FloatArray:
         """Bounds of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
         svm = self.svm
         if svm.mix is None:
@@ -374,7 +374,7 @@ class Bounds:
                 if k is None:
                     return math.inf, math.inf
                 bounds.append(bound)
-                sizes.append(float(self._row_sizes(np.array([k]))[0]))
+                sizes.append(float(self.row_sizes(np.array([k]))[0]))
                 t, r = self.slack(point, np.array([k]))
                 bent = float(self.svm.curvature[k])
                 reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)

@@ -7,11 +7,15 @@ which it ends by its tolerance, and w(α) by as much. Three steps mend that:
               the nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}, the others being the best beside that b
     (HELD.2)  (w, b) moves by the least that brings the broken rows V to their bound, twice the radius r of their
               evaluation inside:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
-    (HELD.3)  what is then still broken is shrunk away:  (1 − θ)(w, b) + θ(w₀, b₀), θ = max t_k/(t_k + room_k), for a
+    (HELD.3)  where that is not enough, (w, b) goes to the nearest point that keeps all rows:  minimise ‖(Δw, Δb/√κ)‖
+              subject to (HELD.2) as inequalities, as a nonnegative least-squares problem
+    (HELD.4)  what is then still broken is shrunk away:  (1 − θ)(w, b) + θ(w₀, b₀), θ = max t_k/(t_k + room_k), for a
               point (w₀, b₀) with room in every row: 0 where all h > 0, or else that of `interior`
 
 The gap grows by what this moves, which is of the size of λ·(what was broken), and no more. Rows that can be kept as
 equalities only are brought to rounding by (HELD.2), (PROOF.5). w and α need not belong together, (GAP.1).
+
+Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.dual.bounds import FEW, KEPT, Bounds
 from qpsvm.dual.certificate import Certificate, gap_sums
@@ -43,7 +48,11 @@ ROUNDS = 8
 MOST_BROKEN = 1500
 #: How far inside, in radii: rounding of the step itself is as large as that of the evaluation.
 INSIDE = 2.0
-#: Rounds of (HELD.3); each leaves rounding.
+#: Rounds after which (HELD.2) is a projection on all rows, by a nonnegative least-squares problem.
+SIMPLE_ROUNDS = 4
+#: What b counts in a row below which it is not moved for the sake of that.
+NO_PART = 1e-9
+#: Rounds of (HELD.4); each leaves rounding.
 SHRINKS = 4
 #: Numbers up to which the rows themselves are the coordinates of (ROOM.1), in place of a factor of their Gram matrix.
 MOST_NUMBERS = 20_000_000
@@ -70,7 +79,7 @@ class Held:
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
         column = next((group.column for group in self.svm.groups if group.multiplier == "b"), None)
-        self.column = np.zeros(self.svm.m) if column is None else column
+        self.column = np.zeros(self.svm.m) if column is None else np.where(np.abs(column) > NO_PART, column, 0.0)
 
     @cached_property
     def room(self) -> Room:
@@ -231,11 +240,19 @@ class Held:
         mu, intervals = self._levels(a, beta, point, slopes)
         everything = np.zeros(len(self.rows), dtype=bool)
         start = point
-        for _ in range(ROUNDS):
+        for attempt in range(ROUNDS):
+            if attempt == SIMPLE_ROUNDS:
+                point, mu = start, self._levels(a, beta, start, slopes)[0]
             t, r = self._slack(a, beta, point, mu)
             broken = self._broken(t, r)
             if not broken.any():
                 return point, mu, intervals
+            if attempt >= SIMPLE_ROUNDS:
+                if len(self.rows) > MOST_BROKEN or not np.isfinite(t).all():
+                    break
+                point, mu = self._projected(beta, point, mu, t, r)
+                mu, intervals = self._others(a, point, slopes, mu)
+                continue
             everything |= broken | (self._equal & bool(self._equal[broken].any()))
             if not np.isfinite(t).all() or everything.sum() > MOST_BROKEN:
                 break
@@ -244,6 +261,44 @@ class Held:
         return self._shrunk(a, beta, start, point, mu, slopes)
 
     # --- (HELD.2) ---
+
+    def _projected(
+        self, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
+    ) -> tuple[PrimalPoint, dict[str, float]]:
+        """The nearest point that keeps all rows, (HELD.3)."""
+        from scipy.optimize import nnls
+
+        factor, column = self._coordinates, self.column[self.rows]
+        size = np.sqrt(self.space.scale)
+        G = np.column_stack([factor, column * size]).T
+        missing = t + np.where(self._equal, 0.0, (INSIDE + 1.0) * r)
+        unit = float(np.abs(missing).max()) or 1.0
+        E = np.vstack([G / max(float(np.abs(G).max()), np.finfo(float).tiny), missing / unit])
+        try:
+            y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
+        except RuntimeError:  # it did not end: what it would have found is looked for by (HELD.4)
+            return point, dict(mu)
+        left = 1.0 - float(E[-1] @ y)
+        if not left > 0.0:
+            return point, dict(mu)
+        y *= unit / left / max(float(np.abs(G).max()), np.finfo(float).tiny) ** 2
+        return self._stepped(beta, point, mu, self.rows, y)
+
+    @cached_property
+    def _coordinates(self) -> FloatArray:
+        """The hard rows in coordinates of their span: (k, r)."""
+        return coordinates(self.svm, self.bounds, self.rows)[0]
+
+    def _stepped(
+        self, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
+    ) -> tuple[PrimalPoint, dict[str, float]]:
+        """(w, b) + Σ y_k (s_k φ_k, κ E_k) over some rows."""
+        step = np.zeros(self.svm.m)
+        step[rows] = y
+        moved = dict(mu)
+        if "b" in moved:
+            moved["b"] += self.space.scale * float(self.column[rows] @ y)
+        return self._moved(beta, point, self.svm.beta(step), 1.0), moved
 
     def _corrected(
         self,
@@ -261,13 +316,9 @@ class Held:
         missing = t[broken] + np.where(self._equal[broken], 0.0, (INSIDE + 1.0) * r[broken])
         Q = self.svm.matrix.block(rows, rows) + kappa * np.outer(column, column)
         size = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
-        y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=RANK_TOLERANCE)[0] / size
-        step = np.zeros(self.svm.m)
-        step[rows] = y
-        moved = dict(mu)
-        if "b" in moved:
-            moved["b"] += kappa * float(column @ y)
-        return self._moved(beta, point, self.svm.beta(step), 1.0), moved
+        noise = len(rows) * UNIT * float(np.max(self.bounds.row_sizes(rows) ** 2 / size**2))
+        y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=max(RANK_TOLERANCE, 16.0 * noise))[0] / size
+        return self._stepped(beta, point, mu, rows, y)
 
     def _moved(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, kept: float) -> PrimalPoint:
         """kept·w + Σ step_i φ(x_i), for step (n,), as a primal point beside w(α)."""
@@ -293,7 +344,7 @@ class Held:
         own = self.space.weights(beta)
         return PrimalPoint(self.space.rows.margins(w), w, 0.5 * float(w @ w), w - own)
 
-    # --- (HELD.3) ---
+    # --- (HELD.4) ---
 
     @cached_property
     def _inside(self) -> tuple[PrimalPoint, float, FloatArray] | None:

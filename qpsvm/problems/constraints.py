@@ -465,6 +465,10 @@ class ValueConstraints:
         return cls(points, A, np.repeat([sign * end for sign, end in ends], q), names)
 
 
+#: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
+GRID = 40
+
+
 def _limit(limit: float) -> float:
     if not (np.isfinite(limit) and limit >= 0.0):
         raise ParameterError(f"limit must be finite and not negative, got {limit!r}")
@@ -474,7 +478,13 @@ def _limit(limit: float) -> float:
 def _centred(group: ArrayLike, n: int) -> FloatArray:
     """(group − its mean)/n: (n,)."""
     values = as_finite_vector(np.asarray(group, dtype=float), "group", n)
-    return (values - values.mean()) / n
+    shares = (values - values.mean()) / n
+    largest = int(np.abs(shares).argmax())
+    if shares[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
+        grid = 2.0 ** (math.frexp(shares[largest])[1] - GRID)
+        shares = np.round(shares / grid) * grid
+        shares[largest] -= math.fsum(shares.tolist())
+    return shares
 
 
 def _columns(X: Any) -> tuple[int, tuple[str, ...] | None]:

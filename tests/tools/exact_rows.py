@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-#: Rows that may take the surplus of an equality: the free ones first.
-TAKERS = 12
+#: Rows that may take the surplus of an equality: those with most room, and beyond a bound as far as that is rounded.
+TAKERS, ROUNDED = 12, Fraction(1, 2**48)
 
 
 def fractions(values: Any) -> list[Fraction]:
@@ -145,5 +145,5 @@ def _balanced(svm: Any, E: list[list[Fraction]], alpha: list[Fraction], spent: d
         moved = list(alpha)
         for k, step in zip(chosen, steps, strict=True):
             moved[k] += step
-        if all(moved[k] >= 0 and (upper[k] is None or moved[k] <= upper[k]) for k in chosen):
+        if all(moved[k] >= 0 and (upper[k] is None or moved[k] <= upper[k] * (1 + ROUNDED)) for k in chosen):
             yield moved
