@@ -382,7 +382,9 @@ class InfeasibleConstraintsError(QPSVMError, ValueError):
         self.bound = bound
         self.residual = residual
         named = sorted(weights.items(), key=lambda item: -item[1])
-        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (" + …" if len(named) > 8 else "")
+        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (
+            " + …" if len(named) > 8 else ""
+        )
         exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
         super().__init__(
             f"no (w, b) keeps all rows of constraints: in {listing} the left-hand sides cancel {exact}, and the bounds "

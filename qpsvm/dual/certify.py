@@ -107,7 +107,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         found = lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-    at = certificate_of(space, svm, alpha, beta, measured_at(svm, point, 0.0, *found, slopes, cost), cost)
+    at = certificate_of(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
     return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
@@ -148,8 +148,8 @@ def _measure(
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
     found = best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
-        return [measured_at(svm, point, growth, *found, slopes, dual_cost)]
-    first = measured_at(svm, point, 0.0, *found, slopes, dual_cost)
+        return [_measured(svm, point, growth, *found, slopes, dual_cost)]
+    first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
     if not found[3] < ALL_BUT_SEPARATED * float(svm.upper.sum()) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
     multipliers, intervals = found[0], found[1]
@@ -159,10 +159,10 @@ def _measure(
     growth = (depth + ROOM) / (1.0 - depth)
     multipliers = {name: value * (1.0 + growth) for name, value in multipliers.items()}
     sums = gap_sums(svm, a, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
-    return [first, measured_at(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
+    return [first, _measured(svm, point, growth, multipliers, intervals, *sums, slopes, dual_cost)]
 
 
-def measured_at(
+def _measured(
     svm: SVMDual,
     point: PrimalPoint,
     growth: float,

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.dual import certify
 from qpsvm.dual.bounds import FEW, KEPT, Bounds
 from qpsvm.dual.certificate import Certificate, gap_sums
-from qpsvm.dual.certify import Levels, Measured, best_levels, certificate_of, lowest_levels, measured_at, penalised_multipliers
+from qpsvm.dual.certify import Levels, Measured, best_levels, certificate_of, lowest_levels, penalised_multipliers
 from qpsvm.dual.hard import hard_intercept
 from qpsvm.dual.interior import Room, room
 from qpsvm.dual.points import PrimalPoint, primal_points
@@ -122,10 +123,10 @@ class Held:
         kept = self._kept(a, beta, point, slopes)
         if kept is None:
             nothing = {group.multiplier: 0.0 for group in self.svm.groups}
-            return measured_at(self.svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)
+            return certify._measured(self.svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)
         point, mu, intervals = kept
         sums = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))
-        return measured_at(self.svm, point, 0.0, mu, intervals, *sums, slopes, cost)
+        return certify._measured(self.svm, point, 0.0, mu, intervals, *sums, slopes, cost)
 
     # --- (HELD.1): multipliers ---
 
@@ -231,7 +232,8 @@ class Held:
     def _broken(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """The rows that are not kept for certain: (k,)."""
         equal = self._equal
-        return np.where(equal, np.abs(t) > 0.5 * KEPT * r, t + FEW * r > 0.0) & ~((t <= 0.0) & (r == 0.0))
+        off = np.where(equal, np.abs(t) > 0.5 * KEPT * r, t + FEW * r > 0.0)
+        return np.asarray(off & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
 
     def _kept(
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
@@ -459,7 +461,9 @@ def room_of(svm: SVMDual, bounds: Bounds, rows: IntArray) -> Room:
     return room(factor, np.zeros(len(rows)) if column is None else column[rows], svm.level[rows])
 
 
-def infeasible(svm: SVMDual, bounds: Bounds, rows: IntArray, found: Room, scale: FloatArray) -> InfeasibleConstraintsError:
+def infeasible(
+    svm: SVMDual, bounds: Bounds, rows: IntArray, found: Room, scale: FloatArray
+) -> InfeasibleConstraintsError:
     """The error for rows that `interior.room` has a proof against.
 
     Parameters

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +74,9 @@ def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
     size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0
     left, right = np.column_stack([a / size, e]), level / unit
     spread = [(None, None)] * (r + 1)
-    first = _solved(np.append(np.zeros(r + 1), 1.0), np.column_stack([left, np.ones(k)]), right, [*spread, (-1.0, None)])
+    first = _solved(
+        np.append(np.zeros(r + 1), 1.0), np.column_stack([left, np.ones(k)]), right, [*spread, (-1.0, None)]
+    )
     epsilon, z = float(first.x[-1]), first.x[:-1]
     nothing = np.zeros(k, dtype=bool)
     if epsilon > ROUNDING:
@@ -89,7 +92,7 @@ def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
     return Room(second.x[:r] * (unit / size / sigma), float(second.x[r]) * unit / sigma, second.x[r + 2 :] < 0.5)
 
 
-def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list[tuple[float | None, ...]]):  # type: ignore[no-untyped-def]
+def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list[tuple[float | None, ...]]) -> Any:
     """HiGHS on: minimise costs·x subject to left x ≥ right and bounds."""
     from scipy.optimize import linprog  # imported late: it costs a tenth of a second
 
@@ -120,7 +123,8 @@ def _sharpened(weights: FloatArray, rows: FloatArray, level: FloatArray) -> tupl
 def null_vector(matrix: FloatArray) -> list[Fraction] | None:
     """x ≠ 0 with Mx = 0 in exact arithmetic, for M (r, k); None where there is none, or more than one direction."""
     rows = [[Fraction(float(value)) for value in row] for row in matrix]
-    k, pivots = matrix.shape[1], []
+    k = matrix.shape[1]
+    pivots: list[int] = []
     for column in range(k):
         done = len(pivots)
         best = next((i for i in range(done, len(rows)) if rows[i][column]), None)

@@ -350,10 +350,12 @@ class Problem(ABC):
             X = X[self.rows]
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
         if self.user_rows is not None:  # whose samples must not be centred
-            kept = "penalised" if self.intercept == "penalised" else None
+            kept: Intercept = "penalised" if self.intercept == "penalised" else None
             space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
             if kept and space.computed_intercept is None:
-                raise UnsupportedError("constraints with a penalised intercept take a kernel that is positive semidefinite")
+                raise UnsupportedError(
+                    "constraints with a penalised intercept take a kernel that is positive semidefinite"
+                )
             return space
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
@@ -588,7 +590,9 @@ class Problem(ABC):
         n = self.alphas + (rows.p if len(whole) != self.alphas else 0)
         whole = as_finite_vector(whole, name, n)
         prices = whole[self.alphas :] if n > self.alphas else np.zeros(rows.p)
-        return np.concatenate([self._gather(whole[: self.alphas]), prices * rows.scale * (self.size_of_f / self.svm.unit)])
+        return np.concatenate(
+            [self._gather(whole[: self.alphas]), prices * rows.scale * (self.size_of_f / self.svm.unit)]
+        )
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
         """The result at any α, without a solver: what it would be worth as an answer.
@@ -891,7 +895,9 @@ class Problem(ABC):
         else:
             alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
             if self.user_rows is not None:
-                groups = {name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints}
+                groups = {
+                    name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints
+                }
                 alpha = np.concatenate([alpha, read_prices(groups, self.user_rows) / self.svm.unit])
             w = parts[self.letters.get("w", "w")] if self.space.is_linear else None
         if w is not None and not all_finite(w):
@@ -937,7 +943,11 @@ class Problem(ABC):
         """Either QP with the user's rows, as they are written or as they are computed with, (USER.2)."""
         own, n = rows is not self.user_rows, len(self.labels)
         if form == "primal":
-            points = self.space.coordinates if not self.space.is_linear else rows.behind(self.space.samples.take(np.arange(n)))
+            points = (
+                self.space.coordinates
+                if not self.space.is_linear
+                else rows.behind(self.space.samples.take(np.arange(n)))
+            )
             return primal_with_rows(self._primal(points[:n]), rows, rows.values(points[n:]), own, self.letters)
         gram = self.space.centred
         if own and self.space.is_linear:

@@ -37,7 +37,11 @@ def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...] | None:
 
 def _vector(values: ArrayLike, name: str, p: int) -> FloatArray:
     """One number for all rows, or one each: (p,)."""
-    return np.full(p, float(np.asarray(values, dtype=float))) if np.ndim(values) == 0 else as_finite_vector(values, name, p)
+    return (
+        np.full(p, float(np.asarray(values, dtype=float)))
+        if np.ndim(values) == 0
+        else as_finite_vector(values, name, p)
+    )
 
 
 def _checked(h: FloatArray, name: str) -> FloatArray:
@@ -85,9 +89,7 @@ class Constraints:
     {'w0 ≥ 0': 0.5}
     """
 
-    def __init__(
-        self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> None:
         self.G: Matrix = as_matrix(G, "G")
         p = self.G.shape[0]
         self.h = _checked(_vector(h, "h", p), "h")
@@ -213,7 +215,8 @@ class Constraints:
                 if end is not None:
                     row = np.zeros(width)
                     row[_place(column, width, names)] = sign
-                    rows.append(row), limits.append(sign * end)
+                    rows.append(row)
+                    limits.append(sign * end)
                     called.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {end:g}")
         return cls(np.array(rows).reshape(-1, width), np.array(limits), names=called)
 
@@ -478,7 +481,7 @@ def _limit(limit: float) -> float:
 def _centred(group: ArrayLike, n: int) -> FloatArray:
     """(group − its mean)/n: (n,)."""
     values = as_finite_vector(np.asarray(group, dtype=float), "group", n)
-    shares = (values - values.mean()) / n
+    shares: FloatArray = (values - values.mean()) / n
     largest = int(np.abs(shares).argmax())
     if shares[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
         grid = 2.0 ** (math.frexp(shares[largest])[1] - GRID)

@@ -146,7 +146,11 @@ def scaling(
     price = svm.unit * unit * level
     objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
     if form == "dual":
-        return {"alpha": unit, **({SCALED_PRICES: unit} if users else {})}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
+        return (
+            {"alpha": unit, **({SCALED_PRICES: unit} if users else {})},
+            {group.name: 1.0 / unit for group in svm.groups if not group.ridge},
+            objective,
+        )
     names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}

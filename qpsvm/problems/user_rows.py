@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.rounding import UNIT, gamma
+from qpsvm.arrays.rounding import gamma
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.dual.svm_dual import Group, SVMDual, Users
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
@@ -80,9 +80,7 @@ class UserRows:
             Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
-        return UserRows(
-            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale
-        )
+        return UserRows(self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale)
 
     def behind(self, X: Matrix) -> Matrix:
         """The samples X (n, d) with the points behind them: (n + q, d)."""
@@ -171,8 +169,7 @@ def as_list(constraints: Any) -> tuple[Constraints | ValueConstraints, ...]:
     for item in items:
         if not isinstance(item, (Constraints, ValueConstraints)):
             raise ParameterError(
-                "constraints must be Constraints, ValueConstraints, or a list of them, got "
-                f"{type(item).__name__}"
+                f"constraints must be Constraints, ValueConstraints, or a list of them, got {type(item).__name__}"
             )
     return tuple(items)
 
@@ -200,7 +197,8 @@ def user_rows(
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
-    points, mixes, c, h, radius, names = [], [], [], [], [], list[str]()
+    points, mixes, c, h, radius = ([] for _ in range(5))  # type: tuple[list[Any], ...]
+    names: list[str] = []
     plain = all(isinstance(item, Constraints) for item in items)
     for item in items:
         Z: Matrix
@@ -221,7 +219,8 @@ def user_rows(
         if Z.shape[1] != d:
             what = "G" if isinstance(item, Constraints) else "Z"
             raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
-        points.append(Z), mixes.append(A), c.append(own), h.append(bound), radius.append(off)
+        for kept, part in zip((points, mixes, c, h, radius), (Z, A, own, bound, off), strict=True):
+            kept.append(part)
         names += item.names or [f"row {len(names) + k}" for k in range(len(item.h))]
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
@@ -230,9 +229,7 @@ def user_rows(
     joined = sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points)
     mix = None if plain else sp.csr_array(sp.block_diag(mixes))
     off = np.concatenate(radius)
-    return UserRows(
-        tuple(names), joined, mix, np.concatenate(c), np.concatenate(h), off, np.ones(len(names))
-    )
+    return UserRows(tuple(names), joined, mix, np.concatenate(c), np.concatenate(h), off, np.ones(len(names)))
 
 
 def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
@@ -247,8 +244,5 @@ def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
     if rows.Z.shape[0] > MOST_POINTS:
         return most
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
-    return np.where(squares > (NO_LENGTH * most) ** 2, np.sqrt(np.maximum(squares, 0.0)), most)
-
-
-#: How far the sum c of a row of values may be off, in units of itself: it is summed up exactly, and rounded once.
-SUM_ROUNDING = UNIT
+    found: FloatArray = np.where(squares > (NO_LENGTH * most) ** 2, np.sqrt(np.maximum(squares, 0.0)), most)
+    return found

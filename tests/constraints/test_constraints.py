@@ -69,7 +69,9 @@ def test_a_price_is_what_the_optimum_falls_by(name):
     base = 0.0 if name != "one class" else 0.5 * float(qpsvm.solve(make()).w[0])
     at = {h: qpsvm.solve(make(constraints=qpsvm.Constraints(row, base + h)), tol=1e-10) for h in (-step, 0.0, step)}
     left, right = ((at[h].primal - at[h + step].primal) / step for h in (-step, 0.0))
-    assert right * (1 - 1e-3) <= at[0.0].constraint_multipliers["row 0"] <= left * (1 + 1e-3), "the optimum is convex in h"
+    assert right * (1 - 1e-3) <= at[0.0].constraint_multipliers["row 0"] <= left * (1 + 1e-3), (
+        "the optimum is convex in h"
+    )
     assert right > 0
 
 
@@ -221,7 +223,10 @@ def test_a_fair_classifier():
         result = qpsvm.solve(qpsvm.CSVM(X, Y, kernel=kernel, constraints=rows))
         f = result.decision_function(X)
         assert abs(np.cov(group, f, bias=True)[0, 1]) <= 0.05 + 1e-12
-        assert abs(np.cov(group, qpsvm.solve(qpsvm.CSVM(X, Y, kernel=kernel)).decision_function(X), bias=True)[0, 1]) > 0.06
+        assert (
+            abs(np.cov(group, qpsvm.solve(qpsvm.CSVM(X, Y, kernel=kernel)).decision_function(X), bias=True)[0, 1])
+            > 0.06
+        )
 
 
 def test_a_rising_regression():

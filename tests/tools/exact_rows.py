@@ -120,9 +120,7 @@ def _balanced(svm: Any, E: list[list[Fraction]], alpha: list[Fraction], spent: d
     if not equal:
         yield alpha
         return
-    short = [
-        Fraction(float(svm.groups[k].total)) + spent[svm.groups[k].multiplier] - dot(E[k], alpha) for k in equal
-    ]
+    short = [Fraction(float(svm.groups[k].total)) + spent[svm.groups[k].multiplier] - dot(E[k], alpha) for k in equal]
     if not any(short):
         yield alpha
         return
@@ -139,7 +137,10 @@ def _balanced(svm: Any, E: list[list[Fraction]], alpha: list[Fraction], spent: d
             det = E[p][i] * E[q][j] - E[p][j] * E[q][i]
             steps = None
             if det:
-                steps = [(short[0] * E[q][j] - E[p][j] * short[1]) / det, (E[p][i] * short[1] - short[0] * E[q][i]) / det]
+                steps = [
+                    (short[0] * E[q][j] - E[p][j] * short[1]) / det,
+                    (E[p][i] * short[1] - short[0] * E[q][i]) / det,
+                ]
         if steps is None:
             continue
         moved = list(alpha)

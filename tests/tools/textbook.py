@@ -32,7 +32,9 @@ def _two_class(cost):
 
 
 def _soft(C):
-    return _two_class(lambda w, b, y, F: (0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))), []))
+    return _two_class(
+        lambda w, b, y, F: (0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))), [])
+    )
 
 
 def _hinge(lam, penalty):
