@@ -359,7 +359,7 @@ class InfeasibleConstraintsError(QPSVMError, ValueError):
     Attributes
     ----------
     weights : dict of str to float
-        λ > 0 of the rows that exclude each other, by name, adding up to 1: the sum of λ_k times row k has nothing on its
+        λ > 0 of the rows that exclude each other, by name, adding up to 1: Σ λ_k times row k has nothing on its
         left-hand side, and a negative bound on its right (Farkas). A margin row of a hard margin is called "margin[i]".
     bound : float
         That bound, Σ λ_k h_k < 0.

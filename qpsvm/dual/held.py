@@ -3,8 +3,8 @@
 A point that breaks a row is no point of the primal, so it proves nothing. What a solver returns breaks the rows at
 which it ends by its tolerance, and w(α) by as much. Three steps mend that:
 
-    (HELD.1)  b, and ρ or ε with it, is the best for w among those that the rows allow:  the machine's own best, moved to
-              the nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}, the others being the best beside that b
+    (HELD.1)  b, and ρ or ε with it, is the best for w among those that the rows allow:  the machine's own best, moved
+              to the nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}, the others being the best beside that b
     (HELD.2)  (w, b) moves by the least that brings the broken rows V to their bound, twice the radius r of their
               evaluation inside:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
     (HELD.3)  where that is not enough, (w, b) goes to the nearest point that keeps all rows:  minimise ‖(Δw, Δb/√κ)‖
@@ -258,7 +258,7 @@ class Held:
             everything |= broken | (self._equal & bool(self._equal[broken].any()))
             if not np.isfinite(t).all() or everything.sum() > MOST_BROKEN:
                 break
-            point, mu = self._corrected(beta, start, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
+            point, mu = self._corrected(beta, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
             mu, intervals = self._others(a, point, slopes, mu)
         return self._shrunk(a, beta, start, point, mu, slopes)
 
@@ -305,7 +305,6 @@ class Held:
     def _corrected(
         self,
         beta: FloatArray,
-        start: PrimalPoint,
         point: PrimalPoint,
         mu: Mapping[str, float],
         broken: NDArray[np.bool_],
@@ -350,7 +349,7 @@ class Held:
 
     @cached_property
     def _inside(self) -> tuple[PrimalPoint, float, FloatArray] | None:
-        """w₀ (its `coef` is that of w₀, beside w(α) = 0), b₀ and the room of every row there, (k,); None without one."""
+        """w₀ (with coefficients of its own), b₀ and the room of every row there, (k,); None without one."""
         svm, nothing = self.svm, np.zeros(self.svm.n)
         level = svm.level[self.rows]
         if (level < 0.0).all():
@@ -369,7 +368,7 @@ class Held:
             broken = self._broken(t, r) & self._equal
             if not broken.any():
                 break
-            point, mu = self._corrected(nothing, point, point, mu, self._equal, t, r)
+            point, mu = self._corrected(nothing, point, mu, self._equal, t, r)
         t, r = self._slack(np.zeros(svm.m), nothing, point, mu)
         return point, mu.get("b", 0.0), np.where(self._equal, np.inf, -t - INSIDE * r)
 
@@ -399,7 +398,7 @@ class Held:
         if inside is None:
             return None
         inner, b0, space_there = inside
-        for point, mu in self._starts(a, beta, start, point, mu, slopes):  # noqa: B020, PLR1704
+        for point, mu in self._starts(a, beta, start, point, mu, slopes):  # noqa: B020
             for _ in range(SHRINKS):
                 t, r = self._slack(a, beta, point, mu)
                 if not np.isfinite(t).all():

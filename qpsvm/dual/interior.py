@@ -103,7 +103,7 @@ def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list
 
 
 def _sharpened(weights: FloatArray, rows: FloatArray, level: FloatArray) -> tuple[FloatArray, bool]:
-    """λ of (ROOM.2) without rounding, where its rows are few: the one solution of Σ λ_k (a_k, e_k) = 0 on its support."""
+    """λ of (ROOM.2) without rounding, where its rows are few: the one direction with Σ λ_k (a_k, e_k) = 0."""
     weights = np.where(weights > IDLE * weights.max(), weights, 0.0)
     support = np.flatnonzero(weights)
     used = np.flatnonzero((rows[support] != 0.0).any(axis=0))

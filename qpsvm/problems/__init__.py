@@ -17,8 +17,8 @@ from qpsvm.problems.svdd import SVDD
 
 __all__ = [
     "CSVM",
-    "Constraints",
     "SVDD",
+    "Constraints",
     "EpsilonSVR",
     "HardMargin",
     "HuberHinge",

@@ -43,8 +43,8 @@ from qpsvm.problems.forms_with_rows import primal_with_rows, read_prices, split_
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
-from qpsvm.problems.user_rows import UserRows, as_list, lengths_of, user_rows
 from qpsvm.problems.swept import swept
+from qpsvm.problems.user_rows import UserRows, as_list, lengths_of, user_rows
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP

@@ -1,4 +1,4 @@
-"""The two QPs of a machine with a user's rows, (USER.2): a group of rows in the primal, a block of prices in the dual."""
+"""The two QPs of a machine with a user's rows, (USER.2): rows of the primal, and a block of prices in the dual."""
 
 from __future__ import annotations
 

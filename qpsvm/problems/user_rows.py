@@ -4,8 +4,8 @@
               z_k = g_k, A = I and c are the user's own
     (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
               price λ_k ≥ 0:  w = Σ α_i s_i φ(x_i) − Σ λ_k g_k,  and yᵀα = cᵀλ
-    (USER.3)  complementary slackness:  λ_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  λ_k is what the optimum falls by for each unit
-              of h_k
+    (USER.3)  complementary slackness:  λ_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  λ_k is what the optimum falls by for each
+              unit of h_k
     (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and λ_k is 2^e_k times
 
 f may be a multiple of that of the dual and have −K(x, x) besides, as in an SVDD: then h is (h + AK_zz)/2.
@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.rounding import gamma
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.dual.svm_dual import Group, SVMDual, Users
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
-from qpsvm.arrays.constant import repeated
 from qpsvm.problems.constraints import Constraints, ValueConstraints
 
 #: Rows of values whose length is measured by kernel values between all their points.
@@ -197,7 +197,7 @@ def user_rows(
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
-    points, mixes, c, h, radius = ([] for _ in range(5))  # type: tuple[list[Any], ...]
+    found: dict[str, list[Any]] = {name: [] for name in ("points", "mixes", "c", "h", "radius")}
     names: list[str] = []
     plain = all(isinstance(item, Constraints) for item in items)
     for item in items:
@@ -219,17 +219,20 @@ def user_rows(
         if Z.shape[1] != d:
             what = "G" if isinstance(item, Constraints) else "Z"
             raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
-        for kept, part in zip((points, mixes, c, h, radius), (Z, A, own, bound, off), strict=True):
+        for kept, part in zip(found.values(), (Z, A, own, bound, off), strict=True):
             kept.append(part)
         names += item.names or [f"row {len(names) + k}" for k in range(len(item.h))]
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
         raise ParameterError(f"the name {sorted(twice)[0]!r} stands for several rows; give each row a name of its own")
+    points = found["points"]
     sparse = any(sp.issparse(Z) for Z in points)
     joined = sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points)
-    mix = None if plain else sp.csr_array(sp.block_diag(mixes))
-    off = np.concatenate(radius)
-    return UserRows(tuple(names), joined, mix, np.concatenate(c), np.concatenate(h), off, np.ones(len(names)))
+    mix = None if plain else sp.csr_array(sp.block_diag(found["mixes"]))
+    off = np.concatenate(found["radius"])
+    return UserRows(
+        tuple(names), joined, mix, np.concatenate(found["c"]), np.concatenate(found["h"]), off, np.ones(len(names))
+    )
 
 
 def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
@@ -237,7 +240,8 @@ def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
     if isinstance(kernel, Linear):
         g = rows.values(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
-        return np.sqrt(squares)
+        lengths: FloatArray = np.sqrt(squares)
+        return lengths
     mix = rows.mix
     assert mix is not None
     most = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))

@@ -45,7 +45,7 @@ def psi(t: Fraction, upper: float, curvature: float) -> Fraction | None:
 def exact_gap(machine: Any, rows: Any, result: Any, X: Any) -> Fraction | None:
     """The relative gap in exact arithmetic; None where the point is not feasible.
 
-    `machine` is the same machine without rows; a linear kernel. α is moved by its surplus, onto the rows that cost least.
+    `machine` is the same without rows; a linear kernel. α is moved by its surplus, onto the rows that cost least.
     """
     svm, size = machine.outlined, Fraction(float(machine.size_of_f))
     w = [v / size for v in fractions(result.w)]
@@ -80,7 +80,7 @@ def exact_gap(machine: Any, rows: Any, result: Any, X: Any) -> Fraction | None:
     c, h = [size * v for v in fractions(rows.c)], fractions(rows.h)
     best: Fraction | None = None
     alpha = fractions(result.alpha)
-    for moved, prices in _choices(svm, E, alpha, prices, c):  # noqa: B020, PLR1704
+    for moved, prices in _choices(svm, E, alpha, prices, c):  # noqa: B020
         spent = {g.multiplier: (dot(c, prices) if g.multiplier == "b" else Fraction(0)) for g in svm.groups}
         v = [Fraction(0)] * len(w)
         for a, s, x in zip(moved, sign, parts, strict=True):

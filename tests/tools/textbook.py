@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001, ARG005
 """Primals written from the textbooks for CVXPY, with rows of a user's: independent of the library's QPs."""
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ BOOKS = {
         lambda X, y, t, **o: qpsvm.QuantileSVR(X, t, C=2.0, quantile=0.3, **o),
         _regression(lambda e: 2.0 * cp.sum(0.3 * cp.pos(e) + 0.7 * cp.pos(-e))),
     ),
-    "OneClass": Book(lambda X, y, t, **o: qpsvm.OneClass(X, nu=0.3, **{"kernel": qpsvm.Linear(), **o}), _one_class(0.3)),
+    "OneClass": Book(
+        lambda X, y, t, **o: qpsvm.OneClass(X, nu=0.3, **{"kernel": qpsvm.Linear(), **o}), _one_class(0.3)
+    ),
     "SVDD": Book(lambda X, y, t, **o: qpsvm.SVDD(X, nu=0.3, **o), _ball(0.3)),
     "Ranking": Book(lambda X, y, t, **o: qpsvm.Ranking(X, np.round(y), C=0.5, **o), _ranks(0.5)),
 }  # fmt: skip
