@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SVM solvers, scored from outside.")
     commands = parser.add_subparsers(required=True)
     run = commands.add_parser("run", help="measure (the default); resumes what the file of lines does not hold yet")
-    run.add_argument("--quick", action="store_true", help="a few small tasks of each suite: three minutes")
+    run.add_argument("--quick", action="store_true", help="a few small tasks of each suite: five minutes")
     run.add_argument("--suite", action="append", help="only this suite (may be repeated)")
     run.add_argument("--solver", action="append", help="only this solver (may be repeated)")
     run.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")

@@ -57,6 +57,8 @@ LOOKS = {
     "LinearSVC": (ORANGE, "^"), "liblinear": (SKY, "v"), "piqp": (BLUE, "s"), "proxqp": (WINE, "D"),
     "clarabel": (VERMILION, "^"), "scs": (SKY, "P"), "highs": (OLIVE, "X"), "qpalm": (INDIGO, "<"), "daqp": (GREY, ">"),
     "sklearnex SVC": (GREEN, "D"), "sklearnex NuSVC": (BLUE, "D"), "rehline": (VERMILION, "d"), "snapml": (OLIVE, "h"),
+    "SVR": (PURPLE, "8"), "NuSVR": (GREY, "8"), "OneClassSVM": (WINE, "8"), "LinearSVR": (ORANGE, "8"),
+    "sklearnex SVR": (GREEN, "8"), "sklearnex NuSVR": (BLUE, "8"),
 }  # fmt: skip
 #: Lines of our backends, our bare methods, public QP solvers, and libraries for samples.
 BACKEND_DASHES, BARE_DASHES, QP_DASHES, LIBRARY_DASHES = (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (5, 1.5)), "-"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ MADE_ROWS = 100_000
 
 
 class Source(Protocol):
-    """X (n, d), dense or CSR, and y (n,) of −1/+1."""
+    """X (n, d), dense or CSR, and y (n,) of −1/+1, or of numbers."""
 
     def load(self) -> Samples: ...
 
@@ -50,6 +50,22 @@ class Clouds:
             X[i : i + MADE_ROWS] += y[i : i + MADE_ROWS, None] * direction
         y[rng.random(self.n) < self.flipped] *= -1
         return X, y
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Numbers that follow a wave along one direction, a slope along another, and noise."""
+
+    n: int
+    d: int
+    noise: float = 0.2
+    seed: int = 0
+
+    def load(self) -> Samples:
+        rng = np.random.default_rng(self.seed)
+        X = rng.standard_normal((self.n, self.d))
+        wave, slope = (rng.standard_normal((self.d, 2)) / np.sqrt(self.d)).T
+        return X, np.sin(2.0 * (X @ wave)) + X @ slope + self.noise * rng.standard_normal(self.n)
 
 
 @dataclass(frozen=True)
@@ -104,10 +120,14 @@ class Bundled:
 
 @dataclass(frozen=True)
 class File:
-    """A LIBSVM file. Labels are split at their median, so that several classes become two."""
+    """A LIBSVM file. Labels are split at their median, so that several classes become two; or they are numbers.
+
+    Numbers are given mean 0 and deviation 1, so that a tube of one width suits all tables.
+    """
 
     path: Path
     scaling: str = "raw"
+    target: Literal["classes", "numbers"] = "classes"
 
     def load(self) -> Samples:
         table = read_table(self.path)
@@ -116,6 +136,8 @@ class File:
             X = _scaled(X.toarray(), self.scaling)
         else:
             X = _small_indices(X)
+        if self.target == "numbers":
+            return X, (labels - labels.mean()) / labels.std()
         middle = float(np.median(labels))
         upper = labels > middle if (labels > middle).any() else labels >= middle
         return X, np.where(upper, 1.0, -1.0)

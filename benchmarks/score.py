@@ -47,7 +47,8 @@ class Judge:
         """Relative gap, and whose dual bound it is against: the point's "own", or the best "known"."""
         with np.errstate(all="ignore"):
             if point.alpha is not None:
-                return float(self.problem.certify(point.alpha, point.w).gap), "own"
+                w = point.w if self.problem.size_of_f == 1.0 else None  # whose f is not that of the dual
+                return float(self.problem.certify(point.alpha, w).gap), "own"
             if point.w is None and point.coefficients is None:
                 return np.inf, "own"
             return self._against_known(point), "known"
@@ -62,7 +63,7 @@ class Judge:
 
 
 def primal_value(machine: Machine, point: Point) -> float:
-    """½‖f‖² (+ ½b² for a penalised intercept) + C Σ max(0, 1 − y_i (f(x_i) + b)), f linear or by coefficients."""
+    """½‖f‖² (+ ½b² for a penalised intercept) + the loss of f(x_i) + b, f linear or by coefficients."""
     if point.w is not None:
         values, squares = machine.X @ point.w, float(point.w @ point.w)
     else:
@@ -70,8 +71,26 @@ def primal_value(machine: Machine, point: Point) -> float:
         values = qpsvm.RBF(machine.gamma)(machine.X, machine.X) @ point.coefficients
         squares = float(point.coefficients @ values)
     squares += point.b**2 if machine.task.intercept == "penalised" else 0.0
-    margins = machine.y * (values + point.b)
-    return 0.5 * squares + machine.task.C * float(np.maximum(0.0, 1.0 - margins).sum())
+    return 0.5 * squares + machine.task.C * float(losses(machine, values + point.b).sum())
+
+
+def losses(machine: Machine, f: FloatArray) -> FloatArray:
+    """What every row costs at f (n,), in units of C: (n,). Written from the textbook, not from our duals."""
+    task = machine.task
+    slack = np.maximum(0.0, 1.0 - machine.y * f)
+    missed = machine.y - f
+    match task.variant:
+        case "c" | "hinge":
+            return slack
+        case "squared-hinge":
+            return slack**2
+        case "huber-hinge":
+            return np.where(slack < task.width, slack**2 / (2.0 * task.width), slack - task.width / 2.0)
+        case "epsilon-svr":
+            return np.maximum(0.0, np.abs(missed) - task.epsilon)
+        case "quantile-svr":
+            return np.maximum(task.quantile * missed, (task.quantile - 1.0) * missed)
+    raise ValueError(f"no loss of {task.variant} is written down here: its solvers are judged by α")
 
 
 class GridJudge:

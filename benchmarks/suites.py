@@ -1,4 +1,4 @@
-"""The suites of published problems and of real data; `kinds` and `wide` have the others.
+"""The suites of published problems and of real data; `variants`, `kinds` and `wide` have the others.
 
 `--quick` takes a few small tasks of each, on data that comes with scikit-learn or is generated, so that it is the same
 everywhere. Files are those of `--data`; what is absent is left out.
@@ -14,8 +14,9 @@ from typing import Any
 from benchmarks.kinds import kinds
 from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
 from benchmarks.suite import PENALTIES, Suite
-from benchmarks.summary import BACKENDS, BARE, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
+from benchmarks.summary import BARE, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task
+from benchmarks.variants import variants
 from benchmarks.wide import grids, threads
 
 
@@ -26,36 +27,6 @@ def suites(data: Path, quick: bool) -> dict[str, Suite]:
     )  # fmt: skip
     found = (make(data, quick) for make in makers)
     return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}
-
-
-#: Of a linear ν-SVM on these clouds: with less, the reduced hulls of the classes meet, and the optimum is 0.
-FEASIBLE_NU = 0.7
-
-
-def _clouds(variant: str, kernel: str, n: int) -> Clouds:
-    if variant != "hard":
-        return Clouds(n, 10)
-    return Clouds(n, 10, 0.0, 12.0 if kernel == "linear" else 2.0)
-
-
-def variants(data: Path, quick: bool) -> Suite:
-    """(a) Every machine on every backend."""
-    del data
-    tasks = []
-    for variant in ("hard", "c", "nu", "hinge"):
-        for kernel in ("linear", "rbf"):
-            for n in (100,) if quick else (100, 300, 1000):
-                source = _clouds(variant, kernel, n)
-                facts = {"variant": variant, "kernel": kernel, "n": n, "d": 10}
-                title = f"{variant}, {kernel}, n = {n}"
-                tasks.append(Task(title, source, facts, variant, nu=FEASIBLE_NU, kernel=kernel))
-    return Suite(
-        "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
-        "public QP solvers: two Gaussian clouds in ten features, 5 % of the labels flipped (none for the hard margin).",
-        tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), "SVC", "NuSVC", "libsvm", *PEERS,
-                       *QP_SOLVERS),
-        seconds=5.0, budget=4.0, most_rows={"qpsvm:slsqp": 300},
-    )  # fmt: skip
 
 
 def osqp(data: Path, quick: bool) -> Suite:

@@ -33,9 +33,9 @@ BACKENDS = (
 )  # fmt: skip
 #: Our own methods as they are, without polish.
 BARE = ("interior_point", "augmented_lagrangian", "slsqp", "dual_ascent", "subgradient")
-SCIKIT_LEARN = ("SVC", "NuSVC", "LinearSVC")
+SCIKIT_LEARN = ("SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVR")
 PACKAGES = ("libsvm", "liblinear")
-PEERS = ("sklearnex SVC", "sklearnex NuSVC", "rehline", "snapml")
+PEERS = ("sklearnex SVC", "sklearnex NuSVC", "sklearnex SVR", "sklearnex NuSVR", "rehline", "snapml")
 QP_SOLVERS = ("piqp", "proxqp", "clarabel", "osqp", "scs", "highs", "qpalm", "daqp", "cvxopt")
 #: Every solver in the order in which it is listed everywhere.
 SOLVERS = (

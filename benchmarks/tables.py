@@ -48,8 +48,12 @@ from benchmarks.summary import (
 )
 
 ABSENT = "–"
-VARIANT_FACTS = ("variant", "kernel", "n")
-VARIANTS = ("hard", "c", "nu", "hinge")
+#: Of every task of the suite, and of some: a column only where one has it.
+VARIANT_FACTS, SOME_FACTS = ("variant", "kernel", "n"), ("intercept", "data", "C")
+VARIANTS = (
+    "hard", "c", "nu", "hinge", "squared-hinge", "huber-hinge", "epsilon-svr", "nu-svr", "quantile-svr", "one-class",
+    "svdd", "ranking",
+)  # fmt: skip
 OWN_BACKENDS = tuple(f"{OURS}:{backend}" for backend in BACKENDS)
 #: Columns of the tables of data sets: the fastest of each group stands for it.
 GROUPS = (
@@ -200,6 +204,10 @@ def _fastest(cells: Mapping[str, Cell]) -> float:
     return min(complete) if complete and len(cells) > 1 else math.nan
 
 
+def _variant_cells(runs: Iterable[Line]) -> Cells:
+    return cells_of(runs, (*VARIANT_FACTS, *SOME_FACTS))
+
+
 def _variants_table(cells: Cells, columns: Sequence[str]) -> str:
     """A row for each variant, kernel and size, a column for each of the solvers that appears."""
     chosen = {row: {s: cell for s, cell in of.items() if s in columns} for row, of in cells.items()}
@@ -207,12 +215,14 @@ def _variants_table(cells: Cells, columns: Sequence[str]) -> str:
     if not used:
         return ""
     unit = unit_of(cell.seconds for of in chosen.values() for cell in of.values())
+    facts = (*VARIANT_FACTS, *SOME_FACTS)
+    told = [k for k, name in enumerate(facts) if name in VARIANT_FACTS or any(row[k] is not None for row in chosen)]
     rows = [
-        [*map(shown, row), *(of[s].text(unit, _fastest(of)) if s in of else ABSENT for s in used)]
+        [*(shown(row[k]) for k in told), *(of[s].text(unit, _fastest(of)) if s in of else ABSENT for s in used)]
         for row, of in chosen.items()
         if of
     ]
-    header = ["variant", "kernel", "n", *(f"{solver.removeprefix(f'{OURS}:')}, {unit.name}" for solver in used)]
+    header = [*(facts[k] for k in told), *(f"{solver.removeprefix(f'{OURS}:')}, {unit.name}" for solver in used)]
     return markdown(header, rows, texts=2)
 
 
@@ -330,14 +340,14 @@ def _behind(slower: float) -> str:
 
 def variants(lines: Iterable[Line]) -> str:
     """Every machine with each backend: time to 1e-6."""
-    return _variants_table(cells_of(select(lines, "variants"), VARIANT_FACTS), (OURS, *OWN_BACKENDS))
+    return _variants_table(_variant_cells(select(lines, "variants")), (OURS, *OWN_BACKENDS))
 
 
 def variants_solvers(lines: Iterable[Line]) -> str:
     """The same problems with qpsvm and the public solvers."""
     runs = select(lines, "variants")
     columns = [solver for solver in solvers_of(runs) if solver not in OWN_BACKENDS]
-    return _variants_table(cells_of(runs, VARIANT_FACTS), columns) if set(columns) - {OURS} else ""
+    return _variants_table(_variant_cells(runs), columns) if set(columns) - {OURS} else ""
 
 
 def osqp(lines: Iterable[Line]) -> str:

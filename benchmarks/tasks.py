@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 import qpsvm
 from benchmarks.samples import FloatArray, Source
 
-Variant = Literal["hard", "c", "nu", "hinge"]
+Variant = Literal[
+    "hard", "c", "nu", "hinge", "squared-hinge", "huber-hinge", "epsilon-svr", "nu-svr", "quantile-svr", "one-class",
+    "svdd", "ranking",
+]  # fmt: skip
+#: Rows that are ranked with each other: so many, one after the other, are a group.
+GROUP_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -37,15 +42,17 @@ class Task:
         Unique within its suite.
     source : Source
         Makes the samples.
-    variant : "hard", "c", "nu" or "hinge"
+    variant : str
+        The machine, by its word on the command line.
     C : float
         Of the C-SVM; for the hinge loss λ = 1/(Cn), which is the same machine.
-    nu : float
+    nu, epsilon, quantile, width : float
+        Of the machines that have them.
     kernel : "linear" or "rbf"
     gamma : "scale" or "1/d"
         1/(d · variance of all entries), or 1/d.
     intercept : "free", "penalised" or None
-        Another than a free one: of the hinge loss only.
+        Another than a free one: of losses of level 1, of ε-SVR and quantiles.
     facts : dict
         What a report sorts and labels by.
     grid : Grid or None
@@ -62,6 +69,9 @@ class Task:
     gamma: Literal["scale", "1/d"] = "1/d"
     intercept: Literal["free", "penalised"] | None = "free"
     grid: Grid | None = None
+    epsilon: float = 0.1
+    quantile: float = 0.9
+    width: float = 1.0
 
     def machine(self, X: Any, y: FloatArray) -> Machine:
         """This task's machine on its samples."""
@@ -95,17 +105,41 @@ class Machine:
         """λ of the hinge loss."""
         return 1.0 / (self.task.C * len(self.y))
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether y are numbers, and both sides of f cost."""
+        return self.task.variant in ("epsilon-svr", "nu-svr", "quantile-svr")
+
     def problem(self) -> qpsvm.Problem:
         """A new problem object: nothing is kept from one run to the next."""
-        task = self.task
+        task, X, y = self.task, self.X, self.y
         kernel = qpsvm.Linear() if task.kernel == "linear" else qpsvm.RBF(self.gamma)
-        if task.variant == "hard":
-            return qpsvm.HardMargin(self.X, self.y, kernel)
-        if task.variant == "nu":
-            return qpsvm.NuSVM(self.X, self.y, task.nu, kernel)
-        if task.variant == "hinge":
-            return qpsvm.PrimalHinge(self.X, self.y, self.lam, kernel, task.intercept)
-        return qpsvm.CSVM(self.X, self.y, task.C, kernel)
+        kept: Any = {"kernel": kernel, "intercept": task.intercept}
+        match task.variant:
+            case "hard":
+                return qpsvm.HardMargin(X, y, kernel)
+            case "nu":
+                return qpsvm.NuSVM(X, y, task.nu, kernel)
+            case "hinge":
+                return qpsvm.PrimalHinge(X, y, self.lam, **kept)
+            case "squared-hinge":
+                return qpsvm.SquaredHinge(X, y, task.C, **kept)
+            case "huber-hinge":
+                return qpsvm.HuberHinge(X, y, task.C, task.width, **kept)
+            case "epsilon-svr":
+                return qpsvm.EpsilonSVR(X, y, task.C, task.epsilon, **kept)
+            case "nu-svr":
+                return qpsvm.NuSVR(X, y, task.C, task.nu, kernel)
+            case "quantile-svr":
+                return qpsvm.QuantileSVR(X, y, task.C, task.quantile, **kept)
+            case "one-class":
+                return qpsvm.OneClass(X, task.nu, kernel)
+            case "svdd":
+                return qpsvm.SVDD(X, task.nu, kernel)
+            case "ranking":
+                return qpsvm.Ranking(X, y, task.C, np.arange(len(y)) // GROUP_ROWS, kernel=kernel)
+            case _:
+                return qpsvm.CSVM(X, y, task.C, kernel)
 
     def size(self) -> dict[str, int]:
         """Rows, columns and stored non-zeros of X."""

@@ -412,7 +412,7 @@ class SVMResult:
     def __repr__(self) -> str:
         return (
             f"<SVMResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors "
-            f"({len(self.on_margin)} on the margin), {self.backend}/{self.form}>"
+            f"({len(self.on_margin)} {self.kinds.words[1]}), {self.backend}/{self.form}>"
         )
 
     def _repr_html_(self) -> str:

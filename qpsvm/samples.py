@@ -20,6 +20,9 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError
 
+#: With more different numbers than this, a target of two classes may be meant as one of numbers.
+MANY_CLASSES = 5
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -63,6 +66,8 @@ class Samples:
             for sign, label in zip((-1.0, 1.0), self.classes.tolist(), strict=True):
                 name = "class " + ("−1" if sign < 0 else "+1")
                 said.append((name, f"{shown(label)} ({int((self.target == sign).sum())})"))
+        elif common_value(self.target) is None:
+            said.append(("target", f"{self.target.min():g} to {self.target.max():g}"))
         if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
             idle = n - len(self.rows)
             none = f", {idle} of weight 0" if idle else ""
@@ -119,7 +124,7 @@ def two_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) ->
     return Samples(matrix, target, as_weights(sample_weight, target), classes, names)
 
 
-def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each.
 
     Parameters
@@ -129,6 +134,8 @@ def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None) -> Sam
         Finite.
     sample_weight : array_like, shape (n,), optional
         Not negative, and not 0 everywhere.
+    name : str
+        What messages call t.
 
     Raises
     ------
@@ -137,16 +144,22 @@ def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None) -> Sam
     """
     matrix = as_matrix(X)
     names = feature_names(X)
-    raw = raw_array(t, "t")
+    raw = raw_array(t, name)
     if raw.ndim != 1:
-        hint = "; pass t.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
-        raise DataError(f"t must be one-dimensional, got shape {raw.shape}{hint}")
+        hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
+        raise DataError(f"{name} must be one-dimensional, got shape {raw.shape}{hint}")
     if len(raw) != matrix.shape[0]:
-        raise DataError(f"t has {len(raw)} numbers but X has {matrix.shape[0]} rows")
-    target = as_finite_vector(raw, "t", matrix.shape[0])
+        raise DataError(f"{name} has {len(raw)} numbers but X has {matrix.shape[0]} rows")
+    if raw.dtype.kind in "US" or (raw.dtype.kind == "O" and any(isinstance(value, str) for value in raw)):
+        raise DataTypeError(
+            f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
+        )
+    target = as_finite_vector(raw, name, matrix.shape[0])
     if not np.abs(target).max() < LARGEST_VALUE:
         row = int(np.abs(target).argmax())
-        raise DataError(f"t[{row}] = {target[row]:g} is so large that its square overflows; divide t by a constant")
+        raise DataError(
+            f"{name}[{row}] = {target[row]:g} is so large that its square overflows; divide {name} by a constant"
+        )
     return Samples(matrix, target, checked_weights(sample_weight, len(target)), None, names)
 
 
@@ -230,6 +243,8 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
         hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
+            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
         raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
     signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
     return signs, classes

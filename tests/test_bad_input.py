@@ -854,3 +854,44 @@ def refused_or_honest(make: Callable[[], Any]) -> None:
     assert not any(np.isnan(part).any() for part in fields)
     assert (result.status == "optimal") == (result.gap <= 1e-6)
     assert result.summary()
+
+
+@pytest.mark.parametrize("t", [["1", "two", "3"], np.array([1.0, "two", 3.0], dtype=object)], ids=["text", "objects"])
+def test_text_for_numbers_is_told_who_takes_labels(t):
+    X = [[0.0], [1.0], [2.0]]
+    for machine in (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR):
+        with pytest.raises(qpsvm.DataTypeError, match=r"t holds text where numbers are needed; .*CSVM"):
+            machine(X, t)
+    with pytest.raises(qpsvm.DataTypeError, match="y holds text"):
+        qpsvm.Ranking(X, t)
+
+
+def test_numbers_for_classes_are_told_who_takes_numbers():
+    X = np.arange(8.0)[:, None]
+    with pytest.raises(qpsvm.DataError, match="or take a regression such as EpsilonSVR"):
+        qpsvm.CSVM(X, X[:, 0])
+    with pytest.raises(qpsvm.DataError, match=r"y == label$"):
+        qpsvm.CSVM(X, X[:, 0] % 3)
+
+
+def test_what_there_is_to_learn_is_shown():
+    X, t = np.arange(8.0)[:, None], np.linspace(-1.0, 2.5, 8)
+    assert "target from -1 to 2.5" in repr(qpsvm.EpsilonSVR(X, t))
+    assert ("target", "-1 to 2.5") in qpsvm.EpsilonSVR(X, t).samples.said()
+    for shown in (repr(qpsvm.OneClass(X)), str(qpsvm.OneClass(X))):
+        assert "target" not in shown
+        assert "class" not in shown.replace("OneClass", "").replace("one-class", "")
+
+
+def test_a_nu_that_is_no_share_does_not_speak_of_classes():
+    X = np.arange(8.0)[:, None]
+    for make in (
+        lambda: qpsvm.NuSVR(X, X[:, 0], nu=1.5),
+        lambda: qpsvm.OneClass(X, nu=1.5),
+        lambda: qpsvm.SVDD(X, 1.5),
+    ):
+        with pytest.raises(qpsvm.InfeasibleNuError, match=r"nu = 1.5 is infeasible: it is a share") as caught:
+            make()
+        assert "class" not in str(caught.value)
+        assert caught.value.nu_max == 1.0
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

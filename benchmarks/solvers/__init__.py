@@ -8,6 +8,7 @@ from benchmarks.solvers.machines import SVC, Liblinear, Libsvm, LinearSVC
 from benchmarks.solvers.ours import Bare, Solve
 from benchmarks.solvers.peers import ReHLine, Sklearnex, SnapML
 from benchmarks.solvers.quadratic import QuadraticSolver
+from benchmarks.solvers.regressions import CLASSES, OfLibsvm
 from benchmarks.summary import BACKENDS, BARE, QP_SOLVERS
 from benchmarks.tasks import Task
 
@@ -16,8 +17,10 @@ ENTRANTS: dict[str, Entrant] = {
     entrant.name: entrant
     for entrant in (
         Solve(), *(Solve(name) for name in BACKENDS), *(Bare(name) for name in BARE),
-        SVC("c"), SVC("nu"), LinearSVC(), Libsvm(), Liblinear(),
-        Sklearnex("c"), Sklearnex("nu"), ReHLine(), SnapML(), *(QuadraticSolver(name) for name in QP_SOLVERS),
+        SVC("c"), SVC("nu"), LinearSVC("LinearSVC"), *(OfLibsvm(kind) for kind in CLASSES), LinearSVC("LinearSVR"),
+        Libsvm(), Liblinear(), Sklearnex("c"), Sklearnex("nu"),
+        *(OfLibsvm(kind, "scikit-learn-intelex") for kind in ("SVR", "NuSVR")), ReHLine(), SnapML(),
+        *(QuadraticSolver(name) for name in QP_SOLVERS),
         Solve(every_thread=True), SVC("c", every_thread=True), Sklearnex("c", every_thread=True),
     )
 }  # fmt: skip

@@ -48,9 +48,18 @@ def known_to_libsvm(task: Task) -> bool:
     return task.variant in ("c", "nu") or (task.variant == "hinge" and task.intercept == "free")
 
 
+def one_machine_of_libsvm(task: Task) -> bool:
+    """Its regressions and its one-class SVM."""
+    return task.variant in ("epsilon-svr", "nu-svr", "one-class") and task.intercept == "free"
+
+
+#: LIBLINEAR's number of the dual solver of a loss.
+LIBLINEAR = {"hinge": 3, "squared-hinge": 1, "epsilon-svr": 13}
+
+
 def known_to_liblinear(task: Task) -> bool:
-    """A linear machine with a penalised intercept."""
-    return task.kernel == "linear" and task.intercept == "penalised"
+    """A linear machine with a penalised intercept, and one of these losses."""
+    return task.kernel == "linear" and task.intercept == "penalised" and task.variant in LIBLINEAR
 
 
 class SVC(Entrant):
@@ -78,32 +87,44 @@ class SVC(Entrant):
         return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
 
     def point(self, data: Machine, answer: Any) -> Point:
-        return libsvm_alpha(data, answer.support_, np.abs(as_dense(answer.dual_coef_)).ravel())
+        return libsvm_alpha(data, answer.support_, as_dense(answer.dual_coef_).ravel())
 
 
 def libsvm_alpha(machine: Machine, support: Any, values: Any) -> Point:
-    """α from LIBSVM's coefficients; those of its ν-SVM are divided by ρ, so that only their sum has to be set."""
-    alpha = np.zeros(len(machine.y))
-    alpha[support] = values
+    """α from LIBSVM's coefficients; those of its ν-SVM are divided by ρ, so that only their sum has to be set.
+
+    A coefficient of a regression is α⁺ where it is positive, and −α⁻ where it is negative.
+    """
+    coef = np.zeros(len(machine.y))
+    coef[support] = values
+    if machine.is_regression:
+        return Point(np.concatenate([np.maximum(coef, 0.0), np.maximum(-coef, 0.0)]))
+    alpha = np.abs(coef)
     if machine.task.variant == "nu" and alpha.any():
         alpha *= machine.task.nu / alpha.sum()
     return Point(alpha)
 
 
 class LinearSVC(Entrant):
-    """`sklearn.svm.LinearSVC`, hinge loss: coordinate descent on the dual, penalised intercept, no α returned."""
+    """`sklearn.svm.LinearSVC` or `LinearSVR`: coordinate descent on the dual, penalised intercept, no α returned."""
 
-    name = "LinearSVC"
     package = "scikit-learn"
     tolerances = VIOLATIONS
 
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def takes(self, task: Task) -> bool:
-        return known_to_liblinear(task)
+        return known_to_liblinear(task) and (task.variant == "epsilon-svr") == (self.name == "LinearSVR")
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
-        machine = svm.LinearSVC(C=data.task.C, loss="hinge", tol=rung.tol, max_iter=MOST_PASSES)
+        task, shared = data.task, {"C": data.task.C, "tol": rung.tol, "max_iter": MOST_PASSES}
+        if self.name == "LinearSVR":
+            machine = svm.LinearSVR(epsilon=task.epsilon, loss="epsilon_insensitive", **shared)
+        else:
+            machine = svm.LinearSVC(loss=task.variant.replace("-", "_"), **shared)
         with noted() as said:
             machine.fit(data.X, data.y)
         solved = machine.n_iter_ < MOST_PASSES
@@ -112,7 +133,7 @@ class LinearSVC(Entrant):
 
     def point(self, data: Machine, answer: Any) -> Point:
         del data
-        return Point(w=answer.coef_[0], b=float(answer.intercept_[0]))
+        return Point(w=np.ravel(answer.coef_), b=float(np.ravel(answer.intercept_)[0]))
 
 
 class Libsvm(Entrant):
@@ -123,7 +144,7 @@ class Libsvm(Entrant):
     tolerances = VIOLATIONS
 
     def takes(self, task: Task) -> bool:
-        return known_to_libsvm(task)
+        return known_to_libsvm(task) or one_machine_of_libsvm(task)
 
     def prepare(self, machine: Machine) -> Any:
         from libsvm.svm import svm_problem
@@ -135,7 +156,11 @@ class Libsvm(Entrant):
 
         machine, problem = data
         task = machine.task
-        kind = f"-s 1 -n {task.nu!r}" if task.variant == "nu" else f"-s 0 -c {task.C!r}"
+        kinds = {
+            "nu": f"-s 1 -n {task.nu!r}", "one-class": f"-s 2 -n {task.nu!r}",
+            "epsilon-svr": f"-s 3 -c {task.C!r} -p {task.epsilon!r}", "nu-svr": f"-s 4 -c {task.C!r} -n {task.nu!r}",
+        }  # fmt: skip
+        kind = kinds.get(task.variant, f"-s 0 -c {task.C!r}")
         kernel = "-t 0" if task.kernel == "linear" else f"-t 2 -g {machine.gamma!r}"
         with captured() as printed:
             model = svm_train(problem, f"{kind} {kernel} -e {rung.tol!r}")
@@ -144,11 +169,11 @@ class Libsvm(Entrant):
     def point(self, data: Any, answer: Any) -> Point:
         machine, _ = data
         support = np.array(answer.get_sv_indices()) - 1
-        return libsvm_alpha(machine, support, np.abs(np.array(answer.get_sv_coef(), dtype=float)).ravel())
+        return libsvm_alpha(machine, support, np.array(answer.get_sv_coef(), dtype=float).ravel())
 
 
 class Liblinear(Entrant):
-    """LIBLINEAR's own Python package: -s 3, the dual of the hinge loss, with a penalised intercept; no α returned."""
+    """LIBLINEAR's own Python package: duals of hinge, squared hinge and tube, penalised intercept; no α returned."""
 
     name = "liblinear"
     package = "liblinear-official"
@@ -167,7 +192,9 @@ class Liblinear(Entrant):
 
         machine, problem = data
         with captured() as printed:
-            model = train(problem, f"-s 3 -c {machine.task.C!r} -B 1 -e {rung.tol!r}")
+            task = machine.task
+            tube = f" -p {task.epsilon!r}" if machine.is_regression else ""
+            model = train(problem, f"-s {LIBLINEAR[task.variant]} -c {task.C!r} -B 1 -e {rung.tol!r}{tube}")
         return model, _said(printed())
 
     def point(self, data: Any, answer: Any) -> Point:
@@ -175,7 +202,7 @@ class Liblinear(Entrant):
         w, b = answer.get_decfun()
         w = np.array(w[: machine.X.shape[1]])
         w = np.append(w, np.zeros(machine.X.shape[1] - len(w)))
-        sign = answer.get_labels()[0]  # the class that its decision function calls positive
+        sign = 1 if machine.is_regression else answer.get_labels()[0]  # the class that its f calls positive
         return Point(w=sign * w, b=sign * float(b))
 
 

@@ -6,7 +6,8 @@ What each of them minimises was read in its code and documentation, and held aga
   oneDAL's "thunder" working sets, which end after 10 000 rounds where `max_iter=-1`, that is no limit, was asked for;
   `fit_status_` is 0 always.
 - `rehline.plq_Ridge_Classifier` with the loss "svm": C Σ max(0, 1 − y_i f(x_i)) + ½‖β‖², where β includes the weight of
-  a column of ones if there is to be an intercept: LIBLINEAR's problem. Its dual variables Λ are in [0, 1]: α = CΛ.
+  a column of ones if there is to be an intercept: LIBLINEAR's problem. Its dual variables Λ are in [0, 1]: α = CΛ. Its
+  other losses, and those of `plq_Ridge_Regressor`, likewise: squared and smooth hinge, tube, quantile.
 - `snapml.SupportVectorMachine`: Σ max(0, 1 − y_i f(x_i)) + ½λ‖β‖², β as before: λ = 1/C, the same machine. It computes
   in single precision, and gives no dual point. Its licence is IBM's own, not a free one. To import it makes the whole
   process compute with denormal numbers as 0, silently: here that is undone, for the sake of whoever judges.
@@ -21,11 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import (
     MOST_PASSES,
     VIOLATIONS,
-    known_to_liblinear,
     known_to_libsvm,
     libsvm_alpha,
     noted,
@@ -35,6 +36,11 @@ from benchmarks.tasks import Machine, Task
 from benchmarks.threads import ALL
 from qpsvm.arrays.types import as_dense
 
+#: The names of ReHLine's losses; its smooth hinge is Huber's of width 1.
+REHLINE = {
+    "hinge": "svm", "squared-hinge": "squared SVM", "huber-hinge": "smooth SVM", "epsilon-svr": "SVR",
+    "quantile-svr": "QR",
+}  # fmt: skip
 #: Rounds after which oneDAL ends, as scikit-learn-intelex sets it (`onedal/svm/svm.py`) where no other limit is given.
 ONEDAL_ROUNDS = 10_000
 
@@ -67,30 +73,34 @@ class Sklearnex(Entrant):
         return machine, Said(words, solved, rounds, exhausted=rounds >= ONEDAL_ROUNDS, warned=said.warned)
 
     def point(self, data: Machine, answer: Any) -> Point:
-        values = np.abs(as_dense(answer.dual_coef_)).ravel()
+        values = as_dense(answer.dual_coef_).ravel()
         return libsvm_alpha(data, np.asarray(answer.support_, dtype=int), values)
 
 
-def _linear_hinge(task: Task) -> bool:
+def _linear(task: Task) -> bool:
     """With a penalised intercept, or with none."""
-    return known_to_liblinear(task) or (task.kernel == "linear" and task.variant == "hinge" and task.intercept is None)
+    return task.kernel == "linear" and task.intercept != "free"
 
 
 class ReHLine(Entrant):
-    """`rehline.plq_Ridge_Classifier`, hinge loss: coordinate descent on the dual; its tolerance is a relative gap."""
+    """`rehline.plq_Ridge_Classifier`, `…Regressor`: coordinate descent on the dual; its tolerance is a relative gap."""
 
     name = "rehline"
     package = "rehline"
 
     def takes(self, task: Task) -> bool:
-        return _linear_hinge(task)
+        known = task.variant in REHLINE and (task.variant != "huber-hinge" or task.width == 1.0)
+        return _linear(task) and known
 
     def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
-        from rehline import plq_Ridge_Classifier
+        from rehline import plq_Ridge_Classifier, plq_Ridge_Regressor
 
         task = data.task
-        machine = plq_Ridge_Classifier(
-            loss={"name": "svm"}, C=task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
+        loss: dict[str, Any] = {"name": REHLINE[task.variant]}
+        if data.is_regression:
+            loss |= {"epsilon": task.epsilon} if task.variant == "epsilon-svr" else {"qt": task.quantile}
+        machine = (plq_Ridge_Regressor if data.is_regression else plq_Ridge_Classifier)(
+            loss=loss, C=task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
             max_iter=MOST_PASSES,
         )  # fmt: skip
         with noted() as said:
@@ -100,8 +110,24 @@ class ReHLine(Entrant):
         return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
 
     def point(self, data: Machine, answer: Any) -> Point:
-        alpha = data.task.C * np.ravel(answer._Lambda)
-        return Point(alpha, np.ravel(answer.coef_), float(np.ravel(answer.intercept_)[0]))
+        return Point(_rehline_alpha(data, answer), np.ravel(answer.coef_), float(np.ravel(answer.intercept_)[0]))
+
+
+def _rehline_alpha(data: Machine, answer: Any) -> FloatArray:
+    """α from the multipliers Λ of its ReLUs, a row for each, and Γ of its ReHUs, whose slopes have √C."""
+    task = data.task
+    match task.variant:
+        case "squared-hinge":
+            found = np.sqrt(2.0 * task.C) * np.ravel(answer._Gamma)
+        case "huber-hinge":
+            found = np.sqrt(task.C) * np.ravel(answer._Gamma)
+        case "epsilon-svr":
+            found = task.C * answer._Lambda[[1, 0]].ravel()
+        case "quantile-svr":
+            found = task.C * (np.array([[task.quantile], [1.0 - task.quantile]]) * answer._Lambda).ravel()
+        case _:
+            found = task.C * np.ravel(answer._Lambda)
+    return np.asarray(found, dtype=float)
 
 
 def _as_standard() -> None:
@@ -118,7 +144,7 @@ class SnapML(Entrant):
     tolerances = tuple(10.0**-k for k in range(3, 12, 2))
 
     def takes(self, task: Task) -> bool:
-        return _linear_hinge(task)
+        return _linear(task) and task.variant == "hinge"
 
     def prepare(self, machine: Machine) -> Any:
         """It reads CSR of the old kind and dense rows."""

@@ -9,7 +9,8 @@ u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at 
                most u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
 
 Sources: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3; Ogita, Rump & Oishi, *Accurate sum
-and dot product*, SIAM J. Sci. Comput. 26 (2005).
+and dot product*, SIAM J. Sci. Comput. 26 (2005); Rump, Ogita & Oishi, *Accurate floating-point summation, part I*, SIAM
+J. Sci. Comput. 31 (2008).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import math
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.types import FloatArray, IntArray
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
@@ -26,6 +27,8 @@ UNIT = 2.0**-53
 UNDERFLOW = 2.0**-1070
 #: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
+#: Numbers below this have room above them for a power of 2 that is larger by many times.
+HUGE = 2.0**900
 #: Terms that are added in any order before the partial sums are added exactly.
 CHUNK = 256
 #: A sum of at most this many terms is exact but for its last rounding.
@@ -72,6 +75,23 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     values, radii : ndarray, shape (m,)
         |Σ_j A_ij x_j − values_i| ≤ radii_i, with x_ij in place of x_j where x has rows.
     """
+    values, _, radii = dots_in_two(A, x)
+    return values, UNIT * np.abs(values) + radii
+
+
+def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As `dots`, but each value is a sum of two doubles, the first of which is the value rounded.
+
+    Parameters
+    ----------
+    A, x : ndarray
+        As in `dots`.
+
+    Returns
+    -------
+    high, low, radii : ndarray, shape (m,)
+        |Σ_j A_ij x_j − high_i − low_i| ≤ radii_i.
+    """
     k = A.shape[1]
     sums, error = two_product(A, np.broadcast_to(x, A.shape))
     sizes = np.abs(sums).sum(axis=1) * (1.0 + gamma(k))
@@ -81,9 +101,41 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         added, error = two_sum(sums[:, :half], sums[:, half : 2 * half])
         low = low + error.sum(axis=1)
         sums = np.hstack([added, sums[:, 2 * half :]]) if sums.shape[1] % 2 else added
-    values: FloatArray = sums[:, 0] + low if k else np.zeros(len(A))
     spread = gamma(2 * k) * gamma(2 + math.ceil(math.log2(max(k, 2))))
-    return values, UNIT * np.abs(values) + spread * sizes + k * UNDERFLOW
+    radii: FloatArray = spread * sizes + k * UNDERFLOW
+    return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii
+
+
+def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums of numbers that belong to n columns, each as a sum of two doubles.
+
+    Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
+    without rounding (Rump).
+
+    Parameters
+    ----------
+    columns : ndarray of int, shape (k,)
+    products : ndarray, shape (k,)
+    n : int
+
+    Returns
+    -------
+    high, low, radii : ndarray, shape (n,)
+        |Σ − high − low| ≤ radii.
+    """
+    most = int(np.bincount(columns, minlength=n).max(initial=0))
+    largest = float(np.abs(products).max(initial=0.0))
+    if not 0.0 < largest < HUGE:
+        return _sums(columns, products, n), np.zeros(n), 2.0 * gamma(most) * _sums(columns, np.abs(products), n)
+    cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(most + 2)))
+    heads = (cut + products) - cut
+    tails = products - heads
+    high, low, sizes = (_sums(columns, part, n) for part in (heads, tails, np.abs(tails)))
+    return *two_sum(high, low), 2.0 * gamma(most) * sizes
+
+
+def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
+    return np.bincount(columns, values, minlength=n).astype(np.float64, copy=False)
 
 
 def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:

@@ -41,7 +41,8 @@ class AugmentedLagrangianBackend(Backend):
     name = "augmented_lagrangian"
     abilities = Abilities(
         needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
-        dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True, polls=True,
+        dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True,
+        polls=True,
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
@@ -65,7 +66,7 @@ class AugmentedLagrangianBackend(Backend):
 
 
 class AugmentedLagrangianCompiled(Compiled):
-    """X, y, C, intercept of the machine that the QP is the dual of; C is the price of hinges, or says what rows cost."""
+    """X, y, C, intercept of the machine that the QP is the dual of; C is that of hinges, or says what rows cost."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement, rows: LinearRows) -> None:
         super().__init__(backend, qp, data)

@@ -18,6 +18,8 @@ from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.solvers.kernel.interval import IntervalDual
 
+#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
+SHARED = 1e-15
 #: An interval is so much wider than (IVAL.5) asks for.
 ROOM = 2.0
 
@@ -71,7 +73,13 @@ class Intervals:
         """α (m,) of β (n,)."""
         if not self.svm.mirrored:
             return np.maximum(self.svm.sign * beta, 0.0)
-        return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
+        if left > SHARED * self.problem.total_penalty:  # (KINT.6)
+            room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
+            both = room * min(left / float(room.sum()), 1.0)
+            sides = sides[0] + both, sides[1] + both
+        return np.concatenate(sides)
 
     def multipliers(self, b: float, tube: float) -> dict[str, float]:
         """The multipliers of the groups, by name: (IVAL.3)."""

@@ -57,9 +57,10 @@ class LiblinearBackend(Backend):
 
     name = "liblinear"
     abilities = Abilities(
-        needs="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, or their squares; "
-        "the peer to compare with",
-        dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)), because="it solves the dual", polls=True, package="scikit-learn",
+        needs="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
+        "squares of both; the peer to compare with",
+        dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
+        because="it solves the dual", polls=True, package="scikit-learn",
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
@@ -84,8 +85,8 @@ class LiblinearBackend(Backend):
             )
         if task_of(rows.losses, rows.sign, intercept) is None:
             raise UnsupportedError(
-                "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is an "
-                "intercept; use augmented_lagrangian"
+                "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
+                "an intercept; use augmented_lagrangian"
             )
         data = SolverData(X=X, y=targets(rows.losses, rows.sign), sample_weight=prices(rows.losses, len(rows.sign)),
                           fit_intercept=intercept)  # fmt: skip

@@ -14,6 +14,7 @@ from qpsvm.backends.contract import Limits, SolverData, own_settings
 from qpsvm.costs import Cost, Matrices, Rows, Size
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Diagonal
+from qpsvm.problems import forms
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution
 
@@ -44,12 +45,13 @@ class SubgradientBackend(Backend):
 
     def compile(self, qp: QP) -> SubgradientCompiled:
         """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""
-        if "xi" not in qp.variables or "margin" not in qp.constraints or not isinstance(qp.P, Diagonal):
+        named = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
+        if not named or not isinstance(qp.P, Diagonal):
             raise UnsupportedError(
                 "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
                 "primal hinge in primal form); for others use cvxopt, osqp or cvxpy"
             )
-        slack = qp.variables["xi"]
+        slack = _slacks(qp)
         rest = np.setdiff1d(np.arange(qp.n), np.arange(slack.start, slack.stop))
         lb, ub = (bound[rest] for bound in qp.bounds)
         if qp.A is not None or np.isfinite(lb).any() or np.isfinite(ub).any() or qp.G is None or qp.h is None:
@@ -57,6 +59,12 @@ class SubgradientBackend(Backend):
         scale = -qp.G[:, slack].diagonal()  # rows M u + s ξ ≥ h: a slack may carry a factor
         data = SolverData(M=-qp.G[:, rest].tocsr(), h=-qp.h, c=qp.q[slack] / scale, d=qp.P.d[rest], q=qp.q[rest])
         return SubgradientCompiled(self, qp, data, rest, scale)
+
+
+def _slacks(qp: QP) -> slice:
+    """Where the slacks are: ξ, and of a regression ξ* behind it."""
+    parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
+    return slice(parts[0].start, parts[-1].stop)
 
 
 class SubgradientCompiled(Compiled):
@@ -72,7 +80,7 @@ class SubgradientCompiled(Compiled):
 
         answer = hinge_subgradient(*self.data, **own_settings(limits, options, limits.tol))
         x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
-        slack = self.qp.variables["xi"]
+        slack = _slacks(self.qp)
         x[self._rest] = answer.u
         x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self._scale
         z_box[slack] = self._scale * answer.z - self.qp.q[slack]  # stationarity in ξ

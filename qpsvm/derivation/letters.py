@@ -153,7 +153,7 @@ class Letters(Generic[P]):
     def decision(self, X: Matrix) -> FloatArray:
         """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
         own = self.problem.diagonal
-        f = self.result.decision_function(X)
+        f = self.result.decision_function(X if self.moved is None else X + self.moved)
         f = f - own * self.problem.kernel.diagonal(X) if own else f
         return f / self.problem.size_of_f
 
@@ -204,7 +204,10 @@ class Letters(Generic[P]):
 
     @property
     def b(self) -> float:
-        """Intercept."""
+        """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
+        radius = self.result.model.radius
+        if radius is not None:
+            return 0.5 * (radius * radius - float(self.w @ self.w))
         return self.result.b / self.problem.size_of_f
 
     @property
@@ -220,8 +223,21 @@ class Letters(Generic[P]):
     # --- w ------------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def moved(self) -> FloatArray | None:
+        """What is taken away from all samples of a ball, (d,), by (SVDD.19); None where nothing is."""
+        space = self.problem.space
+        return space.origin if space.affine else None
+
+    @property
+    def length(self) -> float:
+        """max ‖φ(x_i)‖, or 1 where all are 0."""
+        return float(np.sqrt(self._largest_square)) or 1.0
+
+    @cached_property
     def X(self) -> Matrix:
         """The samples that take part: (n, d)."""
+        if self.moved is not None:
+            return self.problem.space.rows.matrix()
         return self.problem.X if self.problem.takes_all else self.problem.X[self.problem.rows]
 
     @property
@@ -237,7 +253,8 @@ class Letters(Generic[P]):
     @property
     def w(self) -> FloatArray:
         """Weight vector of a linear machine: (d,)."""
-        return self.result.w / self.problem.size_of_f
+        w: FloatArray = self.result.w / self.problem.size_of_f
+        return w if self.moved is None else w - self.moved
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
@@ -245,7 +262,11 @@ class Letters(Generic[P]):
         space = self.problem.space
         surplus = float(self.beta.sum())
         w = space.weights(self.beta)
-        return w if space.origin is None or abs(surplus) <= VANISHING * self.total else w + surplus * space.origin
+        return (
+            w
+            if space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
+            else w + surplus * space.origin
+        )
 
     @cached_property
     def half_norm(self) -> float:
@@ -277,7 +298,7 @@ class Letters(Generic[P]):
     @cached_property
     def dual(self) -> QP:
         """The textbook's dual, to minimise over α."""
-        return self.problem.qp("dual")
+        return self.problem.qp("dual") if self.moved is None else self.problem.solver_qp("dual").original
 
     @cached_property
     def primal_value(self) -> float:
@@ -380,7 +401,7 @@ class Letters(Generic[P]):
     def size(self) -> float:
         """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        meets = self.level_is_variable and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 

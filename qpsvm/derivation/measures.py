@@ -73,6 +73,11 @@ def stationarity_in_curved_xi(at: Letters[Any]) -> Sides:
     return worst(curved, "=", at.svm.curvature * at.alpha, "ξ of {i}, and δα", at.level, at.say.row)
 
 
+def slope_of_square(at: Letters[Any], slope: FloatArray) -> Sides:
+    """α_i is the slope of the loss, 2 C_i ξ_i where C_i ξ_i² is paid: (m,)."""
+    return worst(at.alpha, "=", slope, "α of {i}, and the slope of its loss, 2Cξ", at.box, at.say.row)
+
+
 def penalised_intercept(at: Letters[Any]) -> Sides:
     """b = E_bᵀα, as a b in the norm is a weight like the others: yᵀα of a two-class machine."""
     if at.intercept_in_kernel and at.problem.psd == "clip":

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from qpsvm.derivation import measures, shared, soft
+from qpsvm.derivation import intercept, measures, shared, soft
+from qpsvm.derivation.intercept import read_for
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
-from qpsvm.dual import certify, levels
+from qpsvm.dual import certify
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import PrimalHinge, Problem
 from qpsvm.qp import kkt
@@ -19,34 +18,13 @@ from qpsvm.qp import kkt
 UPPER = r"\tfrac{p_i}{\lambda}"
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MOST_ROWS = 3000
-#: Why steps about b do not exist without one.
-NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
-
-#: How the LaTeX for a free intercept reads for the other two. A penalised b is part of the norm and of K + 1; for None
-#: there is no b.
-READS = {
-    "free": {},
-    "penalised": {
-        r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
-        "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
-    },
-    None: {r"\min_{w,b": r"\min_{w", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
-}
 
 At = Letters[PrimalHinge]
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(_read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _read_for(problem: PrimalHinge, step: Step) -> Step:
-    """The step with its LaTeX for the problem's intercept."""
-    latex = step.latex
-    for written, reads in READS[problem.intercept].items():
-        latex = latex.replace(written, reads)
-    return replace(step, latex=latex)
+    return tuple(read_for(problem, step) for step in _for_a_free_intercept(problem))
 
 
 def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
@@ -75,7 +53,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("PHINGE.4", problem),
-        _stationarity_in_b(problem),
+        intercept.stationarity_in_b("PHINGE.5", problem, "(λ/2)"),
         shared.stationarity_in_xi("PHINGE.6", r"\eta_i=\tfrac{p_i}{\lambda}-\alpha_i"),
         shared.dual_feasibility("PHINGE.7", UPPER),
         shared.complementary_slackness("PHINGE.8", UPPER),
@@ -147,43 +125,18 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "weight like the others",
         ),
         shared.linear_weights("PHINGE.18", problem),
-        shared.weak_duality("PHINGE.19", _products(problem), certify._measured, r"\lambda"),
+        shared.weak_duality(
+            "PHINGE.19", shared.slack_products(UPPER) + intercept.ridge_of(problem), certify._measured, r"\lambda"
+        ),
     )  # fmt: skip
 
 
-def _products(problem: PrimalHinge) -> str:
-    """LaTeX of what (P − D)/λ is made of."""
-    ridge = r"\\ &\quad+\tfrac12(b-y^{\top}\alpha)^2" if problem.intercept == "penalised" else ""
-    return shared.slack_products(UPPER) + ridge
-
-
-def _stationarity_in_b(problem: PrimalHinge) -> Step:
-    if problem.intercept == "penalised":
-        return Step(
-            "PHINGE.5", "Stationarity in b",
-            "With (λ/2)b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
-            "balance between the classes.",
-            r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
-            certify.penalised_multipliers, measures.penalised_intercept,
-        )  # fmt: skip
-    step = shared.stationarity_in_b("PHINGE.5")
-    return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
-
-
 def _intercept_recovered(problem: PrimalHinge) -> Step:
-    if problem.intercept == "penalised":
-        return Step(
-            "PHINGE.12", "Recovering b",
-            "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-            r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
-            certify.penalised_multipliers, measures.penalised_intercept,
-        )  # fmt: skip
-    return Step(
-        "PHINGE.12", "Recovering b",
+    return intercept.intercept_recovered(
+        "PHINGE.12", problem,
         "At the kink f(x_i) = y_i, so one sample there would give b. The mean over all of them is less sensitive to "
         "rounding. Where there are none, b is a weighted quantile: every b that minimises the loss is as good.",
         shared.mean_over_margin(rf"0<\alpha_i<{UPPER}"),
-        levels.average, measures.intercept_recovered, "" if problem.intercept == "free" else NO_INTERCEPT,
     )  # fmt: skip
 
 

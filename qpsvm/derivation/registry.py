@@ -7,11 +7,38 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from qpsvm.derivation import c_svm, hard_margin, nu_svm, primal_hinge
+from qpsvm.derivation import (
+    c_svm,
+    epsilon_svr,
+    hard_margin,
+    huber_hinge,
+    nu_svm,
+    nu_svr,
+    one_class,
+    primal_hinge,
+    quantile_svr,
+    ranking,
+    squared_hinge,
+    svdd,
+)
 from qpsvm.derivation.statements import statements
 from qpsvm.derivation.step import Step
 from qpsvm.errors import UnsupportedError
-from qpsvm.problems import CSVM, HardMargin, NuSVM, PrimalHinge, Problem
+from qpsvm.problems import (
+    CSVM,
+    SVDD,
+    EpsilonSVR,
+    HardMargin,
+    HuberHinge,
+    NuSVM,
+    NuSVR,
+    OneClass,
+    PrimalHinge,
+    Problem,
+    QuantileSVR,
+    Ranking,
+    SquaredHinge,
+)
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
@@ -19,6 +46,14 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     CSVM: c_svm.steps,
     NuSVM: nu_svm.steps,
     PrimalHinge: primal_hinge.steps,
+    EpsilonSVR: epsilon_svr.steps,
+    NuSVR: nu_svr.steps,
+    QuantileSVR: quantile_svr.steps,
+    OneClass: one_class.steps,
+    SVDD: svdd.steps,
+    SquaredHinge: squared_hinge.steps,
+    HuberHinge: huber_hinge.steps,
+    Ranking: ranking.steps,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm.dual.svm_dual import Group
-from qpsvm.problems import PrimalHinge, Problem
+from qpsvm.problems import OneClass, PrimalHinge, Problem
 
 
 class Words:
@@ -43,7 +43,7 @@ class Words:
         """What s f of a row is to reach."""
         if self.two_class or self.problem.svm.common_level == 1.0:
             return self.rho or "1"
-        return "its level"
+        return "0" if self.problem.svm.homogeneous else "its level"
 
     @property
     def yf(self) -> str:
@@ -58,6 +58,8 @@ class Words:
     @property
     def C(self) -> str:
         """The upper bound of α."""
+        if isinstance(self.problem, OneClass):
+            return "s"
         return "a" if self.rho else "p/λ" if isinstance(self.problem, PrimalHinge) else "C"
 
     def sides_of(self, group: Group) -> tuple[str, str]:

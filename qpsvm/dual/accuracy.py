@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, gamma, two_sum
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
@@ -166,16 +166,25 @@ class Accuracy:
             size = min(size, float(np.abs(beta) @ self._sizes))
         return gamma(int(np.count_nonzero(beta)) + 4) * size * (1.0 + gamma(len(beta) + 4))
 
-    def sharp_weights(self, beta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much."""
+    def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
+        """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much.
+
+        Parameters
+        ----------
+        beta, rest : ndarray, shape (n,)
+            The coefficients, or what they are a sum of.
+        """
         support = np.flatnonzero(beta)
-        if len(support) * self.space.samples.d > AFFORDABLE:
+        parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
+        if len(parts_of) * len(support) * self.space.samples.d > AFFORDABLE:
             return None
-        X = self.space.samples.take(support)
-        columns = max(AT_A_TIME // max(len(support), 1), 1)
-        starts = range(0, X.shape[1], columns)
-        parts = [dots(np.ascontiguousarray(as_dense(X[:, j : j + columns]).T), beta[support]) for j in starts]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        X, weights = self.space.samples.take(support), np.concatenate(parts_of)
+        columns = max(AT_A_TIME // max(len(weights), 1), 1)
+        found = []
+        for j in range(0, X.shape[1], columns):
+            block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
+            found.append(dots(block if rest is None else np.hstack([block, block]), weights))
+        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
 
     def sharp_values(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
@@ -197,6 +206,24 @@ class Accuracy:
         values, radii : ndarray, shape (r,)
             None where the kernel has no evaluation that is sharper, or where it would take too long.
         """
+        found = self.sharp_parts(rows, coef, w, b, levels)
+        return None if found is None else (found[0], found[2] + UNIT * np.abs(found[0]))
+
+    def sharp_parts(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """As `sharp_values`, but each value is a sum of two doubles, the first of which is the value rounded.
+
+        Parameters
+        ----------
+        rows, coef, w, b, levels
+            As in `sharp_values`.
+
+        Returns
+        -------
+        high, low, radii : ndarray, shape (r,)
+            Or None.
+        """
         space = self.space
         if w is not None:
             weights = np.concatenate([w, [b, -1.0]])
@@ -217,8 +244,9 @@ class Accuracy:
             weights = np.concatenate([coef[support], [b, -1.0]])
             parts = [self._sharp_kernel(rows[i : i + step], support, weights, levels[i : i + step]) for i in starts]
         if not parts:
-            return np.zeros(0), np.zeros(0)
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        high, low, radii = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return high, low, radii
 
     def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
         """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
@@ -298,19 +326,21 @@ class Accuracy:
         size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
         return (square, size) if square <= gamma(m + 2) * size else None
 
-    def _sharp_linear(self, rows: IntArray, weights: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _sharp_linear(
+        self, rows: IntArray, weights: FloatArray, levels: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         X = as_dense(self.space.samples.take(rows))
-        return dots(np.column_stack([X, np.ones(len(rows)), levels]), weights)
+        return dots_in_two(np.column_stack([X, np.ones(len(rows)), levels]), weights)
 
     def _sharp_kernel(
         self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         parts, radius = self._sharp_block(rows, support)
         coef, rest = weights[: len(support)], weights[len(support) :]
         K = np.column_stack([*parts, np.ones(len(rows)), levels])
-        values, radii = dots(K, np.concatenate([*(coef for _ in parts), rest]))
+        high, low, radii = dots_in_two(K, np.concatenate([*(coef for _ in parts), rest]))
         inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
-        return values, radii + inherited
+        return high, low, radii + inherited
 
     def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
         """Kernel values without cancellation as a sum of arrays, and how far that may be off: (r, c) each."""

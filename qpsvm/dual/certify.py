@@ -131,7 +131,8 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
     """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
     slopes = {}
     for group in svm.penalised:
-        slopes[group.multiplier] = (float(group.column @ a) - group.total) / group.ridge  # (PHINGE.5), (PHINGE.12)
+        surplus = float(group.column @ a) - group.total
+        slopes[group.multiplier] = surplus / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
     return slopes
 
 

@@ -106,7 +106,7 @@ def _soft_interval(
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_interval(points, weights, level)
+    low, high = quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 

@@ -20,6 +20,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import FEW, Bounds, multiplier
 from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.combined import combined_beta, combined_values
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.dual.vanishing import Vanishing
 
@@ -51,6 +52,8 @@ class Proof:
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
         self.raises = self.raises and bool((svm.sign > 0.0).all())
+        others = svm.margins  # whether a wider tube does, at a price
+        self.widens = len(others) == 1 and others[0].total > 0.0 and common_value(others[0].column) == 1.0
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -91,6 +94,10 @@ class Proof:
 
     def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
+        if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
+            evaluated = self._evaluated(base, np.arange(self.svm.m))
+            better = base if evaluated is None else self._valued(self._bounded(evaluated))
+            base = better if self.svm.users is None or better.gap < base.gap else base
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
@@ -156,6 +163,8 @@ class Proof:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
+        if self.widens:
+            return self._widened(point, rows)
         if self.raises:
             pass
         elif self.homogeneous:
@@ -175,7 +184,8 @@ class Proof:
         if not near.any():
             return point
         if self.homogeneous:
-            pushed = self._lowered(point, (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT))
+            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
+            pushed = self._moved(point, "rho", rho)
         else:
             growth = float(((t + r) / (level - t - r))[near].max()) * FEW
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
@@ -207,9 +217,22 @@ class Proof:
         raised = self._bounded(raised)
         return self._valued(raised) if raised.gap < point.gap else point
 
-    def _lowered(self, point: Certificate, rho: float) -> Certificate:
-        """The point with another margin level ρ."""
-        multipliers = {**point.multipliers, "rho": rho}
+    def _widened(self, point: Certificate, rows: IntArray) -> Certificate:
+        """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        near &= t + r < PUSHABLE * float(np.abs(point.short).max(initial=0.0))
+        if not near.any():
+            return point
+        name = self.svm.margins[0].multiplier
+        size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
+        push = float((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near].max())
+        widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
+        return self._valued(widened) if widened.gap < point.gap else point
+
+    def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
+        """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
+        multipliers = {**point.multipliers, name: value}
         margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
         if slack is not None and radius is not None:
             slack = slack + (margin - point.margin)
@@ -256,18 +279,24 @@ class Proof:
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
-        if self.svm.mix is not None:
-            return None
         if self.space.affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
-        levels = self.svm.sign[rows] * point.margin[rows]
-        found = self.accuracy.sharp_values(self.svm.samples_of(rows), point.coef, point.w, point.b, levels)
+        levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
+        if self.svm.mix is None:
+            found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
+        elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
+            found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
+        else:
+            found = None
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
-        yf = point.yf.copy()
+        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None:  # a user's row may be known without any rounding
+            sharper = off < radius[rows]
+            rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
         slack[rows] = -self.svm.sign[rows] * found[0]
-        radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
+        radius[rows] = off
         yf[rows] = point.margin[rows] - slack[rows]
         return point.changed(yf=yf, slack=slack, radius=radius)
 
@@ -288,8 +317,10 @@ class Proof:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
         if point.w is None or self.space.affine:  # a centre is as near as floats can be
             return point
-        beta = self.svm.beta(point.alpha)
-        found = self.accuracy.sharp_weights(beta)
+        beta, rest, spread = self.svm.beta(point.alpha), None, None
+        if self.svm.mix is not None:
+            beta, rest, spread = combined_beta(self.svm, point.alpha)
+        found = self.accuracy.sharp_weights(beta, rest)
         if found is None:
             return point
         own, radii = found
@@ -298,6 +329,8 @@ class Proof:
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
+        if spread is not None:
+            radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
         known = point.changed(offset=float(np.linalg.norm(point.w - own)), weight_radius=radius)
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known

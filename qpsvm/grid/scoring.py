@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.problems import Problem
 from qpsvm.samples import original_labels
 
@@ -109,6 +109,11 @@ class _Named:
     scorer: Scorer
 
     def __call__(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        if self.name == R2 and len(y) < 2:
+            raise DataError(
+                "R² compares with the mean of the tested rows, and a fold tests one: take fewer folds, or "
+                "scoring='neg_mean_absolute_error'"
+            )
         try:
             return self.scorer(estimator, X, y)
         except AttributeError as error:

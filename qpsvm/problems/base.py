@@ -128,6 +128,8 @@ class Problem(ABC):
     own: ClassVar[tuple[str, ...]] = ()
     #: What the kinds of samples in a result mean.
     kinds: ClassVar[Kinds] = Kinds()
+    #: The rows of the primal whose multipliers are α, in order.
+    level_rows: ClassVar[tuple[str, ...]] = ("margin",)
     #: How many α each sample has: those of one side after those of the other.
     sides: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
@@ -765,7 +767,8 @@ class Problem(ABC):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        form = read_form(solution, form, self.svm.m if self.svm.users is None else self.svm.users.own.m)
+        own = self.svm if self.svm.users is None else self.svm.users.own
+        form = read_form(solution, form, own.m, self.level_rows)
         alpha, w = self.read(solution, form)
         enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
         if w is None and not self.constraints:
@@ -893,7 +896,8 @@ class Problem(ABC):
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
-            alpha = solution.qp.multiplier("margin", solution.z, solution.y) / self.svm.unit  # (PHINGE.16)
+            sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self.level_rows]
+            alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
             if self.user_rows is not None:
                 groups = {
                     name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints

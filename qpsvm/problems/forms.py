@@ -7,7 +7,7 @@
     (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
 
 The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
-margin rows "margin".
+margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from qpsvm.qp.solution import QPSolution
 Form = Literal["dual", "primal"]
 #: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
 PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
+#: What the slacks of a primal are called, and the rows whose multipliers are α.
+SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
 LARGEST_BOX = 1e3
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
@@ -146,20 +148,19 @@ def scaling(
     price = svm.unit * unit * level
     objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
     if form == "dual":
-        return (
-            {"alpha": unit, **({SCALED_PRICES: unit} if users else {})},
-            {group.name: 1.0 / unit for group in svm.groups if not group.ridge},
-            objective,
-        )
-    names = ["xi", "zeta", *(group.multiplier for group in svm.groups)]
+        prices = {SCALED_PRICES: unit} if users else {}
+        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
+        return {"alpha": unit, **prices}, rows, objective
+    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
-    groups = ["margin", *([SCALED_ROWS] if users else [])]
-    return variables, dict.fromkeys(groups, 1.0 / level) if level != 1.0 else {}, objective
+    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
 
 
-def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
+def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
     """The form of which a solution is, read off the variables' names where it is not said.
+
+    The rows of a primal whose multipliers are α have these names.
 
     Raises
     ------
@@ -173,11 +174,10 @@ def read_form(solution: QPSolution, form: Form | None, n: int) -> Form:
     qp = solution.qp
     form = check_form(form or ("dual" if "alpha" in qp.variables else "primal"))
     if form == "dual":
-        rows = qp.variables.get("alpha")
+        parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
     else:
-        group = qp.constraints.get("margin")
-        rows = None if group is None else group.rows
-    if rows is None or rows.stop - rows.start != n:
+        parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
+    if sum(part.stop - part.start for part in parts) != n:
         raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
     return form
 

@@ -148,7 +148,7 @@ class Ranking(Problem):
     ) -> None:
         matrix = as_matrix(X)
         values = np.zeros(matrix.shape[0]) if y is None else y
-        super().__init__(numbers(X, values, sample_weight), kernel, None, psd, constraints)
+        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
         if pairs is None and y is None:

@@ -1,23 +1,34 @@
 """What the regressions have in common: two rows of the dual for each sample, one for each side of f.
 
-(SVR.1)  row i, s = +1:  t_i − f(x_i) may be as large as the level allows;  row n + i, s = −1:  f(x_i) − t_i
-(SVR.2)  coefficients:  β_i = α⁺_i − α⁻_i,  f(x) = Σ β_i K(x_i, x) + b
+    (SVR.1)  two rows a sample:  row i, s = +1:  t_i − f(x_i) ≤ ε + ξ_i;  row n + i, s = −1:  f(x_i) − t_i ≤ ε + ξ*_i;
+             that is s f(x_i) ≥ ℓ − ξ with the levels ℓ = t_i − ε and ℓ = −t_i − ε of (DUAL.2)
+    (SVR.2)  their multipliers α⁺ and α⁻ are one coefficient a sample:  β = α⁺ − α⁻,  f(x) = Σ β_i K(x_i, x) + b
+    (SVR.3)  so αᵀQα = βᵀKβ, though Q is 2n × 2n, and −ℓᵀα = −tᵀβ + ε 1ᵀ(α⁺ + α⁻)
+    (SVR.4)  where one number is within ε of every t, w = 0 costs nothing, and any α with β = 0 is the dual optimum
+    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself where it is the
+             price of ξ²:  γf for f
+
+Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNIT
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.model import Model
 from qpsvm.operators import Operator
 from qpsvm.problems.base import Problem
+from qpsvm.problems.forms import margin_rows
+from qpsvm.qp.program import Rows
+from qpsvm.resources.clock import Clock
 from qpsvm.result import Kinds
 
 
@@ -28,6 +39,9 @@ class Regression(Problem):
         ("inside", "edge", "beyond"), ("inside the tube", "on its edge", "beyond it"), "beyond the tube"
     )
     sides: ClassVar[int] = 2
+    level_rows: ClassVar[tuple[str, ...]] = ("above", "below")
+    #: What the width of the tube adds to the dual, for people.
+    width_formula: ClassVar[str] = ""
 
     @property
     def shown_target(self) -> FloatArray | None:
@@ -37,6 +51,27 @@ class Regression(Problem):
     def _half_width(self, certificate: Certificate) -> float:
         """ε: how far f may be from t at no price."""
         raise NotImplementedError
+
+    @property
+    def _least_width(self) -> float:
+        """The ε up to which one number may be away from every t; 0 for a tube that has no width, or finds its own."""
+        return 0.0
+
+    @property
+    def _still(self) -> FloatArray:
+        """An α with β = 0 over the rows of the dual, (2n,)."""
+        return np.zeros(2 * len(self.labels))
+
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
+        t, width = self.labels, self._least_width
+        ends = (float(t.min()), float(t.max()))
+        reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
+        if reached:  # (SVR.4)
+            return min(certificate, self._certify(self._still), key=lambda point: point.gap)
+        return super()._polished(certificate, tol, clock, each)
 
     def _absent(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
@@ -52,10 +87,63 @@ class Regression(Problem):
         """(SVR.1): the dual over 2n rows of levels t − ε and −t − ε, for U and δ (2n,), and groups beside that of b."""
         t = self.labels
         n = len(t)
-        sign = np.concatenate([np.ones(n), -np.ones(n)])
-        level = np.concatenate([t - epsilon, -t - epsilon])
+        sign = np.concatenate([np.ones(n), -np.ones(n)])  # (SVR.1)
+        level = np.concatenate([t - epsilon, -t - epsilon])  # (SVR.1)
         return SVMDual(
             gram=gram, sign=sign, level=level, upper=upper, curvature=curvature,
             groups=(*intercept_group(sign, kept, "1ᵀα⁺ − 1ᵀα⁻ = 0"), *groups), rows=np.tile(np.arange(n), 2),
             level_radius=UNIT * np.abs(level) if epsilon else None,
         )  # fmt: skip
+
+    def _dual_formula(self, svm: SVMDual) -> str:
+        entry = super()._dual_formula(svm).partition("s_i s_j ")[2]
+        bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.curved else ""
+        return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)
+
+
+def tube_rows(Z: Matrix, ones: FloatArray, width: FloatArray) -> Matrix:
+    """(SVR.1) as Gx ≤ h, h = [ε − t, ε + t]: t − f ≤ ε + ξ above f − t ≤ ε + ξ*, with f = Zw + b.
+
+    Parameters
+    ----------
+    Z : ndarray or csr_array, shape (n, r)
+    ones, width : ndarray, shape (n, 0) or (n, 1)
+        The columns of b and of an ε that is a variable; without any, neither is.
+
+    Returns
+    -------
+    csc_array, shape (2n, r + … + 2n)
+        Columns w, b, ε, ξ, ξ*.
+    """
+    n = Z.shape[0]
+    slack, none = sp.eye_array(n, format="csc"), sp.csc_array((n, n))
+    above = margin_rows(Z, np.ones(n), [-ones, -width, -slack, none])
+    below = margin_rows(Z, -np.ones(n), [ones, -width, none, -slack])
+    return sp.vstack([above, below], format="csc")
+
+
+def tube_variables(n: int, r: int, *names: str) -> dict[str, slice]:
+    """Where w (r,), the single numbers with these names, ξ (n,) and ξ* (n,) are in x."""
+    first = r + len(names)
+    singles = {name: slice(r + k, r + k + 1) for k, name in enumerate(names)}
+    return {"w": slice(0, r), **singles, "xi": slice(first, first + n), "xi_star": slice(first + n, first + 2 * n)}
+
+
+def tube_groups(n: int, kept: Intercept, width: str = "") -> dict[str, Rows]:
+    """The two halves of `tube_rows` by name, as a person writes them, with or without b and a width of the tube."""
+    f = "(wᵀx_i + b)" if kept else "wᵀx_i"
+    above, below = f"t_i − {f} ≤ {width}ξ_i", f"{f} − t_i ≤ {width}ξ*_i"
+    return {"above": Rows("G", slice(0, n), above), "below": Rows("G", slice(n, 2 * n), below)}
+
+
+def free_above(free: int, n: int) -> FloatArray:
+    """Lower bounds of the variables: none for the first, 0 for the slacks ξ and ξ*, (free + 2n,)."""
+    return np.concatenate([np.full(free, -np.inf), np.zeros(2 * n)])
+
+
+def sharing(twin: Any, problem: Problem) -> Any:
+    """A machine that was made of another one's samples, with the names of its columns and its Gram matrix."""
+    twin.samples = problem.samples
+    if twin.kernel == problem.kernel and twin.intercept == problem.intercept:
+        twin.__dict__["space"] = problem.space
+    return twin

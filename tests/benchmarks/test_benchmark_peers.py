@@ -15,7 +15,7 @@ pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
 import cvxopt
 
 import qpsvm
-from benchmarks.samples import Clouds, Moons
+from benchmarks.samples import Clouds, Moons, Waves
 from benchmarks.score import GridJudge, judge_of, primal_value
 from benchmarks.solvers import ENTRANTS, GRIDS, Curve, Point, Rung
 from benchmarks.tasks import Grid, Task
@@ -156,3 +156,54 @@ def test_default_threads_are_nobodys_setting(monkeypatch):
         there = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     assert there == "[None, None, None]"
     assert [os.environ[name] for name in VARIABLES] == ["1"] * len(VARIABLES)
+
+
+LOSSES = [
+    Task(variant, Waves(40, 3) if variant.endswith("svr") else Clouds(40, 3), {}, variant, C=0.7, intercept=intercept)
+    for variant in ("squared-hinge", "huber-hinge", "epsilon-svr", "quantile-svr")
+    for intercept in ("penalised", "free")
+]
+
+
+@pytest.mark.parametrize("task", LOSSES, ids=lambda task: f"{task.name}, {task.intercept}")
+def test_the_losses_that_judge_points_without_multipliers_are_those_of_the_machines(task):
+    machine = task.machine(*task.source.load())
+    result = qpsvm.solve(machine.problem(), "cvxopt", tol=1e-9)
+    assert primal_value(machine, Point(w=result.w, b=result.b)) == pytest.approx(result.primal, rel=1e-8)
+    worse = Point(w=result.w + 0.1, b=result.b)
+    assert primal_value(machine, worse) > result.primal * (1 + 1e-4)
+    assert judge_of(machine).gap(worse)[0] > 1e-4
+
+
+PEERS = [
+    ("rehline", "squared-hinge"), ("rehline", "huber-hinge"), ("rehline", "epsilon-svr"), ("rehline", "quantile-svr"),
+    ("SVR", "epsilon-svr"), ("sklearnex SVR", "epsilon-svr"), ("libsvm", "epsilon-svr"), ("NuSVR", "nu-svr"),
+    ("sklearnex NuSVR", "nu-svr"), ("libsvm", "nu-svr"), ("OneClassSVM", "one-class"), ("libsvm", "one-class"),
+    ("OneClassSVM", "svdd"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "variant"), PEERS)
+def test_the_multipliers_of_peers_are_read_in_the_units_of_the_machine(name, variant):
+    """Their own α is optimal by the certificate, which looks at nothing else."""
+    entrant = installed(ENTRANTS[name])
+    kind = {"intercept": "penalised"} if name == "rehline" else {"kernel": "rbf"}
+    source = Waves(40, 3) if variant.endswith("svr") else Clouds(40, 3)
+    task = Task("", source, {}, variant, C=3.0, nu=0.3, **kind)
+    assert entrant.takes(task)
+    machine = task.machine(*source.load())
+    point = ended(entrant, machine, 1e-7)
+    assert judge_of(machine).gap(Point(point.alpha)) == (pytest.approx(0.0, abs=1e-4), "own")
+
+
+@pytest.mark.parametrize(("name", "variant"), [
+    ("LinearSVC", "squared-hinge"), ("liblinear", "squared-hinge"), ("LinearSVR", "epsilon-svr"),
+    ("liblinear", "epsilon-svr"),
+])  # fmt: skip
+def test_liblinear_solves_the_machines_with_a_penalised_intercept(name, variant):
+    entrant = installed(ENTRANTS[name])
+    source = Waves(60, 3) if variant.endswith("svr") else Clouds(60, 3)
+    machine = Task("", source, {}, variant, C=0.5, intercept="penalised").machine(*source.load())
+    gap, bound = judge_of(machine).gap(ended(entrant, machine, 1e-6))
+    assert gap <= 1e-3
+    assert bound == "known"

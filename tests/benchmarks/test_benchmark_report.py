@@ -250,7 +250,7 @@ def test_variants_show_time_gap_in_brackets_and_what_does_not_apply():
     lines = [at("qpsvm", "c", 0.002, 1e-9), at("qpsvm:osqp", "c", 0.001, 2e-4), at("qpsvm", "hard", 0.003, 1e-9),
              at("qpsvm:slsqp", "c", None, None, "limit"), at("qpsvm:slsqp", "hard", 0.001, 1e-9),
              at("piqp", "c", 0.001, 1e-9)]  # fmt: skip
-    header, hard, soft = cells(tables.variants(lines))
+    header, hard, soft = cells(tables.variants(lines))  # without the facts that no task has
     assert header == ["variant", "kernel", "n", "qpsvm, ms", "osqp, ms", "slsqp, ms"]
     assert hard == ["hard", "rbf", "100", "3.00", "–", "**1.00**"]
     assert soft == ["c", "rbf", "100", "**2.00**", "[2e-4]", "[limit]"]

@@ -106,6 +106,7 @@ REFUSED = {
     "accuracy": (lambda: qpsvm.cross_validate(SVR, C=[1.0], scoring="accuracy"), "EpsilonSVR predicts numbers"),
     "labels": (lambda: qpsvm.cross_validate(SVR, C=[1.0], scoring="f1", folds=2), "f1 does not score"),
     "probabilities": (lambda: qpsvm.cross_validate(SVR, C=[1.0], scoring="neg_log_loss"), "asks for more than"),
+    "one row": (lambda: qpsvm.cross_validate(SVR, C=[1.0], folds=[(range(49), [49])]), "a fold tests one"),
     "quantiles": (lambda: qpsvm.cross_validate(TAU, quantile=[0.1, 0.2]), "one quantile at a time"),
     "no quantile": (lambda: qpsvm.path(TAU, quantile=[0.5, 1.0]), "below 1"),
     "negative": (lambda: qpsvm.path(SVR, epsilon=[0.0, -1.0]), "epsilon must be 0 or positive"),

@@ -1,4 +1,4 @@
-"""The one-class SVM and the SVDD: against the textbook's primals, against scikit-learn, at the ends of ν, and exactly."""
+"""The one-class SVM and the SVDD: against the textbook and scikit-learn, at the ends of ν, and exactly."""
 
 from typing import Any
 

@@ -9,6 +9,7 @@ D(α) of the very floats that a user gets, in rational numbers, from (DUAL.1) an
 Where E_gᵀα = e_g is asked for, α is repaired exactly first, on the row where that costs least, as in `exact`.
 
     python tests/tools/exact_dual.py --problems 3000 --seed 1      # exit code 1 where a claim is wrong
+    python tests/tools/exact_dual.py --pairs --problems 3000           # rows that are pairs of samples
     python tests/tools/exact_dual.py --only 17                     # one problem in full
 """
 
@@ -19,7 +20,7 @@ import math
 import sys
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -67,6 +68,23 @@ class Stated(qpsvm.Problem):
         return primal_qp(svm, Z, formula="½ ‖w‖² + Σ ψ_i(t_i)", margin="y_i f(x_i) ≥ ℓ_i − ξ_i", title=self.title)
 
 
+class StatedPairs(qpsvm.Ranking):
+    """The machine of a dual over pairs of samples that is given pair by pair."""
+
+    def __init__(self, X: Any, pairs: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0) -> None:
+        super().__init__(X, pairs=pairs)
+        self.stated = {"level": level, "upper": upper, "curvature": curvature}
+
+    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        m = len(self.pairs)
+        stated = {k: np.array(v, float) if np.ndim(v) else repeated(float(v), m) for k, v in self.stated.items()}
+        return replace(super()._dual(gram, kept), **stated)
+
+    def _primal(self, Z: Matrix) -> qpsvm.QP:
+        svm = self._dual(self.space.centred, None)
+        return primal_qp(svm, Z, formula="½ ‖w‖² + Σ ψ_k(t_k)", margin="wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k", title=self.title)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """P (infinite where a hard row falls short), D at the repaired α, and what α broke before that."""
@@ -107,7 +125,10 @@ def dot(a: Any, b: Any) -> Fraction:
 
 
 def rows_of(X: Any, svm: SVMDual) -> list[list[Fraction]]:
-    """The samples at the rows of the dual, X as it is: (m, d)."""
+    """The samples, or combinations of them, at the rows of the dual, X as it is: (m, d)."""
+    if svm.mix is not None:
+        samples, A = [fractions(x) for x in X], svm.mix.toarray()
+        return [[dot(a, column) for column in zip(*samples, strict=True)] for a in map(fractions, A)]
     return [fractions(x) for x in (X if svm.rows is None else X[svm.rows])]
 
 
@@ -190,7 +211,7 @@ def faults(problem: qpsvm.Problem, result: Any, tol: float) -> list[str]:
     return found
 
 
-def drawn(seed: int) -> tuple[Stated, dict[str, Any]]:
+def drawn(seed: int) -> tuple[Stated | StatedPairs, dict[str, Any]]:
     """A machine over 2 to 12 rows of small integers in units of any size, and how it is to be solved."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
@@ -198,28 +219,46 @@ def drawn(seed: int) -> tuple[Stated, dict[str, Any]]:
     X = (rng.integers(-8, 9, (n, d)) + rng.choice([0, 2, 12]) * y[:, None]) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
     if rng.random() < 0.2:
         X = X * rng.uniform(0.5, 1.5, (n, d)) + rng.choice([0.0, 1e4])
+    vectors = stated(rng, n)
+    intercept = [None, "free", "free", "free", "penalised"][int(rng.integers(5))]
+    options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
+    return Stated(X, y, *vectors, intercept), options
+
+
+def drawn_pairs(seed: int) -> tuple[Stated | StatedPairs, dict[str, Any]]:
+    """The same for pairs of 2 to 8 samples, some of them twice or both ways round, often far from the origin."""
+    rng = np.random.default_rng(seed)
+    n, d, m = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 15))
+    X = rng.integers(-8, 9, (n, d)) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
+    if rng.random() < 0.6:
+        X = X * rng.uniform(0.5, 1.5, (n, d)) + rng.choice([0.0, 1e4, 1e8, 1e12]) * rng.choice([1.0, 1.0 / 3.0])
+    first = rng.integers(0, n, m)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, m)) % n])
+    options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
+    return StatedPairs(X, pairs, *stated(rng, m)), options
+
+
+def stated(rng: np.random.Generator, m: int) -> list[Any]:
+    """Levels, prices and curvatures of m rows: a number or a vector each."""
     C = 10.0 ** rng.uniform(-8, 8)
-    curvature, upper = np.full(n, 0.5 / C), np.full(n, np.inf)
+    curvature, upper = np.full(m, 0.5 / C), np.full(m, np.inf)
     kind = str(rng.choice(["squared", "squared", "huber", "mixed", "hard rows", "hard rows"]))
     if kind == "huber":
-        curvature, upper = np.full(n, 10.0 ** rng.uniform(-3, 3) / C), np.full(n, C)
+        curvature, upper = np.full(m, 10.0 ** rng.uniform(-3, 3) / C), np.full(m, C)
     elif kind == "mixed":
-        upper = np.where(rng.random(n) < 0.5, C * rng.uniform(0.1, 1, n), np.inf)
-        curvature = np.where((rng.random(n) < 0.5) & np.isfinite(upper), 0.0, curvature * rng.uniform(0.1, 10, n))
+        upper = np.where(rng.random(m) < 0.5, C * rng.uniform(0.1, 1, m), np.inf)
+        curvature = np.where((rng.random(m) < 0.5) & np.isfinite(upper), 0.0, curvature * rng.uniform(0.1, 10, m))
     elif kind == "hard rows":
-        curvature[rng.permutation(n)[: rng.integers(1, n + 1)]] = 0.0
+        curvature[rng.permutation(m)[: rng.integers(1, m + 1)]] = 0.0
     level: Any = rng.choice([1.0, 1.0, 0.5, 3.0, 0.0, -1.0])
     if rng.random() < 0.4:
-        level = rng.choice([0.0, 0.25, 1.0, 2.0, -1.0], n) if rng.random() < 0.5 else rng.uniform(0.1, 3, n)
-    intercept = [None, "free", "free", "free", "penalised"][int(rng.integers(5))]
-    vectors = (part[0] if (part == part[0]).all() else part for part in (upper, curvature))
-    options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
-    return Stated(X, y, level, *vectors, intercept), options
+        level = rng.choice([0.0, 0.25, 1.0, 2.0, -1.0], m) if rng.random() < 0.5 else rng.uniform(0.1, 3, m)
+    return [level, *(part[0] if (part == part[0]).all() else part for part in (upper, curvature))]
 
 
-def examined(seed: int) -> tuple[str, list[str], bool]:
+def examined(seed: int, draw: Any = drawn) -> tuple[str, list[str], bool]:
     """The status, what is wrong, and whether `optimal` would have been true where it was not said."""
-    problem, options = drawn(seed)
+    problem, options = draw(seed)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
@@ -241,16 +280,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--pairs", action="store_true", help="rows that are pairs of samples")
     parser.add_argument("--only", type=int, help="one seed, in full")
     options = parser.parse_args(arguments)
+    draw = drawn_pairs if options.pairs else drawn
     if options.only is not None:
-        problem, how = drawn(options.only)
-        print(problem, how, f"X = {problem.X.tolist()}", f"y = {problem.y.tolist()}", sep="\n")
-        print(qpsvm.solve(problem, **how).summary(), *examined(options.only)[1], sep="\n")
+        problem, how = draw(options.only)
+        print(
+            problem,
+            how,
+            f"X = {problem.X.tolist()}",
+            f"y = {getattr(problem, 'pairs', problem.samples.target).tolist()}",
+            sep="\n",
+        )
+        print(qpsvm.solve(problem, **how).summary(), *examined(options.only, draw)[1], sep="\n")
         return 0
     statuses, careful, wrong = Counter[str](), [], []
     for seed in range(options.seed, options.seed + options.problems):
-        status, lines, missed = examined(seed)
+        status, lines, missed = examined(seed, draw)
         statuses[status] += 1
         careful += [seed] if missed else []
         wrong += [f"seed {seed}: {line}" for line in lines]

@@ -5,6 +5,7 @@
     (KINT.3)  r = t − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i, where β_i is pulled to, σ = ±1 the side it is on
     (KINT.4)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) over the side, and what the other side adds
     (KINT.5)  the best b is a weighted quantile of the ends r ∓ ε of the tubes; for (KINT.2) b ± ε are quantiles of t − u
+    (KINT.6)  (KINT.2) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share what is left
 
 | machine        | t        | ε   | low, high        | e      |                                             |
 |----------------|----------|-----|------------------|--------|---------------------------------------------|
@@ -92,7 +93,7 @@ class IntervalDual:
         """The weight of the ends of the tubes, where it is one number for all."""
         first = float(self.weight[0])
         same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
-        return first if same else None
+        return first if same and first > 0.0 else None
 
     @cached_property
     def share(self) -> float | None:
@@ -185,16 +186,22 @@ class IntervalDual:
             if abs(found.sum() + self.outside - self.total) > UNMET * self.total_penalty:
                 found = spread_residue(found, self.low, self.high, self.outside - self.total)
             return found
+        for mine, goal in zip((found > 0.0, found < 0.0), self.sums, strict=True):
+            some = found[mine]
+            if len(some):
+                found[mine] = some = spread_residue(some, low[mine], high[mine], -goal)
+            if abs(some.sum() - goal) > UNMET * self.total_penalty:
+                return self._split()
+        return found
+
+    def _split(self) -> FloatArray:
+        """The highest targets at their upper end and the lowest ones at their lower end, as far as the sums go: (n,)."""
         plus, minus = self.sums
-        for mine, ends, all_ends, goal in (
-            (found >= 0.0, (0.0 * high, high), (0.0 * high, self.high), plus),
-            (found <= 0.0, (low, 0.0 * low), (self.low, 0.0 * low), minus),
-        ):
-            for lows, highs in (ends, all_ends):
-                some = spread_residue(found[mine], lows[mine], highs[mine], -goal)
-                found[mine] = some
-                if abs(some.sum() - goal) <= UNMET * self.total_penalty:
-                    break
+        order = np.argsort(-self.target, kind="stable")
+        found = np.empty(self.n)
+        high, low = self.high[order], -self.low[order][::-1]
+        found[order] = np.clip(plus - (np.cumsum(high) - high), 0.0, high)
+        found[order[::-1]] -= np.clip(-minus - (np.cumsum(low) - low), 0.0, low)
         return found
 
     def nothing(self) -> DualPoint:

@@ -14,7 +14,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint
+from qpsvm.solvers.kernel.dual import DualPoint, Edges
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.engines import Engines
@@ -28,6 +28,8 @@ from qpsvm.solvers.shared.stopping import StopReason
 INTERVAL_ENGINES = ("auto", "gram", "band", "libsvm")
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
+#: What rounding may make of Σ|β|, as a share of the most that it can be.
+ALL = 1e-9
 #: A spread below this share of the largest number that it is made of is rounding.
 NO_SPREAD = 1e-12
 
@@ -125,6 +127,32 @@ def _solve(
     effort: Effort,
 ) -> tuple[DualPoint, str]:
     """The best point, in the units of the problem, and the engine that found it."""
+    if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.target)):
+        return problem.at(Edges(0.0)).nothing(), "none"  # β = 0, and b is what all targets are
+    if problem.mass is not None:
+        return _with_tube(blocks, problem, start, engine, tol, effort)
+    return _solve_one(blocks, problem, start, engine, tol, effort)
+
+
+def _with_tube(
+    blocks: KernelBlocks, problem: IntervalDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
+) -> tuple[DualPoint, str]:
+    """(KINT.2), or the ε-SVR with ε = 0 where that needs no more than m: (KINT.6)."""
+    assert problem.mass is not None
+    everything = problem.mass >= (1.0 - ALL) * problem.total_penalty
+    found = None if everything else _solve_one(blocks, problem, start, engine, tol, effort)
+    if found is not None and (found[0].gap <= tol or effort.late()):
+        return found
+    flat, used = _solve_one(blocks, problem.at(Edges(0.0)), start, engine, tol, effort)
+    needs = float(np.abs(flat.beta).sum())
+    if found is None or (needs <= (1.0 + ALL) * problem.mass and flat.gap < found[0].gap):
+        return flat, used
+    return found
+
+
+def _solve_one(
+    blocks: KernelBlocks, problem: IntervalDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
+) -> tuple[DualPoint, str]:
     unit = unit_of(blocks, problem)
     shift = float(np.median(problem.target)) if problem.total == 0.0 else 0.0  # moves b alone
     scaled = IntervalDual(

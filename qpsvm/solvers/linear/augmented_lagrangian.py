@@ -18,11 +18,12 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
     (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
     (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σφ(r) + Σφ*(α) − αᵀr ≥ 0
     (ALM.6)  inner stop A ≤ 0.3 B;  then a ← α, σ ← 3σ or 30σ        the outer, proximal point iteration
-    (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  hinges, separated but for rounding: Σ C_i ξ_i vanishes
+    (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  of hinges, separated but for rounding
 
 Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
-and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1 is the unit of r; the term of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All
-rows have α at a bound but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
+and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1 stands for the unit of r, and the term
+of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All rows have α at a bound,
+or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
@@ -65,7 +66,7 @@ class AugmentedLagrangian:
         self._W = start.W.copy()
         self._growth, self._outer, self._shrinks = SETTINGS.growth, 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
-        self._slack = self._losses.residuals(problem.rows.margins(self._W)) if start.slack is None else start.slack.copy()
+        self._slack = self._residuals() if start.slack is None else start.slack.copy()
         self._alpha = self._pull = self._q = np.empty(0)
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)
@@ -99,6 +100,10 @@ class AugmentedLagrangian:
                 reason = "numerical_error"
             if reason is not None:
                 return best, reason
+
+    def _residuals(self) -> FloatArray:
+        """R at W, from a fresh pass over the data: (n,)."""
+        return self._losses.residuals(self._problem.rows.margins(self._W))
 
     def _inner(self, aim: float) -> bool:
         """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
@@ -179,7 +184,7 @@ class AugmentedLagrangian:
             sigma *= SETTINGS.shrink
             self._growth = max(SETTINGS.slowest_growth, float(np.sqrt(self._growth)))
         if not solved:
-            self._slack = self._losses.residuals(self._problem.rows.margins(self._W))
+            self._slack = self._residuals()
         if not solved or self._outer % SETTINGS.refresh == 0:
             self._newton.forget()
             self._alpha = np.empty(0)
@@ -194,8 +199,7 @@ class AugmentedLagrangian:
 
     def _certified(self) -> Point:
         """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
-        rows = self._problem.rows
-        self._slack = self._losses.residuals(rows.margins(self._W))
+        self._slack = self._residuals()
         pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
         found = certified(self._problem, pair)
         if not self._losses.hinges:

@@ -2,7 +2,8 @@
 
 Its passes cost two products with each row that is not set aside, whatever the number of columns, and gain digits as
 long as few α are free or C is small. A Newton step costs a system: dear where columns are too many for a factor. So it
-goes first on wide sparse rows, and for hinges where C‖x‖² is small. (Of a squared loss, C is 1/δ.) Whether its pair is good enough says the gap (ALM.5).
+goes first on wide sparse rows, and for hinges where C‖x‖² is small. (Of a squared loss, C is 1/δ.) Whether its pair is
+good enough says the gap (ALM.5).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.constant import repeated, total
 from qpsvm.arrays.quantile import quantile_interval
-from qpsvm.arrays.types import FloatArray
 from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, fits, is_loaded, numbers_of, task_of
 from qpsvm.solvers.linear.row_losses import mean
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified

@@ -7,8 +7,9 @@
 D is diagonal, with how steeply the α of a free row answers (`Response.steepness`): σ where the losses are flat.
 
 Few columns: Cholesky of H, with a ridge in its own units so that those of the features do not matter; Z_JᵀZ_J is kept
-and updated by the rows that entered or left J. (Where D has a number a row, it is Z_JᵀDZ_J, for as long as D stays.) Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients,
-preconditioned by the diagonal of H, as exact as the outer step deserves.
+and updated by the rows that entered or left J. (Where D has a number a row it is Z_JᵀDZ_J, for as long as D stays.)
+Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of H, as exact as
+the outer step deserves.
 """
 
 from __future__ import annotations

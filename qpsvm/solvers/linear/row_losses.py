@@ -8,8 +8,8 @@ With m_i what row i of Z gives and r_i = ℓ_i − m_i its residual,
     (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
 
-A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the dual:
-both see the same residual, and at most one of the two α is not 0. Its levels t − ε and −t − ε are kept as t and ε.
+A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the
+dual: both see the same residual, and at most one of the two α is not 0. Its levels t − ε and −t − ε are t and ε here.
 
 Each of ℓ, lo, hi, ε, δ is one number where it is the same for all rows, which is faster, and takes no memory.
 """
@@ -127,6 +127,8 @@ class RowLosses:
         """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
         if isinstance(self.level, float):
             size = abs(self.level) if self.one_sided else 0.0
+        elif not len(self.level):
+            size = 0.0
         else:
             sizes = np.abs(self._some_levels - (0.0 if self.one_sided else self.middle))
             size = float(np.median(sizes)) or float(np.mean(sizes))
@@ -183,15 +185,14 @@ class RowLosses:
         if self.flat:
             answered = np.where(v > 0.0, self.upper, self.lower)
         else:
-            answered = np.clip(v / self.curvature, self.lower, self.upper)
+            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: what is not 0 goes to its bound
+                answered = np.clip(v / self.curvature, self.lower, self.upper)
         answered[v == 0.0] = 0.0
         return answered
 
     def moved(self, a: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Whether an a that was the answer (LOSSES.2) at other residuals no longer is: (n,)."""
-        if self.plain:
-            return (r > 0.0) != (a > 0.0)
-        moved: NDArray[np.bool_] = self.answer(r) != a
+        moved: NDArray[np.bool_] = (r > 0.0) != (a > 0.0) if self.plain else self.answer(r) != a
         return moved
 
     def loss(self, r: FloatArray) -> float:
@@ -247,10 +248,8 @@ class RowLosses:
 
     def inner(self, a: FloatArray, share: float) -> NDArray[np.bool_]:
         """Whether a is away from 0 and from its bound by more than a share of the bound: (n,)."""
-        if self.one_sided:
-            part = a / self.upper
-        else:
-            part = np.where(a > 0.0, a / self.upper, a / np.asarray(self.lower))
+        bound = self.upper if self.one_sided else np.where(a > 0.0, self.upper, self.lower)
+        part = a / bound
         return (part > share) & (part < 1.0 - share)
 
     def room(self, a: FloatArray) -> FloatArray:

@@ -44,8 +44,9 @@ def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     goal = float(np.clip(SETTINGS.sample_goal * rows.d / n0, *SETTINGS.sample_goal_limits))
     parts, found = [], []
     for index, weight in _subsamples(rows.y, n0):
-        part = RowProblem(rows.select(index), problem.losses.of(index).times(per_row(weight)), problem.ridge, problem.offset)
-        run = AugmentedLagrangian(part, Start(first.W, None, part.losses.first_sigma), budget, "subsample")
+        losses = problem.losses.of(index).times(per_row(weight))
+        part = RowProblem(rows.select(index), losses, problem.ridge, problem.offset)
+        run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])

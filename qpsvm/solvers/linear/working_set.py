@@ -22,8 +22,8 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.newton_step import Mask
+from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, certified
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.subsample import Estimate, estimate, nearby, sample_size
 from qpsvm.solvers.shared.stopping import Budget, StopReason
@@ -67,7 +67,7 @@ class _Check:
 class _Bands:
     """(WORK.1) to (WORK.3).
 
-    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in the band.
+    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it.
     """
 
     def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
@@ -102,7 +102,9 @@ class _Bands:
     def _begin(self) -> None:
         """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
         tau = max(self._tau, float(np.finfo(float).tiny))
-        self._sigma = min(self._losses.jump / tau, self._losses.first_sigma) if self._losses.bent else self._losses.jump / tau
+        self._sigma = self._losses.jump / tau
+        if self._losses.bent:
+            self._sigma = min(self._sigma, self._losses.first_sigma)
         found: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
@@ -125,7 +127,8 @@ class _Bands:
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        part = RowProblem(problem.rows.select(index), self._losses.of(index), problem.ridge, self._pull, self._fixed_total)
+        rows, losses = problem.rows.select(index), self._losses.of(index)
+        part = RowProblem(rows, losses, problem.ridge, self._pull, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
@@ -222,4 +225,3 @@ class _Bands:
         self._tau *= SETTINGS.wider
         self._begin()
         return goal
-

@@ -14,9 +14,9 @@ from qpsvm.dual.certificate import gap_terms
 from qpsvm.errors import DataError, ParameterError
 from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import working_set
+from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_losses import RowLosses
 from qpsvm.solvers.linear.row_problem import balanced
-from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.solve import solve_linear

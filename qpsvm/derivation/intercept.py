@@ -1,0 +1,71 @@
+"""How the steps of a machine read for each intercept: free, penalised, or absent.
+
+A penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, the steps about it do not
+exist. Steps are written for a free one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from qpsvm.derivation import measures, shared
+from qpsvm.derivation.step import Measure, Step
+from qpsvm.dual import certify, levels
+from qpsvm.problems import Problem
+
+#: Why steps about b do not exist without one.
+NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
+#: How the LaTeX for a free intercept reads for the other two.
+READS: Mapping[str | None, Mapping[str, str]] = {
+    "free": {},
+    "penalised": {
+        r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
+        "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
+    },
+    None: {r"\min_{w,b": r"\min_{w", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
+}
+
+
+def read_for(problem: Problem, step: Step) -> Step:
+    """The step with its LaTeX for the problem's intercept."""
+    latex = step.latex
+    for written, reads in READS[problem.intercept].items():
+        latex = latex.replace(written, reads)
+    return replace(step, latex=latex)
+
+
+def stationarity_in_b(tag: str, problem: Problem, half: str = r"½") -> Step:
+    """The Lagrangian is flat in b, whatever its price; `half` is what stands in front of b² in the objective."""
+    if problem.intercept == "penalised":
+        return Step(
+            tag, "Stationarity in b",
+            f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead of a "
+            "balance between the classes.",
+            r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad b=y^{\top}\alpha",
+            certify.penalised_multipliers, measures.penalised_intercept,
+        )  # fmt: skip
+    step = shared.stationarity_in_b(tag)
+    return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
+
+
+def intercept_recovered(
+    tag: str, problem: Problem, text: str, latex: str, measure: Measure = measures.intercept_recovered,
+    function: Callable[..., Any] = levels.average,
+) -> Step:  # fmt: skip
+    """Back to b: text and LaTeX are those of a free one."""
+    if problem.intercept == "penalised":
+        return Step(
+            tag, "Recovering b",
+            "A penalised intercept is a weight like the others, and it is read off α in the same way.",
+            r"b=y^{\top}\alpha=\sum_i\alpha_i y_i",
+            certify.penalised_multipliers, measures.penalised_intercept,
+        )  # fmt: skip
+    absent = "" if problem.intercept == "free" else NO_INTERCEPT
+    return Step(tag, "Recovering b", text, latex, function, measure, absent)
+
+
+def ridge_of(problem: Problem) -> str:
+    """LaTeX of what a penalised b adds to P − D."""
+    return r"\\ &\quad+\tfrac12(b-y^{\top}\alpha)^2" if problem.intercept == "penalised" else ""

@@ -1,0 +1,463 @@
+"""Every loss of a row in the linear solver: its formulas by brute force, its machines by the library's certificate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_dual import Stated, faults
+
+import qpsvm
+from qpsvm.arrays.constant import repeated
+from qpsvm.backends.abilities import traits_of
+from qpsvm.backends.augmented_lagrangian_ import AugmentedLagrangianBackend
+from qpsvm.backends.linear_rows import linear_rows
+from qpsvm.choice import choices
+from qpsvm.rows import as_row_source
+from qpsvm.solvers.linear import coordinate, working_set
+from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
+from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
+from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
+from qpsvm.solvers.linear.row_losses import Response, RowLosses, per_row
+from qpsvm.solvers.linear.row_problem import balanced
+from qpsvm.solvers.linear.signed_rows import signed_rows
+from qpsvm.solvers.linear.solve import solve_linear
+
+INTERCEPTS = ("free", "penalised", None)
+TOL = 1e-6
+ROWS = 40
+
+
+def losses() -> dict[str, RowLosses]:
+    """Each kind, with one number for all rows and with one a row."""
+    g = np.random.default_rng(0)
+    level, each = g.standard_normal(ROWS), g.uniform(0.5, 2.0, ROWS)
+    return {
+        "hinge": RowLosses(1.5),
+        "hinges of their own": RowLosses(each, level),
+        "squared hinge": RowLosses(np.inf, curvature=0.3),
+        "squared hinges of their own": RowLosses(np.inf, level, curvature=0.3 * each),
+        "Huber": RowLosses(1.5, curvature=0.3),
+        "bent in some rows": RowLosses(1.5, curvature=np.where(each > 1.0, 0.3, 0.0)),
+        "tube": RowLosses(1.5, level, -1.5, 0.4),
+        "tubes of their own": RowLosses(each, level, -2.0 * each, 0.4 * each),
+        "median": RowLosses(1.5, level, -1.5),
+        "quantile": RowLosses(1.8, level, -0.2),
+        "squared tube": RowLosses(np.inf, level, -np.inf, 0.4, 0.3),
+        "squares": RowLosses(np.inf, level, -np.inf, 0.0, 0.3 * each),
+        "bent tube": RowLosses(1.5, level, -1.5, 0.4, 0.3),
+    }
+
+
+LOSSES = losses()
+#: Candidates for α in a search by brute force.
+GRID = np.linspace(-12.0, 12.0, 24_001)
+
+
+def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """The α that maximises αr − φ*(α) − (α − a)²/2σ and its worth, row by row, among the candidates."""
+    found, worth = [], []
+    for i in range(ROWS):
+        one = {name: float(np.broadcast_to(getattr(kind, name), ROWS)[i]) for name in vars(LOSSES["hinge"])}
+        alpha = np.clip(GRID, one["lower"], one["upper"])
+        value = alpha * r[i] - one["width"] * np.abs(alpha) - 0.5 * one["curvature"] * alpha**2
+        value -= (alpha - a[i]) ** 2 / (2.0 * sigma)
+        found.append(alpha[value.argmax()])
+        worth.append(value.max())
+    return np.array(found), np.array(worth)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_answer_is_that_of_a_search(name):
+    kind, g = LOSSES[name], np.random.default_rng(1)
+    r, a = g.standard_normal(ROWS), kind.clipped(g.standard_normal(ROWS))
+    for sigma in (0.1, 1.0, 10.0):
+        response = Response(kind, sigma)
+        t = response.arguments(a, r)
+        np.testing.assert_allclose(response.alpha(t), searched(kind, r, a, sigma)[0], atol=2e-3)
+        step = 1e-7  # the slope of a free row is d, that of another 0
+        slope = (response.alpha(t + step) - response.alpha(t)) / step
+        np.testing.assert_allclose(slope, response.free(t).astype(float), atol=1e-6)
+    alpha, loss = searched(kind, r, np.zeros(ROWS), np.inf)
+    np.testing.assert_allclose(kind.answer(r), alpha, atol=2e-3)
+    assert kind.loss(r) == pytest.approx(loss.sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
+    kind, g = LOSSES[name], np.random.default_rng(2)
+    r = g.standard_normal(ROWS)
+    assert kind.mismatch(kind.answer(r), r) == pytest.approx(0.0, abs=1e-12)
+    for _ in range(20):
+        a = kind.clipped(2.0 * g.standard_normal(ROWS))
+        parts = [kind.of(np.array([i])).mismatch(a[[i]], r[[i]]) for i in range(ROWS)]
+        assert min(parts) >= -1e-14
+        assert sum(parts) == pytest.approx(kind.mismatch(a, r))
+        level = np.broadcast_to(kind.level, ROWS)
+        assert kind.worth(a) == pytest.approx(float(level @ a) - kind.conjugate(a))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_kink_is_nearer_than_the_distance(name):
+    kind, r = LOSSES[name], np.random.default_rng(3).standard_normal(ROWS)
+    distance, answer = kind.distance(r), kind.answer(r)
+    for share in (-0.999, 0.999):
+        np.testing.assert_array_equal(kind.answer(r + share * distance), answer)
+        assert not kind.moved(answer, r + share * distance).any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_row_with_a_factor_is_as_many_rows(name):
+    kind, r = LOSSES[name], np.random.default_rng(4).standard_normal(ROWS)
+    assert kind.times(3.0).loss(r) == pytest.approx(3.0 * kind.loss(r))
+    each = np.random.default_rng(5).integers(1, 4, ROWS)
+    several = np.repeat(np.arange(ROWS), each)
+    assert kind.times(each.astype(float)).loss(r) == pytest.approx(kind.of(several).loss(r[several]))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_balanced_multipliers_stay_in_the_box_and_at_their_kinks(name):
+    kind, g = LOSSES[name], np.random.default_rng(6)
+    y = np.where(g.random(ROWS) < 0.5, 1.0, -1.0)
+    alpha = kind.clipped(np.where(g.random(ROWS) < 0.6, g.uniform(-1.0, 1.0, ROWS), 0.0))
+    result = balanced(alpha, y, kind)
+    assert y @ result == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_array_equal(result, kind.clipped(result))
+    resting = (alpha == kind.lower) | (alpha == kind.upper)
+    if kind.one_sided or not np.all(kind.width == 0.0):
+        resting |= alpha == 0.0
+    np.testing.assert_array_equal(result[resting], alpha[resting])
+
+
+def test_equal_numbers_are_one():
+    assert per_row(2) == per_row(np.full(3, 2.0)) == per_row(repeated(2.0, 3)) == 2.0
+    assert isinstance(per_row(np.array([1.0, 2.0])), np.ndarray)
+
+
+@pytest.mark.parametrize("free_intercept", [True, False])
+def test_all_newton_systems_take_a_weight_a_row(free_intercept):
+    g = np.random.default_rng(0)
+    X, y = g.standard_normal((40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    rows, mean = signed_rows(as_row_source(X), y, 1.0, free_intercept)
+    ridge, q, D = np.append(np.ones(8), 0.0 if free_intercept else 1.0), g.standard_normal(9), g.uniform(0.5, 5.0, 40)
+    Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.ones(40)])
+    direct, wide = CholeskyNewton(rows, ridge), WideNewton(rows, ridge)
+    for start in (0, 3, 10):  # entering and leaving rows
+        free = np.zeros(40, dtype=bool)
+        free[start : start + 14] = True
+        H = np.diag(ridge) + Z[free].T @ (D[free][:, None] * Z[free])
+        expected = np.linalg.solve(H, -q)
+        np.testing.assert_allclose(direct.step(free, D, q, q), expected, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(wide.step(free, D, q, q), expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(direct.step(free, 2.0 * D, q, q), wide.step(free, 2.0 * D, q, q), rtol=1e-6, atol=1e-8)
+
+
+# --- machines ---------------------------------------------------------------------------------------------------------
+
+
+def table(n: int = 150, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X, two classes, and a target."""
+    g = np.random.default_rng(seed)
+    X = g.standard_normal((n, d))
+    t = X @ g.standard_normal(d) + g.standard_normal(n) + 3.0
+    return X, np.where(t > np.median(t), 1.0, -1.0), t
+
+
+def machines(X: Any, y: Any, t: Any, C: float = 1.0, **options: Any) -> dict[str, qpsvm.Problem]:
+    """All that are sums of losses, by name."""
+    return {
+        "absolute": qpsvm.EpsilonSVR(X, t, C, **options),
+        "squared": qpsvm.EpsilonSVR(X, t, C, loss="squared", **options),
+        "quantile": qpsvm.QuantileSVR(X, t, C, quantile=0.8, **options),
+        "squared hinge": qpsvm.SquaredHinge(X, y, C, **options),
+        "narrow Huber": qpsvm.HuberHinge(X, y, C, width=0.01, **options),
+        "wide Huber": qpsvm.HuberHinge(X, y, C, width=5.0, **options),
+    }
+
+
+NAMES = tuple(machines(*table(5)))
+
+
+def solved(problem: qpsvm.Problem, **options: Any) -> qpsvm.SVMResult:
+    """By Newton steps or coordinates alone: nothing polishes."""
+    return qpsvm.solve(problem, "augmented_lagrangian", polish=False, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_values_are_those_of_interior_points(name, intercept):
+    for C in (1e-8, 1e-2, 1.0, 100.0):
+        problem = machines(*table(), C, intercept=intercept)[name]
+        result = solved(problem)
+        assert result.status == "optimal"
+        assert result.primal == pytest.approx(qpsvm.solve(problem, "interior_point").primal, rel=2 * TOL)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["weights", "sparse", "wide", "offset", "scales", "raw", "two", "three"])
+def test_ordinary_hostile_problems(name, kind):
+    X, y, t = table()
+    options: dict[str, Any] = {}
+    if kind == "weights":
+        options["sample_weight"] = np.random.default_rng(1).exponential(size=len(t)) * (np.arange(len(t)) % 5 > 0)
+    elif kind == "sparse":
+        X = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
+    elif kind == "wide":
+        X = np.random.default_rng(1).standard_normal((len(t), 400))
+    elif kind == "offset":
+        X = np.column_stack([X + 1e6, np.full(len(t), 3.0)])
+    elif kind == "scales":
+        X = X * 10.0 ** np.linspace(-6, 6, 4)
+    elif kind == "raw":
+        t = 1e6 + 1e4 * t
+    else:
+        n = {"two": 2, "three": 3}[kind]
+        X, y, t = X[:n], np.resize([1.0, -1.0, 1.0], n), t[:n]
+    for C in (1e-4, 1.0, 1e3):
+        result = qpsvm.solve(machines(X, y, t, C, **options)[name], "augmented_lagrangian", check=False)
+        assert result.status == "optimal", C
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_one_sample(loss, intercept):
+    result = solved(qpsvm.EpsilonSVR([[2.0, 1.0]], [3.0], loss=loss, intercept=intercept))
+    assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_a_tube_that_holds_everything(loss):
+    X, _, t = table()
+    result = solved(qpsvm.EpsilonSVR(X, t, epsilon=float(np.ptp(t)), loss=loss))
+    assert result.status == "optimal"
+    assert not result.w.any()
+    assert not result.alpha.any()
+    equal = solved(qpsvm.EpsilonSVR(X, np.full(len(t), 3.7), loss=loss))
+    assert equal.status == "optimal"
+    assert equal.b == pytest.approx(3.7, abs=0.1 + 1e-12)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("name", ["absolute", "quantile", "narrow Huber", "squared", "squared hinge"])
+def test_many_rows(name, intercept):
+    X, y, t = table(21_000)
+    assert working_set.is_large(*X.shape)
+    weight = np.where(np.arange(len(t)) % 3, 1.0, 0.25)
+    assert solved(machines(X, y, t, intercept=intercept, sample_weight=weight)[name]).status == "optimal"
+
+
+@pytest.mark.parametrize("name", ["absolute", "quantile", "squared"])
+def test_many_rows_with_heavy_tails(name):
+    g = np.random.default_rng(0)
+    X = g.standard_t(1.5, (21_000, 4))
+    t = X @ g.standard_normal(4) + g.standard_t(1.5, len(X))
+    assert solved(machines(X, np.sign(t), t, 10.0)[name]).status == "optimal"
+
+
+def test_a_band_is_all_that_a_tube_needs_of_many_rows(monkeypatch):
+    """Rows inside the tube and beyond it rest: the plain method is never asked."""
+    X, _, t = table(30_000)
+    seen = []
+    plain = AugmentedLagrangian.__init__
+
+    def counted(self, problem, *arguments, **options):
+        seen.append(problem.rows.n)
+        plain(self, problem, *arguments, **options)
+
+    monkeypatch.setattr(AugmentedLagrangian, "__init__", counted)
+    assert solved(qpsvm.EpsilonSVR(X, t)).status == "optimal"
+    assert max(seen) < 15_000
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_levels_and_losses_that_differ_by_row(intercept):
+    g = np.random.default_rng(0)
+    X, y, _ = table(12)
+    X = np.round(4.0 * X)
+    level, upper = g.choice([0.25, 1.0, 2.0, -1.0], 12), g.uniform(0.1, 2.0, 12)
+    curvature = np.where(np.arange(12) % 2, 0.5, 0.0)
+    for bent, most in ((0.0, upper), (curvature, upper), (0.5 + curvature, np.where(np.arange(12) % 3, np.inf, 1.0))):
+        problem = Stated(X, y, level, most, bent, intercept)
+        result = solved(problem)
+        assert result.status == "optimal"
+        assert faults(problem, result, TOL) == []
+
+
+def test_ranking_is_hinges_of_differences():
+    X, _, t = table(60)
+    problem = qpsvm.Ranking(X, np.round(t))
+    result = solved(problem)
+    assert result.status == "optimal"
+    pairs = problem.pairs
+    m = (X[pairs[:, 0]] - X[pairs[:, 1]]) @ result.w
+    assert 0.5 * result.w @ result.w + np.maximum(1.0 - m, 0.0).sum() == pytest.approx(result.primal, rel=TOL)
+    peer = qpsvm.solve(problem, "liblinear", polish=False)
+    assert peer.status == "optimal"
+    assert peer.primal == pytest.approx(result.primal, rel=2 * TOL)
+
+
+# --- starts and limits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rows", [600, 21_000])
+def test_a_neighbour_is_a_start(name, rows):
+    X, y, t = table(rows)
+    near = solved(machines(X, y, t)[name])
+    problem = machines(X, y, t, 1.3)[name]
+    warm, cold = solved(problem, start=near), solved(problem)
+    assert warm.status == cold.status == "optimal"
+    if name in ("absolute", "quantile"):  # of smooth losses a few steps are all in any case
+        assert warm.iterations <= cold.iterations
+    if name == "absolute":
+        wider = solved(qpsvm.EpsilonSVR(X, t, epsilon=0.13), start=near)
+        assert wider.status == "optimal"
+        assert wider.iterations <= cold.iterations
+    assert solved(machines(X, y, t)[name], start=near).status == "optimal"
+
+
+@pytest.mark.parametrize("rows", [400, 21_000])
+def test_any_start_will_do(rows):
+    X, y, t = table(rows)
+    for name, problem in machines(X, y, t).items():
+        start = 1e3 * np.random.default_rng(0).standard_normal(problem.alphas)
+        assert solved(problem, start=start).status == "optimal", name
+
+
+@pytest.mark.filterwarnings("ignore::qpsvm.QPSVMWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_limits_return_the_best_point(name, monkeypatch):
+    for rows in (400, 21_000):
+        problem = machines(*table(rows), 10.0)[name]
+        few = solved(problem, max_iter=2, check=False)
+        assert few.iterations == 2
+        assert few.status == "iteration_limit"
+        assert np.isfinite(few.gap)
+        with monkeypatch.context() as patch:
+            patch.setattr("qpsvm.resources.clock.noted", lambda: True)
+            answer = solve_linear(problem.X, np.ones(rows), RowLosses(1.0, table(rows)[2], -1.0, 0.1))
+        assert answer.reason == "interrupted"
+        assert np.isfinite(answer.w).all()
+    assert solve_linear(problem.X, np.ones(rows), RowLosses(1.0, table(rows)[2], -1.0), time_limit=0.0).reason == (
+        "time_limit"
+    )
+
+
+# --- the rows of a dual -----------------------------------------------------------------------------------------------
+
+
+def test_two_rows_of_a_sample_are_one():
+    X, _, t = table(50)
+    problem = qpsvm.EpsilonSVR(X, 1e6 + t, C=2.0, epsilon=0.1)
+    rows = linear_rows(problem.svm)
+    assert rows.folded
+    assert rows.source is problem.svm.gram.source, "X is not doubled"
+    assert rows.losses.width == pytest.approx(0.1, abs=1e-9), "one number, though levels of a million are rounded"
+    assert (rows.losses.upper, rows.losses.lower) == (2.0, -2.0)
+    alpha = rows.alpha(np.linspace(-1.0, 1.0, 50))
+    assert (np.minimum(alpha[:50], alpha[50:]) == 0.0).all()
+    np.testing.assert_array_equal(rows.multipliers(alpha), np.linspace(-1.0, 1.0, 50))
+
+
+def test_sides_that_bend_unequally_are_taken_row_by_row():
+    X, _, t = table(50)
+    problem = qpsvm.EpsilonSVR(X, t, loss="squared")
+    bend = np.where(np.arange(100) < 50, 0.5, 2.0)
+    svm = replace(problem.svm, curvature=bend)
+    rows = linear_rows(svm)
+    assert not rows.folded
+    answer = solve_linear(rows.source, rows.sign, rows.losses, intercept="free", tol=1e-9)
+    Z = rows.source.matrix()
+    short = svm.level - svm.sign * (Z @ answer.w + answer.b)
+    np.testing.assert_allclose(answer.alpha, np.maximum(short, 0.0) / bend, atol=1e-4)
+    np.testing.assert_allclose(Z.T @ (svm.sign * answer.alpha), answer.w, atol=1e-4)
+    assert svm.sign @ answer.alpha == pytest.approx(0.0, abs=1e-9)
+
+
+def test_rows_that_nothing_may_fall_short_of_are_left_to_others():
+    X, y, _ = table(12)
+    backend = AugmentedLagrangianBackend()
+    hard = np.where(np.arange(12) % 2, np.inf, 1.0)
+    for upper, curvature in ((np.inf, 0.0), (hard, 0.0), (np.inf, np.where(np.isinf(hard), 0.0, 1.0))):
+        svm = Stated(X, y, 1.0, upper, curvature).svm
+        assert backend.refuse(traits_of(svm, True), svm.m, "dual") is not None
+    with pytest.raises(qpsvm.UnsupportedError, match="nu"):
+        qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.5), "augmented_lagrangian")
+
+
+def test_auto_takes_it_first_where_rows_are_many():
+    X, y, t = table(4000, 10)
+    for problem in machines(X, y, t).values():
+        assert next(choices(problem)).backend == "augmented_lagrangian"
+
+
+# --- coordinate descent -----------------------------------------------------------------------------------------------
+
+
+def words(n: int = 60, d: int = 2000) -> tuple[Any, np.ndarray]:
+    """Sparse rows with more columns than a Newton step factors."""
+    g = np.random.default_rng(0)
+    X = sp.csr_array(sp.random_array((n, d), density=0.01, random_state=g, format="csr"))
+    return X, np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+PEERS = {
+    "squared hinge": RowLosses(np.inf, curvature=0.5),
+    "tube": RowLosses(1.0, np.linspace(-1.0, 2.0, 60), -1.0, 0.1),
+    "squared tube": RowLosses(np.inf, np.linspace(-1.0, 2.0, 60), -np.inf, 0.1, 0.5),
+}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", PEERS)
+def test_its_multipliers_are_those_that_w_is_made_of(name, intercept, monkeypatch):
+    X, y = words()
+    kind, y = PEERS[name], y if PEERS[name].one_sided else np.ones(60)
+    found = passes(X, y, kind, intercept, 1e-8, None, 1000)
+    assert found.finished
+    np.testing.assert_allclose(found.w, X.T @ (y * found.alpha), atol=1e-12)
+    assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
+    assert kind.mismatch(found.alpha, kind.residuals(y * (X @ found.w + found.b))) < 1e-5
+    with monkeypatch.context() as patch:
+        patch.setattr(coordinate, "compiled_train", lambda: None)
+        public = passes(X, y, kind, intercept, 1e-8, None, 1000)
+    np.testing.assert_allclose(found.alpha, public.alpha, atol=1e-5)
+
+
+def test_rows_of_one_sign_are_turned():
+    X, y = words()
+    kind = RowLosses(1.0)
+    turned = descend(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, most=1000)
+    plain = descend(X, y, kind, False, eps=1e-9, most=1000)
+    np.testing.assert_allclose(turned.w, plain.w, atol=1e-6)
+    np.testing.assert_allclose(turned.alpha, plain.alpha, atol=1e-5)
+
+
+def test_what_it_does_not_have():
+    y, one = words()[1], np.ones(60)
+    assert task_of(PEERS["squared hinge"], y, True) == SQUARED_HINGE_DUAL
+    assert task_of(RowLosses(1.0, curvature=0.1), y, True) is None
+    assert task_of(RowLosses(1.0, level=2.0), y, True) is None
+    assert task_of(RowLosses(1.0), one, True) is None
+    assert task_of(RowLosses(0.9, 0.0, -0.1), one, True) is None
+    assert task_of(RowLosses(1.0, 0.0, -1.0, np.linspace(0.1, 0.2, 60)), one, True) is None
+    X, _, t = table()
+    with pytest.raises(qpsvm.UnsupportedError, match="cost the same on both sides"):
+        qpsvm.solve(qpsvm.QuantileSVR(X, t, quantile=0.8, intercept="penalised"), "liblinear")
+
+
+@pytest.mark.parametrize("name", ["squared hinge", "absolute", "squared"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_it_goes_first_on_wide_sparse_rows(name, intercept):
+    X, y = words()
+    t = X @ np.random.default_rng(1).standard_normal(2000) + y
+    problem = machines(X, y, t, intercept=intercept)[name]
+    result = solved(problem)
+    assert result.status == "optimal"
+    assert result.solver.status.startswith("converged (coordinate")
+    assert result.primal == pytest.approx(solved(problem, engine="newton").primal, rel=2 * TOL)
+    if intercept != "free":
+        assert qpsvm.solve(problem, "liblinear").primal == pytest.approx(result.primal, rel=2 * TOL)
