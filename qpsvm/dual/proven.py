@@ -97,8 +97,8 @@ class Proof:
         if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
             evaluated = self._evaluated(better, np.arange(self.svm.m))
-            sharper = base if evaluated is None else self._valued(self._bounded(evaluated))
-            base = sharper if self.svm.users is None or sharper.gap < base.gap else base
+            exact = base if evaluated is None else self._valued(self._bounded(evaluated))
+            base = exact if self.svm.users is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
