@@ -181,8 +181,10 @@ def size_of(problem: Problem) -> Size:
 
 
 def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    """`Size.reach`; infinite with a free intercept, which moves all margins, and of losses other than hinges."""
     svm = problem.outlined
+    if svm.curved or not svm.plain or svm.common_level != 1.0:
+        return float("inf")
     if not svm.bounded or any(not group.ridge for group in svm.groups):
         return float("inf")
     ones = 1.0 if svm.penalised else 0.0

@@ -38,6 +38,8 @@ def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():
     X, y = make_moons(40, noise=0.2, random_state=0)
     problem = qpsvm.CSVM(X, y)
     names = {"qpsvm": qpsvm, "problem": problem, "result": qpsvm.solve(problem)}
+    names["ball"] = qpsvm.SVDD(X, 0.1)
+    names["enclosed"] = qpsvm.solve(names["ball"])
     names["found"] = qpsvm.cross_validate(problem, C=[0.1, 1.0], folds=2)
     guide = (DOCS / "guide" / "pictures.md").read_text(encoding="utf-8")
     block = re.search(r"```python\n(.*?)\n```", guide, flags=re.DOTALL)

@@ -70,7 +70,7 @@ class Regression(Problem):
         ends = (float(t.min()), float(t.max()))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached:  # (SVR.4)
-            return min(certificate, self._certify(self._still), key=lambda point: point.gap)
+            return min(self._certify(self._still), certificate, key=lambda point: point.gap)
         return super()._polished(certificate, tol, clock, each)
 
     def _absent(
