@@ -86,12 +86,19 @@ def repaired(
     surplus = sum(alpha, Fraction(0)) - e
     if not surplus:
         return alpha, 0.0
-    found = []
-    for k, a in enumerate(alpha):
-        if 0 <= a - surplus <= upper[k]:
-            found.append([*alpha[:k], a - surplus, *alpha[k + 1 :]])
-    best = max(found, key=lambda other: dual_value(ball, X, other)) if found else alpha
-    return best, float(abs(surplus) / e) if found else math.inf
+    able = [k for k, a in enumerate(alpha) if 0 <= a - surplus <= upper[k]]
+    if not able:
+        return alpha, math.inf
+    own, unit = weights_of(X, alpha), 1 if ball else Fraction(1, 2)
+
+    def lost(k: int) -> Fraction:
+        """What D loses where row k takes the surplus."""
+        square = dot(X[k], X[k])
+        slope = 2 * unit * dot(own, X[k]) - (square if ball else 0)
+        return surplus * (unit * surplus * square - slope)
+
+    best = min(able, key=lost)
+    return [*alpha[:best], alpha[best] - surplus, *alpha[best + 1 :]], float(abs(surplus) / e)
 
 
 def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
