@@ -1,10 +1,10 @@
-"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: an interval of β a sample.
+"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: over intervals of β.
 
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
-    (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
-    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
-    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
-    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+(IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+(IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+(IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
+(IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
+(IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.solvers.kernel.interval import IntervalDual
 
+#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
+SHARED = 1e-15
 #: An interval is so much wider than (IVAL.5) asks for.
 ROOM = 2.0
 
@@ -71,7 +73,13 @@ class Intervals:
         """α (m,) of β (n,)."""
         if not self.svm.mirrored:
             return np.maximum(self.svm.sign * beta, 0.0)
-        return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
+        if left > SHARED * self.problem.total_penalty:  # (KINT.6)
+            room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
+            both = room * min(left / float(room.sum()), 1.0)
+            sides = sides[0] + both, sides[1] + both
+        return np.concatenate(sides)
 
     def multipliers(self, b: float, tube: float) -> dict[str, float]:
         """The multipliers of the groups, by name: (IVAL.3)."""

@@ -76,7 +76,11 @@ class Bounds:
             return point.slack[rows].copy(), point.radius[rows]
         common = common_value(point.margin)
         margin = point.margin[rows] if common is None else common
-        t: FloatArray = margin - point.yf[rows]
+        t: FloatArray
+        if self.svm.mirrored and not self._weighs(point):  # f is b, and t is rounded once
+            t = margin - self.svm.sign[rows] * point.level
+            return t, UNIT * np.abs(t) + point.level_radius + self.svm.margin_radius(point.multipliers, rows)
+        t = margin - point.yf[rows]
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
         r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
@@ -181,7 +185,7 @@ class Bounds:
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
-        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point)):  # products that count may be gone
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:
@@ -217,10 +221,17 @@ class Bounds:
         return bool(((size == 1.0) | (size == 0.0)).all())
 
     @staticmethod
-    def _idle(point: Certificate) -> bool:
-        """Whether α and w are exactly 0, so that no product of theirs has underflowed."""
-        weights = point.coef if point.w is None else point.w
-        return not (point.alpha.any() or weights.any())
+    def _weighs(point: Certificate) -> bool:
+        """Whether w is anything but exactly 0."""
+        return bool((point.coef if point.w is None else point.w).any())
+
+    def _idle(self, point: Certificate, t: FloatArray, r: FloatArray, rows: IntArray) -> bool:
+        """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
+
+        t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
+        """
+        nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
+        return not self._weighs(point) and bool(nothing.all())
 
     def losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
@@ -267,7 +278,7 @@ class Bounds:
         moved = 0.0
         if point.w is not None:
             known = point.weight_radius
-            distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
+            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
         elif point.explicit is not None:  # coef is that times the factor, rounded
             distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
@@ -275,8 +286,13 @@ class Bounds:
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
+        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
+            spread = None  # it is part of that radius
         if spread is not None:
             distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
+        paired = self._paired(point)
+        if paired is not None:
+            return distance, moved + paired
         for part in self.svm.parts:
             column = part.column
             if part.ridge:
@@ -303,6 +319,25 @@ class Bounds:
             distance += bound * max(sizes) * FEW
             moved += bound * max(reaches) * FEW
         return distance, moved
+
+    def _paired(self, point: Certificate) -> float | None:
+        """What moving the surplus of both sides adds where α⁺ = α⁻: both take it on one sample, and no β moves.
+
+        None of other points.
+        """
+        svm, n = self.svm, self.svm.n
+        if not svm.mirrored or len(svm.parts) != 2 or not np.array_equal(point.alpha[:n], point.alpha[n:]):
+            return None
+        first, second = svm.parts
+        excess, error = surplus(first.column * point.alpha, first.total)
+        if first.total != second.total or not np.array_equal(first.column[:n], second.column[n:]):
+            return None
+        bound = abs(excess) + error
+        able = np.flatnonzero((point.alpha[:n] > 2.0 * bound) & (svm.upper[:n] - point.alpha[:n] > 2.0 * bound))
+        if not len(able):
+            return None
+        t, r = self.slack(point, np.array([able[0], able[0] + n]))
+        return float((bound * (np.abs(t) + r)).sum()) * FEW
 
     def apart_from_own(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""

@@ -131,9 +131,8 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
     """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
     slopes = {}
     for group in svm.penalised:
-        slopes[group.multiplier] = (
-            float(group.column @ a) - group.total
-        ) / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
+        surplus = float(group.column @ a) - group.total
+        slopes[group.multiplier] = surplus / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
     return slopes
 
 
@@ -242,6 +241,9 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
             best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
     if best is None:
         best = at([middle(*ends) for ends in known])
+    if svm.penalised and not a.any():  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
+        least = at([0.0] * len(known))
+        best = least if moved(least) < moved(best) else best
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 

@@ -384,7 +384,7 @@ class SVMDual:
         """
         exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
-        if exact or not self.margins:
+        if exact or not any(multipliers[group.multiplier] for group in self.margins):
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
         return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
@@ -453,6 +453,8 @@ class SVMDual:
         if self.rows is None:
             return None
         several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        if several == 1:  # one rounding, of the result
+            return UNIT * np.abs(self.beta(alpha))
         return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:

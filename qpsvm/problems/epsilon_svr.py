@@ -148,6 +148,10 @@ class EpsilonSVR(Regression):
         squared = " (squared)" if self.loss == "squared" else ""
         return f"ε-SVR{squared}, C = {price_in_words(self.C)}, ε = {self.epsilon:g}, kernel {self.kernel}"
 
+    @property
+    def _least_width(self) -> float:
+        return self.epsilon
+
     def _half_width(self, certificate: Certificate) -> float:
         del certificate
         return self.epsilon

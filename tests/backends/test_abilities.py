@@ -165,7 +165,9 @@ CHANGED = {
     "the same row twice": (dual(groups=(TOTAL, TOTAL)), {"other rows"}),
     "a row of its own": (dual(groups=(group(SIGN), group(ROOT))), {"other rows"}),
     "three rows": (dual(groups=(group(SIGN), TOTAL, group(ROOT))), {"other rows"}),
-    "one class": (dual(sign=np.ones(6), groups=(group(np.ones(6), 1.0),)), {"one row"}),
+    "one class": (dual(sign=np.ones(6), groups=(group(np.ones(6), 1.0),)), {"sum"}),
+    "one class, shifted": (dual(level=ROOT, groups=(group(2 * SIGN, 0.3),)), {"other levels", "sum"}),
+    "a row alone": (dual(groups=(group(1 + ROOT, 1.0),)), {"one row"}),
     "no intercept": (dual(groups=()), {"no rows"}),
     "a price": (dual(groups=(group(SIGN, ridge=1.0),)), {"no rows", "penalised"}),
     "a price on one of two": (dual(groups=(group(SIGN), group(ROOT, ridge=1.0))), {"penalised"}),
@@ -189,9 +191,10 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
-    bent = {"curved", "partly curved"}
-    if other & bent | other & {"partly bounded", "other levels", "several α a sample", "one row", "other rows"}:
+    if other & {"partly curved", "partly bounded", "several α a sample", "one row", "other rows"}:
         assert not able & narrow
+    if other & {"curved", "sum", "other levels"}:
+        assert not able & (narrow - {"kernel_newton", "libsvm"})
     why = get("kernel_newton").refuse(traits, 6, "dual")
     assert (why is None) == ("kernel_newton" in able)
     assert why is None or "cvxopt" in why

@@ -19,7 +19,7 @@ Source: Fine & Scheinberg, *Efficient SVM training using low-rank kernel represe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -236,7 +236,7 @@ def _measured(problem: HingeDual, factor: PivotedFactor, answer: LinearAnswer) -
     coef[factor.pivots] = solve_triangular(L[factor.pivots], v, lower=True, trans=1, check_finite=False)
     if not (np.isfinite(coef).all() and np.isfinite(difference) and primal > 0.0):
         return None
-    return LowRankPoint(DualPoint(beta, u, point.b, point.slack, difference / primal, primal), coef)
+    return LowRankPoint(replace(point, gap=difference / primal, scale=primal), coef)
 
 
 __all__ = ["LinearSolver", "LowRankPoint", "able", "low_rank_point", "paying_prices", "stalled_prices"]

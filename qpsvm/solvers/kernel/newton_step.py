@@ -57,6 +57,8 @@ STALL, STALL_STEPS, PATIENT_STEPS = 0.3, 3, 12
 #: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
 #: rows on the right side of their bound to so many, a row and besides.
 CROWD, CROWD_ROWS = 2, 60
+#: A change of β by at most this share of its bound is rounding.
+ROUNDING = 1e-9
 #: What stands for a mean K_ii that is zero.
 TINY = float(np.finfo(float).tiny)
 #: Most entries of F: K_FF and its factor must fit in memory and time.
@@ -188,19 +190,29 @@ def _sides(low: FloatArray) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), and max|s_F| before."""
+    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before, and K."""
 
     rows: IntArray
     direction: FloatArray
     image: FloatArray
     length: float
     violation: float
+    K: FloatArray
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
-        beta = problem.balanced(beta)
-        return problem.point(beta, point.u + self.length * self.image)
+        u = point.u + self.length * self.image
+        stepped, beta = beta, problem.balanced(beta)
+        if isinstance(problem, IntervalDual):  # sums that cannot be met move β by more than rounding
+            rest = beta - stepped
+            far = (np.abs(rest) > ROUNDING * problem.weight).nonzero()[0]
+            u = (
+                u + product(self.K, np.where(np.abs(rest) > ROUNDING * problem.weight, rest, 0.0), far)
+                if len(far)
+                else u
+            )
+        return problem.point(beta, u)
 
 
 def _step(
@@ -232,4 +244,4 @@ def _step(
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
-    return _Step(rows, d, image, length, violation)
+    return _Step(rows, d, image, length, violation, K)
