@@ -348,3 +348,15 @@ def test_hostile_samples_get_an_honest_answer(seed):
     result = qpsvm.solve(curved, check=False)
     assert (result.status == "optimal") == (result.gap <= 1e-6)
     assert np.isfinite(result.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_a_result_over_other_rows_is_a_start_that_is_near(machine, kernel):
+    X = cloud(60) + 1.5
+    half = qpsvm.solve(machine(X[::2], 0.31, kernel))
+    problem = machine(X, 0.31, kernel)
+    start = problem.start(half)
+    assert problem.at(start).gap < 0.75 * problem.at(np.ones(60)).gap
+    again = problem.start(qpsvm.solve(machine(X, 0.3, kernel)))
+    assert problem.at(again).gap < 0.2 * problem.at(np.ones(60)).gap
