@@ -19,5 +19,17 @@ from qpsvm.plotting.hulls import hulls
 from qpsvm.plotting.multipliers import multipliers
 from qpsvm.plotting.path import path
 from qpsvm.plotting.scores import scores
+from qpsvm.plotting.tube import quantiles, tube
 
-__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "path", "scores"]
+__all__ = [
+    "boundary",
+    "complementarity",
+    "duality",
+    "gap",
+    "hulls",
+    "multipliers",
+    "path",
+    "quantiles",
+    "scores",
+    "tube",
+]
