@@ -103,6 +103,9 @@ class SVMResult:
         t of a regression.
     kinds : Kinds
         What the numbers in `kind` mean.
+    pairs : ndarray of int, shape (m, 2), or None
+        Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
+        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -154,6 +157,7 @@ class SVMResult:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     target: FloatArray | None = None
     kinds: Kinds = Kinds()
+    pairs: IntArray | None = None
 
     @cached_property
     def xi(self) -> FloatArray:
@@ -380,7 +384,8 @@ class SVMResult:
             f"  status      {self.status}: {self.status.sentence}",
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
-            f"  vectors     {len(self.support)} support = {len(self.on_margin)} {self.kinds.words[1]} + "
+            f"  {'vectors' if self.pairs is None else 'pairs  '}     {len(self.support)} support = "
+            f"{len(self.on_margin)} {self.kinds.words[1]} + "
             f"{len(self.at_bound)} {beyond}, of {len(self.kind)}",
             f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
@@ -430,10 +435,12 @@ def kkt_table(result: SVMResult) -> NDArray[np.void]:
         columns = {name: part[:n] if name.endswith("above") else part[n:] for name, part in sides.items()}
         columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
         terms = terms[:n] + terms[n:]
+    places = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
-    table = np.empty(len(result.kind), dtype=[*((name, "f8") for name in columns), ("kind", "U10")])
-    for name, values in columns.items():
+    numbers = [*((name, "i8") for name in places), *((name, "f8") for name in columns)]
+    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", "U10")])
+    for name, values in (places | columns).items():
         table[name] = values
     table["kind"] = np.array(result.kinds.names)[result.kind]
     return table

@@ -286,6 +286,8 @@ class Bounds:
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
+        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
+            spread = None  # it is part of that radius
         if spread is not None:
             distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
         paired = self._paired(point)

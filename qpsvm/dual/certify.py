@@ -241,6 +241,9 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
             best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
     if best is None:
         best = at([middle(*ends) for ends in known])
+    if svm.penalised and not a.any():  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
+        least = at([0.0] * len(known))
+        best = least if moved(least) < moved(best) else best
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 

@@ -92,7 +92,8 @@ class Proof:
     def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
-            evaluated = self._evaluated(base, np.arange(self.svm.m))
+            better = self._sharp_weights(base)
+            evaluated = self._evaluated(better, np.arange(self.svm.m))
             base = base if evaluated is None else self._valued(self._bounded(evaluated))
         if base.gap <= tol:
             return base

@@ -299,6 +299,11 @@ class Problem(ABC):
         return None
 
     @property
+    def shown_pairs(self) -> IntArray | None:
+        """The pairs of samples that a row each is about, (m, 2); None for other machines."""
+        return None
+
+    @property
     def labels(self) -> FloatArray:
         """The target of the samples that take part: −1/+1 of a two-class machine."""
         return self.taking_part(self.samples.target)

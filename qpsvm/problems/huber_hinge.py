@@ -24,7 +24,7 @@ C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hin
     (HUBER.12)  b is recovered:  the mean of y_i (1 − hα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                 0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
     (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − hα_i/C_i,
-                where the loss is curved;  α_i = C_i and y_i f ≤ 1 − h, on its slope
+                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − h, on its slope
     (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
     (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
@@ -39,7 +39,7 @@ Implementation
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,6 +56,7 @@ from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices
 from qpsvm.qp.program import QP
+from qpsvm.result import Kinds
 from qpsvm.samples import two_classes
 
 
@@ -109,6 +110,10 @@ class HuberHinge(Problem):
     [0.35 1.   0.35 0.   1.  ]
     """
 
+    kinds: ClassVar[Kinds] = Kinds(
+        ("peripheral", "curve", "slope"),
+        ("beyond the margin", "behind it within the width", "behind it beyond the width"),
+    )
     dual_tag, own = "HUBER.10", ("C", "width")
     curved_term = "½ Σ hα_i²/C_i"
 

@@ -40,7 +40,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
         alpha = problem.in_own_units(problem._gather(result.alpha / level))
         full = problem._gather((result.alpha > 0.0) & (result.alpha >= result.upper))
         if len(result.kind) == len(result.alpha):
-            full = problem._gather(result.kind == FULL)
+            full = problem._gather((result.kind == FULL) & np.isfinite(result.upper))
         kept: FloatArray = np.where(full & bounded, svm.upper, alpha)
         return kept
     if result.model.n_features != samples.X.shape[1] or isinstance(problem.kernel, Precomputed):

@@ -53,7 +53,8 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
         rho=extras.get("rho", certificate.rho), primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
-        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds, **record,
+        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
+        pairs=problem.shown_pairs, **record,
     )  # fmt: skip
 
 
@@ -71,7 +72,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
     as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
     What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
-    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well.
+    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well,
+    where α has no bound.
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper)
@@ -87,7 +89,7 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
         bend = svm.curvature[inside]
         curvature += bend
         slack += bend * alpha
-        free = np.where(bend > 0.0, 2, 1)
+        free = np.where((bend > 0.0) & np.isinf(upper), 2, 1)
     way = 1.0 / curvature
     clear = np.abs(slack) > CLEAR * np.abs(margin)
     if clear.any():
