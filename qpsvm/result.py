@@ -106,6 +106,10 @@ class SVMResult:
     pairs : ndarray of int, shape (m, 2), or None
         Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
         `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+    constraints : structured ndarray, shape (p,), or None
+        The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
+        λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
+        only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -158,6 +162,13 @@ class SVMResult:
     target: FloatArray | None = None
     kinds: Kinds = Kinds()
     pairs: IntArray | None = None
+    constraints: NDArray[np.void] | None = None
+
+    @property
+    def constraint_multipliers(self) -> Mapping[str, float]:
+        """The price of each row of `constraints=`, by name: what the optimum falls by for each unit of its bound."""
+        table = self.constraints
+        return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
 
     @cached_property
     def xi(self) -> FloatArray:
@@ -393,6 +404,9 @@ class SVMResult:
             f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
         ]
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        if self.constraints is not None:
+            table = self.constraints
+            lines.insert(6, f"  constraints {_rows_in_words(table)}")
         for name, value in extras.items():
             spread = _spread(name, value, self.intervals.get(name, (value, value)))
             lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
@@ -444,6 +458,17 @@ def kkt_table(result: SVMResult) -> NDArray[np.void]:
         table[name] = values
     table["kind"] = np.array(result.kinds.names)[result.kind]
     return table
+
+
+def _rows_in_words(table: NDArray[np.void]) -> str:
+    """The rows of a user's in a line: how many have a price, and the dearest of them."""
+    priced = np.flatnonzero(table["price"] > 0.0)
+    dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
+    named = ", ".join(f"{table['name'][k]} (price {table['price'][k]:.4g})" for k in dearest)
+    more = ", …" if len(priced) > len(dearest) else ""
+    broken = float(table["violation"].max(initial=0.0))
+    kept = "all kept" if broken == 0.0 else f"largest violation {broken:.1e}"
+    return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
 
 
 def _spread(name: str, value: float, interval: tuple[float, float]) -> str:

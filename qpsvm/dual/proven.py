@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNIT, dot, total
@@ -40,11 +41,13 @@ class Proof:
     ----------
     accuracy : Accuracy
     svm : SVMDual
+    equal : ndarray of bool, shape (m,), optional
+        As for `Bounds`.
     """
 
-    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.bounds = Bounds(accuracy, svm)
+        self.bounds = Bounds(accuracy, svm, equal)
         self.homogeneous = self.bounds.homogeneous
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
@@ -94,7 +97,8 @@ class Proof:
         if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
             evaluated = self._evaluated(better, np.arange(self.svm.m))
-            base = base if evaluated is None else self._valued(self._bounded(evaluated))
+            exact = base if evaluated is None else self._valued(self._bounded(evaluated))
+            base = exact if self.svm.users is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
@@ -288,9 +292,12 @@ class Proof:
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
-        yf = point.yf.copy()
+        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None:  # a user's row may be known without any rounding
+            sharper = off < radius[rows]
+            rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
         slack[rows] = -self.svm.sign[rows] * found[0]
-        radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
+        radius[rows] = off
         yf[rows] = point.margin[rows] - slack[rows]
         return point.changed(yf=yf, slack=slack, radius=radius)
 

@@ -79,6 +79,8 @@ class HuberHinge(Problem):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
 
@@ -127,8 +129,9 @@ class HuberHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, width=width)
 
     def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]
@@ -154,7 +157,7 @@ class HuberHinge(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y, C = self.labels, self._prices()
-        kept = self.space.computed_intercept
+        kept = self.computed_intercept
         m, penalty = int(kept is not None), float(kept == "penalised")
         variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {})}
         variables |= {"xi": slice(r + m, r + m + n), "zeta": slice(r + m + n, r + m + 2 * n)}

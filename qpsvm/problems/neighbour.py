@@ -32,7 +32,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
     DataError
         Other rows, and other features too.
     """
-    samples, svm = problem.samples, problem.svm
+    samples, svm = problem.samples, problem.svm if problem.svm.users is None else problem.svm.users.own
     margin = result.margin
     level = result.rho if result.rho > 0 and len(margin) and (margin == result.rho).all() else 1.0
     bounded = np.isfinite(svm.upper)

@@ -78,6 +78,8 @@ class NuSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -121,8 +123,9 @@ class NuSVR(Regression):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints)
         self._keep(C=C, nu=nu)
 
     def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]

@@ -80,6 +80,8 @@ class Ranking(Problem):
         A pair costs C_k = C s_i s_j.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Attributes
     ----------
@@ -141,10 +143,11 @@ class Ranking(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
         matrix = as_matrix(X)
         values = np.zeros(matrix.shape[0]) if y is None else y
-        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd)
+        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
         if pairs is None and y is None:
