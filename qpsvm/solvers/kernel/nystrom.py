@@ -103,7 +103,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     effort : Effort
     """
     n = problem.n
-    m = int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST))
+    m = min(int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST)), n)
     G = _features(blocks, order[:m], effort)
     if G is None or effort.late():
         return None
