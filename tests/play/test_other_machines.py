@@ -68,10 +68,7 @@ def test_at_an_optimum_every_sample_is_on_the_path(machine, kernel):
         [away(np.array([s, v]), *map(np.array, ends)) for ends in zip(corners, corners[1:], strict=False)]
         for s, v in zip(shares, values, strict=True)
     ]
-    if corners[-1][0] == 0.0 or not isinstance(pair["path"][-1][1], str):
-        assert max(map(min, distances)) < 1e-4 or machine == "hard"
-    else:
-        assert max(map(min, distances)) < 1e-4
+    assert max(map(min, distances)) < 1e-4
 
 
 def away(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
@@ -123,7 +120,7 @@ def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
     without = {key: value for key, value in held.items() if key != "labels"}
     assert ask("solve", without, show=[])["alpha"] == ask("solve", held, show=[])["alpha"]
     assert ask("solve", {**without, "points": []})["error"]["sentence"].startswith("there is no sample")
-    assert ask("solve", {**without, "points": [[1.0, 2.0]]})["status"] == "optimal"
+    assert "error" not in ask("solve", {**without, "points": [[1.0, 2.0]]})
 
 
 @pytest.mark.parametrize("machine", OTHERS)
