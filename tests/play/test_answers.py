@@ -314,7 +314,12 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
 def test_numbers_that_overflow_are_null_without_a_warning():
     """The parameters at the ends of what is accepted."""
     kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
-    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "squared-hinge", "parameters": {"C": 1e12}}
+    held = {
+        "points": [[i, 2 * i] for i in range(8)],
+        "labels": [1, -1] * 4,
+        "machine": "squared-hinge",
+        "parameters": {"C": 1e12},
+    }
     answer = ask("solve", {**held, "kernel": kernel}, grid=8)
     assert answer["status"] != "optimal"
     assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]

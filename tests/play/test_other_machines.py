@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from asking import LEARNT, ask, samples, state
@@ -65,7 +67,7 @@ def test_at_an_optimum_every_sample_is_on_the_path(machine, kernel):
     corners = [(share, {"top": far, "bottom": -far}.get(at, at)) for share, at in pair["path"]]
     assert min(pair["low"], 0.0) <= shares.min() <= shares.max() <= 1.0 + 1e-9
     distances = [
-        [away(np.array([s, v]), *map(np.array, ends)) for ends in zip(corners, corners[1:], strict=False)]
+        [away(np.array([s, v]), *map(np.array, ends)) for ends in pairwise(corners)]
         for s, v in zip(shares, values, strict=True)
     ]
     assert max(map(min, distances)) < 1e-4
