@@ -9,7 +9,7 @@ kind:
 | level        | level 1, level 0, other levels                           | ℓ                                      |
 | upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
-| equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0; sᵀα = e; and 1ᵀα = ν; others |
+| equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E has a price |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 

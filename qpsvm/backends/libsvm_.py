@@ -42,7 +42,8 @@ from qpsvm.solvers.shared.stopping import Clock
 
 #: LIBSVM's own tolerance, for the largest violation, and the relative gap that it stands for.
 DEFAULT_EPS, USUAL_GAP = 1e-3, 1e-6
-#: A ν-SVM is solved to this share of the tolerance: its objective is small, so that a violation weighs more in its gap.
+#: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
+#: violation weighs more in its gap.
 NU_SHARE = 0.1
 #: The iteration limit of a ν-SVM where none is given: so many for each row, and so many besides. Where the reduced
 #: hulls meet, LIBSVM would never end.
@@ -79,7 +80,7 @@ class LibsvmBackend(Backend):
         del form
         return loop_cost(size)
 
-    def compile(self, qp: QP) -> LibsvmCompiled:
+    def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
         """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
         statement = self.stated(qp)
         svm = statement.svm
@@ -197,7 +198,8 @@ class LoopCompiled(Compiled):
 
         machine, clock = Intervals.of(self._statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, blocks = machine.problem, interval_blocks(self.data, self._statement.svm, machine)
-        eps = DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
+        share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
+        eps = share * DEFAULT_EPS * min(1.0, (limits.tol or USUAL_GAP) / USUAL_GAP) * unit_of(blocks, problem)
         own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
         by_itself = own is not None and plain(problem)
         loop = interval_loop(

@@ -18,6 +18,7 @@ from qpsvm.play.checks import RequestError
 def test_every_machine_and_kernel_of_the_command_line_is_there():
     assert set(VARIANTS) - set(catalogue.MACHINES) == {"ranking"}  # whose α are of pairs: `play` refuses it
     assert set(catalogue.KERNELS) == set(KERNELS)
+    assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
     for name, machine in catalogue.MACHINES.items():
         assert machine.kind is VARIANTS[name].machine
         assert machine.learnt == VARIANTS[name].learnt

@@ -10,7 +10,7 @@ The loop knows no linear term. It is given two more points instead, z₊ and z�
 At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
 curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
 
-    (KREST.4)  of (KINT.1) every row on its side is a row of (KREST.1), with u_R + y − (t − yε) for u_R, and β − low for β
+    (KREST.4)  of (KINT.1) each row on its side is a row of (KREST.1), with u_R + y − (t − yε) for u_R, β − low for β
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def anchored_loop(
     return None if beta is None else part.balanced(beta)
 
 
-def _loop(
-    part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort
-) -> FloatArray | None:
+def _loop(part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort) -> FloatArray | None:
     m, spare = part.n, part.total_penalty / part.n
     masses = spare + max(part.outside, 0.0), spare + max(-part.outside, 0.0)
     K[m, :m] = K[:m, m] = resting / sum(masses)  # (KREST.2)

@@ -58,7 +58,10 @@ SETTINGS = Settings()
 def seconds(guess: Guess, problem: KernelDual, blocks: KernelBlocks) -> dict[str, float]:
     """What every engine would take; infinite where it cannot be used."""
     n, width, band = problem.n, blocks.width, float(np.count_nonzero(in_band(guess)))
-    free, support = float(np.count_nonzero(guess.free)), float(np.count_nonzero(guess.free | (guess.rests != 0.0))) + 1.0
+    free, support = (
+        float(np.count_nonzero(guess.free)),
+        float(np.count_nonzero(guess.free | (guess.rests != 0.0))) + 1.0,
+    )
     iterations = support * (1.0 + np.sqrt(problem.total_penalty / n))  # (KCOST.5)
     missed = iterations * max(0.0, 1.0 - SETTINGS.cached / n / support) * (10 + width)
     narrow = free > 0 and float(guess.rest[guess.free].mean()) >= SETTINGS.least_rest

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
 from qpsvm.solvers.kernel.costs import seconds
@@ -43,6 +43,7 @@ from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish, product
 from qpsvm.solvers.kernel.nystrom import Guess, nystrom_guess
+from qpsvm.solvers.kernel.order import stratified
 from qpsvm.solvers.kernel.working_set import LARGEST, STEPS, WorkingSet
 
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
@@ -112,6 +113,8 @@ class Engines:
         Coefficients of its own, of a point that `low_rank` found.
     guess : Guess or None
         What is foretold already.
+    brief : bool
+        Of all rows, only the first stage is run, and there is no last resort: others go on.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class Engines:
         self.used = "none"
         self.coef: FloatArray | None = None
         self._known: FloatArray | None = None
+        self.brief = False
         self.guess: Guess | None = None
 
     @property
@@ -152,8 +156,14 @@ class Engines:
                 self._small()
             else:
                 self._large(engine, start is not None)
+        if self.brief:
+            return
         if self.best.gap > self.target and not self.effort.late() and not (engine == "auto" and self._more_free()):
             self._patient()
+
+    def ended(self) -> bool:
+        """Whether the target is reached, or the time over."""
+        return self.best.gap <= self.target or self.effort.late()
 
     def _done(self, engine: str, point: DualPoint | None, coef: FloatArray | None = None) -> bool:
         """Keep the point if it is the best so far; whether that ends the search."""
@@ -197,7 +207,8 @@ class Engines:
 
     def _gram(self) -> None:
         """The whole Gram matrix in double precision, which is kept."""
-        self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), GRAM))
+        plan = Plan(GRAM.stages[:1]) if self.brief else GRAM
+        self._done("gram", self._solve_from(all_rows(self.blocks.all(), self.problem), plan))
 
     def _solve_from(self, first: First, plan: Plan) -> DualPoint | None:
         return solve_from(self.blocks, self.problem, first, plan, self.target, self.effort)
@@ -226,7 +237,12 @@ class Engines:
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
-        if self.linear is None or not able(self.blocks) or self.effort.late() or not isinstance(self.problem, HingeDual):
+        if (
+            self.linear is None
+            or not able(self.blocks)
+            or self.effort.late()
+            or not isinstance(self.problem, HingeDual)
+        ):
             return False
         found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:
@@ -253,13 +269,13 @@ class Engines:
                 self._gram()
             return
         beta = effort.loop(self.problem, samples, LOOP_TOL, float(self.blocks.kernel.gamma))  # type: ignore[attr-defined]
-        self._newton("libsvm", self._measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
+        self._newton("libsvm", self.measured(beta), max(LOOP_TOL, rough_margin(beta)), self.problem.n)
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at rest and the steps gain."""
         if self.blocks.whole is not None:
             return self._along_path(self.blocks.whole, beta)
-        point, most = self._measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
+        point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
         return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
@@ -278,19 +294,21 @@ class Engines:
 
     def _patient(self) -> None:
         """The last resort: from the best point, as many Newton steps as it takes."""
+        if isinstance(self.problem, IntervalDual) and self.problem.untubed(self.best):
+            return
         self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
 
     def _newton(
         self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf
     ) -> bool:
         """Newton steps from a point, on its rows that are not at rest or within reach, where those are not too many."""
-        first, effort = at_point(self.problem, point, reach), self.effort
+        first, effort = at_point(point, reach), self.effort
         if 0 < len(first.rows) <= most and not effort.late() and effort.affords(len(first.rows), self.blocks.width):
             W = WorkingSet(self.blocks, self.problem, first, effort)
             point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
         return self._done(engine, point)
 
-    def _measured(self, beta: FloatArray) -> DualPoint:
+    def measured(self, beta: FloatArray) -> DualPoint:
         """A feasible β with its rough u and gap."""
         u, self._known = self._known, None
         if u is None:
@@ -310,21 +328,4 @@ class Engines:
         return Guess(reach, rests, point.beta, free, np.zeros(problem.n), side, point.tube)
 
 
-def stratified(problem: KernelDual) -> IntArray:
-    """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
-    if isinstance(problem, HingeDual):
-        return stratified_order(problem.y)
-    return stratified_order(np.where(problem.target > np.median(problem.target), 1.0, -1.0))
-
-
-def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:
-    """A random order of the rows of which every beginning holds both classes in proportion: (n,)."""
-    rng = np.random.default_rng(seed)
-    key = np.empty(len(y))
-    for sign in (-1.0, 1.0):
-        rows = rng.permutation(np.flatnonzero(y == sign))
-        key[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
-    return np.argsort(key, kind="stable")
-
-
-__all__ = ["Engines", "stratified"]
+__all__ = ["Engines"]

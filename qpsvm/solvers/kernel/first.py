@@ -237,7 +237,7 @@ def with_room(
     return np.concatenate(added)
 
 
-def at_point(problem: KernelDual, point: DualPoint, reach: float = 0.0) -> First:
+def at_point(point: DualPoint, reach: float = 0.0) -> First:
     """W holds the rows that are not at rest: free, on the wrong side for their bound, or within `reach` of the margin.
 
     The margin is that of ε in (KSET.3) where it is wider.
@@ -267,4 +267,15 @@ def streamed(
     return total
 
 
-__all__ = ["First", "all_rows", "at_point", "foretold", "in_band", "outlying", "rough_margin", "streamed", "subsample", "with_room"]
+__all__ = [
+    "First",
+    "all_rows",
+    "at_point",
+    "foretold",
+    "in_band",
+    "outlying",
+    "rough_margin",
+    "streamed",
+    "subsample",
+    "with_room",
+]

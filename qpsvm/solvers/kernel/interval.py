@@ -2,9 +2,9 @@
 
     (KINT.1)  minimise ½βᵀKβ − tᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
     (KINT.2)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
-    (KINT.3)  r = t − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i, where β_i is pulled to, σ = ±1 the side it is on
-    (KINT.4)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) over the side, and what the other side adds
-    (KINT.5)  the best b is a weighted quantile of the ends r ∓ ε of the tubes; for (KINT.2) b ± ε are quantiles of t − u
+    (KINT.3)  r = t − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  where β_i is pulled to, σ_i = ±1 its side
+    (KINT.4)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds
+    (KINT.5)  the best b is a weighted quantile of the ends t − u ∓ ε of the tubes;  in (KINT.2), b ± ε are two of t − u
     (KINT.6)  (KINT.2) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share what is left
 
 | machine        | t        | ε   | low, high        | e      |                                             |
@@ -106,8 +106,10 @@ class IntervalDual:
         self, rows: IntArray, outside: float = 0.0, outside_mass: float = 0.0, scale: float | None = None
     ) -> IntervalDual:
         """The same problem over some of the rows, with Σβ and Σ|β| of the others and the denominator of the whole."""
-        parts = (part[rows] for part in (self.target, self.tube, self.low, self.high))
-        return IntervalDual(*parts, self.total, self.mass, outside, outside_mass, scale)
+        return IntervalDual(
+            self.target[rows], self.tube[rows], self.low[rows], self.high[rows], self.total, self.mass, outside,
+            outside_mass, scale,
+        )  # fmt: skip
 
     def part(self, rows: IntArray, resting: FloatArray, scale: float | None = None) -> IntervalDual:
         """`restricted`, with β of the rows outside."""
@@ -119,6 +121,10 @@ class IntervalDual:
             return self
         tube = np.full(self.n, edges.tube)
         return IntervalDual(self.target, tube, self.low, self.high, self.total, None, self.outside, 0.0, self.scale)
+
+    def untubed(self, point: DualPoint) -> bool:
+        """Whether a point says that (KINT.2) needs no tube: then its solution is that of (KINT.6)."""
+        return self.mass is not None and point.tube <= 0.0
 
     @property
     def sums(self) -> tuple[float, float]:
@@ -195,7 +201,7 @@ class IntervalDual:
         return found
 
     def _split(self) -> FloatArray:
-        """The highest targets at their upper end and the lowest ones at their lower end, as far as the sums go: (n,)."""
+        """The highest targets at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
         plus, minus = self.sums
         order = np.argsort(-self.target, kind="stable")
         found = np.empty(self.n)
@@ -225,6 +231,8 @@ class IntervalDual:
             other = np.maximum(-side * (pull + side * width) - width, 0.0)
             difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
             value -= float(self.tube @ np.abs(beta))
+            if self.mass is not None:  # (KINT.6)
+                difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         gap = float(gap) if np.isfinite(gap) else np.inf

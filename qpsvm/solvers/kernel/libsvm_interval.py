@@ -1,8 +1,8 @@
-"""LIBSVM's loops for regression and novelty on a Gram matrix or on X: ε-SVR, ν-SVR and one-class, and all others by them.
+"""LIBSVM's loops for regression and novelty, on a Gram matrix or on X: ε-SVR, ν-SVR, one-class, and all others by them.
 
     (KLOOP.1)  ε-SVR takes t, ε and −C_i ≤ β_i ≤ C_i with Σβ = 0;  ν-SVR the same with Σ|β| for ε;  one-class 0 ≤ β ≤ U
-    (KLOOP.2)  any other box is one of those around its middle m: β = m + β′, t′ = t − Km, if there is no kink;  Σβ′ = e − Σm
-               by one more row that K knows nothing of, with a target beyond all others, which rests at its bound
+    (KLOOP.2)  any other box is one of those around its middle m, where there is no kink:  β = m + β′, t′ = t − Km,  and
+               Σβ′ = e − Σm by one more row that K knows nothing of, with a target beyond all others: at its bound
 
 Compiled functions are called as in `libsvm`, after the same test, and scikit-learn's classes where it fails.
 """
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.solvers.kernel.dual import Edges
 from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.libsvm import (
     CACHE_MEGABYTES,
@@ -33,6 +34,8 @@ from qpsvm.solvers.shared.stopping import Clock
 TYPES = {"OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: The target of the row that takes what Σβ has too much, in units of the largest of all numbers that pull at a row.
 BEYOND = 100.0
+#: Σ|β| is less than was allowed where it is by more than this share.
+LESS = 1e-6
 #: ε is one number where it differs by no more than this share of the largest target: rounding of t ± ε.
 SAME = 1e-9
 
@@ -95,6 +98,8 @@ def interval_loop(
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
         raw = _around_middle(problem, run, own)
+    if problem.mass is not None and own == 0.0 and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * problem.mass:
+        problem = problem.at(Edges(0.0))  # (KINT.6): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
 
 
@@ -132,7 +137,9 @@ class _Run:
         weights = np.empty(0) if (upper == largest).all() else upper / largest
         # a one-class machine knows no C: its β are in units of the largest bound
         unit, C = (largest, {}) if kind == "OneClassSVM" else (1.0, {"C": largest})
-        kernel = {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        kernel = (
+            {"kernel": "precomputed", "gamma": 0.0} if self.gamma is None else {"kernel": "rbf", "gamma": self.gamma}
+        )
         if "nu" in settings:  # the largest ν that is feasible must not look infeasible by rounding
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes, "shrinking": True}

@@ -14,7 +14,7 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving
 from qpsvm.solvers.kernel.working_set import WorkingSet
 
@@ -55,6 +55,8 @@ def solve_from(
     for stage in plan.stages:
         before = effort.iterations
         if best is not None and (best.gap <= target or effort.over()):
+            break
+        if best is not None and isinstance(problem, IntervalDual) and problem.untubed(best):
             break
         if stage.tolerance >= W.tolerance:
             continue

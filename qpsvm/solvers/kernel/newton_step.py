@@ -207,7 +207,11 @@ class _Step:
         if isinstance(problem, IntervalDual):  # sums that cannot be met move β by more than rounding
             rest = beta - stepped
             far = (np.abs(rest) > ROUNDING * problem.weight).nonzero()[0]
-            u = u + product(self.K, np.where(np.abs(rest) > ROUNDING * problem.weight, rest, 0.0), far) if len(far) else u
+            u = (
+                u + product(self.K, np.where(np.abs(rest) > ROUNDING * problem.weight, rest, 0.0), far)
+                if len(far)
+                else u
+            )
         return problem.point(beta, u)
 
 

@@ -13,13 +13,14 @@ The dual over (NYSTROM.1) is a box problem in every coordinate once v = Gᵀβ i
 (ϱ_i + h/C_i) α_i = 1 + ½h − y_i(G_i v + b). So the diagonal that the low rank leaves over acts as a smoothing of the
 hinge, a different one for each row, and nothing of the diagonal of K is lost; that makes the guess good where low rank
 alone is poor. h is lowered in a few steps, the first on some of the rows only. A step costs the rows F times m².
+Other losses are sums of such pieces (`pieces`); the width of a ν-SVR's tube is fitted with them.
 Sources: Williams & Seeger (2001) for the map; Chapelle (2007) for Newton on the primal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.resources.workers import in_tiles, parts_of, strips
 from qpsvm.solvers.kernel.dual import Edges, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
+from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.pieces import Pieces, tube_share, tube_width
 from qpsvm.solvers.kernel.ridged import ridged_cholesky
 from qpsvm.solvers.shared.line_search import Slope, find_step
 
@@ -46,8 +48,6 @@ FIRST_WIDTHS, ROWS_EACH, LAST_WIDTH = (2.0, 0.3), 2, 0.05
 SETTLED, STEPS = 0.1, 12
 #: A tube of unknown width is fitted anew so often at most, until that changes by at most this share of the residuals.
 WIDENINGS, WIDENED = 4, 0.01
-#: Halvings that find it to a thousandth.
-HALVINGS = 14
 #: Curvature of the intercept, which has none where F is empty: negligible elsewhere.
 FLAT = 1e-10
 #: Rows of the map made at a time.
@@ -103,13 +103,13 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     effort : Effort
     """
     n = problem.n
-    m = int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST))
+    m = min(int(np.clip(LANDMARK_SHARE * n, FEWEST, MOST)), n)
     G = _features(blocks, order[:m], effort)
     if G is None or effort.late():
         return None
     rest = np.maximum(blocks.diagonal(np.arange(n)) - np.einsum("ij,ij->i", G[:, :m], G[:, :m]), 0.0)
     v, some = np.zeros(m + 1), np.sort(order[: ROWS_EACH * m])
-    pieces, share = _Pieces.of(problem), _share(problem)
+    pieces, share = Pieces.of(problem), tube_share(problem)
     if 2 * len(some) < n:
         fewer = pieces.weighed(some, n / len(some))
         for h in FIRST_WIDTHS:
@@ -135,106 +135,21 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     return Guess(problem.reach(rests, problem.target - r, edges, slice(None)), rests, beta, free, rest, side, tube)
 
 
-def _share(problem: KernelDual) -> float:
-    """The share of rows outside of a tube whose width is to be found, too; 0 where it is given."""
-    if isinstance(problem, IntervalDual) and problem.mass is not None:
-        return min(problem.mass / problem.total_penalty, 1.0)
-    return 0.0
-
-
 def _settled(
-    share: float, G: SingleArray, pieces: _Pieces, rest: FloatArray, h: float, v: FloatArray, effort: Effort
-) -> tuple[FloatArray, FloatArray, _Pieces]:
+    share: float, G: SingleArray, pieces: Pieces, rest: FloatArray, h: float, v: FloatArray, effort: Effort
+) -> tuple[FloatArray, FloatArray, Pieces]:
     """v and t at one h; and, where it is not given, at the width of the tube that goes with them."""
     v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
     if share:
         for _ in range(WIDENINGS):
             r = pieces.target - _product(G, v)
-            width = _width(pieces, np.abs(r), h, rest, share)
+            width = tube_width(pieces, np.abs(r), h, rest, share)
             settled = abs(width - float(pieces.width[0])) <= WIDENED * float(np.abs(r).mean())
             if settled or effort.late():
                 break
             pieces = replace(pieces, width=np.full(len(pieces.width), width))
             v, t = _Smoothed(G, pieces, rest, h).minimise(v, effort)
     return v, t, pieces
-
-
-def _width(pieces: _Pieces, size: FloatArray, h: float, rest: FloatArray, share: float) -> float:
-    """The width of the tube at which Σ|β| is a share of the most that it can be, for |t − Gv − b| (n,): by halving."""
-    upper = pieces.upper[: len(size)]
-    slope, goal = upper / (h + upper * rest), share * float(upper.sum())
-    low, high = 0.0, float(size.max())
-    for _ in range(HALVINGS):
-        width = 0.5 * (low + high)
-        if float(np.minimum(np.maximum(size - width, 0.0) * slope, upper).sum()) > goal:
-            low = width
-        else:
-            high = width
-    return 0.5 * (low + high)
-
-
-@dataclass(frozen=True, eq=False)
-class _Pieces:
-    """The pieces of the loss that rise, one or two a row: β of row i is its `base` and the sum of α_k sign_k over them.
-
-    Attributes
-    ----------
-    target, base : ndarray, shape (n,)
-    rows, sign, width, upper : ndarray, shape (m,)
-        Row, direction, distance from the target, and the most that α can be.
-    two : bool
-        Whether the second half of the pieces is the other side of the rows.
-    total : float
-        Σβ.
-    """
-
-    target: FloatArray
-    base: FloatArray
-    sign: FloatArray
-    width: FloatArray
-    upper: FloatArray
-    two: bool = False
-    total: float = 0.0
-
-    @classmethod
-    def of(cls, problem: KernelDual) -> _Pieces:
-        """Of a problem; a ν-SVR's, at the tube that its targets ask for."""
-        if isinstance(problem, HingeDual):
-            return cls(problem.y, np.zeros(problem.n), problem.y, np.zeros(problem.n), problem.upper)
-        ones, total = np.ones(problem.n), problem.total
-        if not problem.kinked:
-            width = problem.high - problem.low
-            return cls(problem.target, problem.low, ones, 0.0 * ones, width, total=total)
-        tube = np.tile(problem.tube + problem.edges(0.0 * ones).tube, 2)
-        sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
-        return cls(problem.target, 0.0 * ones, sign, tube, upper, True, total)
-
-    def weighed(self, some: IntArray, factor: float) -> _Pieces:
-        """Of some of the rows, each of which counts as so many."""
-        both = np.concatenate([some, some + len(self.target)]) if self.two else some
-        return _Pieces(
-            self.target[some], self.base[some] * factor, self.sign[both], self.width[both], self.upper[both] * factor,
-            self.two, self.total,
-        )  # fmt: skip
-
-    def spread(self, x: FloatArray) -> FloatArray:
-        """x (n,) of the rows, for every piece: (m,)."""
-        return np.tile(x, 2) if self.two else x
-
-    def gathered(self, x: Any) -> Any:
-        """Sums of x (m,) over the pieces of each row: (n,)."""
-        n = len(self.target)
-        return x[:n] + x[n:] if self.two else x
-
-    def beta(self, t: FloatArray) -> FloatArray:
-        """β (n,) for t (m,)."""
-        found: FloatArray = self.base + self.gathered(self.sign * self.upper * np.clip(t, 0.0, 1.0))
-        return found
-
-    def free(self, t: FloatArray) -> NDArray[np.bool_]:
-        """The rows with a piece that is neither at its beginning nor at its end: a mask (n,)."""
-        free: NDArray[np.bool_] = self.gathered((t > 0.0) & (t < 1.0))
-        return free
 
 
 def _features(blocks: KernelBlocks, landmarks: IntArray, effort: Effort) -> SingleArray | None:
@@ -275,7 +190,7 @@ def _product(G: SingleArray, v: FloatArray) -> FloatArray:
 class _Smoothed:
     """(NYSTROM.2) at one h."""
 
-    def __init__(self, G: SingleArray, pieces: _Pieces, rest: FloatArray, h: float) -> None:
+    def __init__(self, G: SingleArray, pieces: Pieces, rest: FloatArray, h: float) -> None:
         self.G, self.pieces = G, pieces
         self.sign, self.upper = pieces.sign, pieces.upper
         self.width = h + self.upper * pieces.spread(rest)

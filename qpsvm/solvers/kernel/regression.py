@@ -129,46 +129,52 @@ def _solve(
     """The best point, in the units of the problem, and the engine that found it."""
     if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.target)):
         return problem.at(Edges(0.0)).nothing(), "none"  # β = 0, and b is what all targets are
-    if problem.mass is not None:
-        return _with_tube(blocks, problem, start, engine, tol, effort)
-    return _solve_one(blocks, problem, start, engine, tol, effort)
-
-
-def _with_tube(
-    blocks: KernelBlocks, problem: IntervalDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
-) -> tuple[DualPoint, str]:
-    """(KINT.2), or the ε-SVR with ε = 0 where that needs no more than m: (KINT.6)."""
-    assert problem.mass is not None
-    everything = problem.mass >= (1.0 - ALL) * problem.total_penalty
-    found = None if everything else _solve_one(blocks, problem, start, engine, tol, effort)
-    if found is not None and (found[0].gap <= tol or effort.late()):
-        return found
-    flat, used = _solve_one(blocks, problem.at(Edges(0.0)), start, engine, tol, effort)
-    needs = float(np.abs(flat.beta).sum())
-    if found is None or (needs <= (1.0 + ALL) * problem.mass and flat.gap < found[0].gap):
-        return flat, used
-    return found
-
-
-def _solve_one(
-    blocks: KernelBlocks, problem: IntervalDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
-) -> tuple[DualPoint, str]:
     unit = unit_of(blocks, problem)
     shift = float(np.median(problem.target)) if problem.total == 0.0 else 0.0  # moves b alone
     scaled = IntervalDual(
         (problem.target - shift) / unit, problem.tube / unit, problem.low / unit, problem.high / unit,
         problem.total / unit, None if problem.mass is None else problem.mass / unit,
     )  # fmt: skip
-    engines = Engines(blocks, scaled, tol, effort)
-    first, u = None if start is None else scaled.balanced(start / unit), None
-    if engine == "auto" and scaled.mass and problem.n > ENGINES.gram_rows and blocks.whole is None:
-        first, u = tube_start(blocks, scaled, effort) or (first, u)
-        first = None if first is None else scaled.balanced(first)
-    engines.run(engine, first, u)
+    first = None if start is None else scaled.balanced(start / unit)
+    if scaled.mass is None:
+        engines = Engines(blocks, scaled, tol, effort)
+        engines.run(engine, first)
+    else:
+        engines = _with_tube(blocks, scaled, first, engine, tol, effort)
     best = engines.best
     beta = np.clip(unit * best.beta, problem.low, problem.high)
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
     return point, engines.used
+
+
+def _with_tube(
+    blocks: KernelBlocks, problem: IntervalDual, first: FloatArray | None, engine: str, tol: float, effort: Effort
+) -> Engines:
+    """(KINT.2), or the ε-SVR with ε = 0 where that needs no more than m: (KINT.6)."""
+    assert problem.mass is not None
+    engines, flat = Engines(blocks, problem, tol, effort), Engines(blocks, problem.at(Edges(0.0)), tol, effort)
+    if problem.mass >= (1.0 - ALL) * problem.total_penalty:
+        flat.run(engine, first)
+        return flat
+    known = None if first is None else engines.measured(first)
+    if engine != "auto" or problem.n <= ENGINES.gram_rows or blocks.whole is not None:
+        engines.brief = engine == "auto"
+        engines.run(engine, first)
+        known = engines.best
+    if engines.ended() or engine != "auto":
+        return engines
+    useful = known is not None and known.gap < ENGINES.foretelling
+    found = tube_start(blocks, problem, effort, known if useful else None)
+    engines.brief = False
+    if found is not None and np.abs(found[0]).sum() < (1.0 - ALL) * problem.mass:
+        flat.run(engine, *found)
+        return flat
+    engines.run(engine, *((None, None) if found is None else (problem.balanced(found[0]), found[1])))
+    if engines.ended():
+        return engines
+    flat.run(engine, None)
+    needs = float(np.abs(flat.best.beta).sum())
+    return flat if needs <= (1.0 + ALL) * problem.mass and flat.best.gap < engines.best.gap else engines
 
 
 def unit_of(blocks: KernelBlocks, problem: IntervalDual) -> float:

@@ -18,9 +18,10 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.dual import DualPoint, Edges
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.engines import Engines, stratified
+from qpsvm.solvers.kernel.engines import Engines
 from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.nystrom import nystrom_guess
+from qpsvm.solvers.kernel.order import stratified
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class Settings:
     #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
     near: float = 0.03
     most: int = 10
-    #: The first step goes so many times as far as the residuals say: beyond m, because u follows.
+    #: A step from one side goes so many times as far as the residuals say, or the two last ε: beyond m, because u
+    #: follows. But it is at least and at most such a share of ε, and besides: an ε that is hardly anything, in units of
+    #: the spread of the targets.
     beyond: float = 1.5
+    least: float = 0.2
+    largest: float = 3.0
+    hardly: float = 2e-3
     #: A step within a bracket stays away from its ends by this share of its width.
     inset: float = 0.05
 
@@ -45,6 +51,8 @@ def tube_start(
     blocks: KernelBlocks, problem: IntervalDual, effort: Effort, start: DualPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
+
+    Where no tube is needed, (KINT.6), β is that of ε = 0, with a smaller Σ|β|.
 
     Parameters
     ----------
@@ -62,7 +70,7 @@ def tube_start(
     tube = start.tube if guess is None else guess.tube  # type: ignore[union-attr]
     below: _Tried | None = None  # Σ|β| > m
     above: _Tried | None = None
-    point = start
+    point, tries = start, list[_Tried]()
     for _ in range(SETTINGS.most):
         engines = Engines(blocks, problem.at(Edges(0.0, tube)), SETTINGS.gap, effort)
         engines.guess, guess = guess, None
@@ -71,6 +79,7 @@ def tube_start(
         if engines.used == "none" or effort.late():
             return None
         tried = _Tried(tube, float(np.abs(point.beta).sum()), point)
+        tries.append(tried)
         if tried.mass >= problem.mass:
             below = tried
         if tried.mass <= problem.mass:
@@ -78,7 +87,9 @@ def tube_start(
         effort.report("tube", problem.n, point.gap)
         if below is not None and above is not None and below.mass - above.mass <= SETTINGS.near * problem.mass:
             return _between(below, above, problem.mass)
-        tube = _next(problem, below, above, point)
+        if below is None and tube == 0.0:
+            return point.beta, point.u
+        tube = _next(problem, below, above, tries)
     return None
 
 
@@ -91,20 +102,22 @@ class _Tried:
     point: DualPoint
 
 
-def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, point: DualPoint) -> float:
-    """The next ε."""
+def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
+    """The next ε: between two sides, or on from one of them."""
     assert problem.mass is not None
+    last = tried[-1]
     if below is not None and above is not None:
         width = above.tube - below.tube
         share = (below.mass - problem.mass) / (below.mass - above.mass)
         return below.tube + min(max(share, SETTINGS.inset), 1.0 - SETTINGS.inset) * width
-    known = below or above
-    assert known is not None
-    seen = problem.edges(point.u).tube
-    step = SETTINGS.beyond * (seen - known.tube)
-    if not (step > 0.0 if below is not None else step < 0.0):  # the residuals say nothing
-        step = (0.2 if below is not None else -0.2) * known.tube
-    return max(known.tube + step, 0.0)
+    if below is None and last.tube <= SETTINGS.hardly:
+        return 0.0
+    step = problem.edges(last.point.u).tube - last.tube  # what the residuals say
+    if len(tried) > 1 and tried[-2].mass != last.mass:
+        step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
+    least, most = SETTINGS.least * last.tube + SETTINGS.hardly, SETTINGS.largest * last.tube + SETTINGS.hardly
+    far = min(max(SETTINGS.beyond * abs(step), least), most)
+    return last.tube + far if below is not None else max(last.tube - far, 0.0)
 
 
 def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, FloatArray]:

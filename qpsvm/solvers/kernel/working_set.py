@@ -5,6 +5,7 @@
     (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
 
+Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or at the kink.
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
 are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
 them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
@@ -212,7 +213,7 @@ class WorkingSet:
     def near(self, target: float) -> DualPoint:
         """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
         point = self.problem.point(self.beta, self.u)
-        first = at_point(self.problem, point, self.tolerance)
+        first = at_point(point, self.tolerance)
         rows, late = len(first.rows), self.effort.late()
         if late or not 0 < rows <= LARGEST or not self.effort.affords(rows, self.blocks.width):
             return point

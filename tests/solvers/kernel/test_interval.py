@@ -1,0 +1,315 @@
+"""Regression and novelty by the kernel engines: against the textbook's primal and dual, written out again here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import qpsvm
+from qpsvm.choice import choices
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import RBF, Kernel, Polynomial
+from qpsvm.solvers.kernel import libsvm_interval
+from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
+from qpsvm.solvers.kernel.box_step import box_step
+from qpsvm.solvers.kernel.dual import Edges
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.interval import IntervalDual
+from qpsvm.solvers.kernel.libsvm_interval import interval_loop
+from qpsvm.solvers.kernel.regression import solve_interval
+
+TOL = 1e-6
+KINDS = ("tube", "no tube", "nu", "quantile", "one class", "levels")
+
+
+def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """X (n, d), and t (n,) that a smooth function and heavy-tailed noise make."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.2 * rng.standard_t(3, n)
+
+
+def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> IntervalDual:
+    """A problem of one kind, with prices of its own for each row."""
+    rng, n = np.random.default_rng(seed), len(t)
+    weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
+    zero = np.zeros(n)
+    if kind in ("tube", "no tube"):
+        return IntervalDual(t, np.full(n, 0.1 if kind == "tube" else 0.0), -C * weight, C * weight)
+    if kind == "nu":
+        return IntervalDual(t, zero, -C * weight, C * weight, 0.0, share * C * float(weight.sum()))
+    if kind == "quantile":
+        return IntervalDual(t, zero, -0.2 * C * weight, 0.8 * C * weight)
+    level = zero if kind == "one class" else 0.5 * np.abs(t)
+    return IntervalDual(level, zero, zero, weight, share * float(weight.sum()))
+
+
+def gap(K: np.ndarray, problem: IntervalDual, beta: np.ndarray) -> float:
+    """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
+    t, low, high, u = problem.target, problem.low, problem.high, K @ beta
+    assert (beta >= low).all()
+    assert (beta <= high).all()
+    assert beta.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
+    half, r = 0.5 * float(beta @ u), t - u
+
+    def primal(b: float, width: float) -> float:
+        over = np.maximum(r - b - width - problem.tube, 0.0) @ high
+        under = np.maximum(b - r - width - problem.tube, 0.0) @ -low
+        return float(half + over + under + problem.total * b + (problem.mass or 0.0) * width)
+
+    if problem.mass is None:
+        best = lowest(lambda b: primal(b, 0.0), np.unique(np.concatenate([r - problem.tube, r + problem.tube])))
+    else:
+        assert np.abs(beta).sum() == pytest.approx(problem.mass, rel=1e-9)
+        order = np.argsort(r)
+        above = r[order][np.searchsorted(np.cumsum(high[order]), high.sum() - problem.mass / 2)]
+        below = r[order][np.searchsorted(np.cumsum(high[order]), problem.mass / 2)]
+        best = primal(0.5 * (above + below), 0.5 * (above - below))
+    dual = float(t @ beta - problem.tube @ np.abs(beta)) - half
+    return (best - dual) / (max(abs(best), abs(dual)) or 1.0)
+
+
+def lowest(value: Callable[[float], float], points: np.ndarray) -> float:
+    """The least value of a convex function that bends at points in order."""
+    first, last = 0, len(points) - 1
+    while last - first > 2:
+        middle = (first + last) // 2
+        if value(points[middle]) <= value(points[middle + 1]):
+            last = middle + 1
+        else:
+            first = middle
+    return min(value(point) for point in points[first : last + 1])
+
+
+# --- the problem itself -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
+    """The share of every row is right also where β is far from a solution."""
+    X, t = table(40, seed)
+    problem, rng, K = stated(kind, t, seed), np.random.default_rng(seed), RBF(0.4)(X, X)
+    beta = problem.balanced(rng.uniform(problem.low, problem.high) * rng.integers(0, 2, 40))
+    point = problem.point(beta, K @ beta)
+    assert point.gap == pytest.approx(gap(K, problem, beta), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_balanced_point_is_feasible(kind, seed):
+    _, t = table(30, seed)
+    problem, rng = stated(kind, t, seed), np.random.default_rng(seed)
+    for beta in (np.zeros(30), problem.high, problem.low, rng.normal(size=30) * 3, np.abs(rng.normal(size=30))):
+        found = problem.balanced(beta.copy())
+        assert (found >= problem.low).all()
+        assert (found <= problem.high).all()
+        assert found.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
+        if problem.mass is not None:
+            assert np.abs(found).sum() == pytest.approx(problem.mass, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
+    X, t = table(40, 3)
+    problem, K = stated(kind, t, 3), RBF(0.4)(X, X)
+    rng = np.random.default_rng(3)
+    ends = np.stack([problem.low, problem.high, 0.0 * t if problem.kinked else problem.low])
+    beta = ends[rng.integers(0, 3, 40), np.arange(40)]
+    point = problem.point(beta, K @ beta)
+    reach = problem.reach(beta, point.u, point.edges, slice(None))
+    assert np.allclose(reach, np.where(beta <= point.low, point.pull, -point.pull))
+
+
+def test_a_step_keeps_the_sum_of_each_side():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 40))
+    A, r, border = A @ A.T / 40, rng.normal(size=30), np.zeros((30, 2))
+    border[:14, 0] = border[14:, 1] = 1.0
+    low, high = -rng.uniform(0.0, 1.0, 30), rng.uniform(0.0, 1.0, 30)
+    d = box_step(A, 1e-9, r, low, high, border)
+    assert np.abs(border.T @ d).max() < 1e-12
+    pull = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
+    for rows in (np.arange(14), np.arange(14, 30)):
+        rises, falls = rows[d[rows] < high[rows] - 1e-9], rows[d[rows] > low[rows] + 1e-9]
+        assert pull[rises].max() <= pull[falls].min() + 1e-6
+
+
+# --- LIBSVM's loops ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_loop_solves_every_kind(kind, seed, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(libsvm_interval, "compiled_loops", lambda: False)
+    X, t = table(60, seed)
+    problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
+    found = interval_loop(problem, K, tol=1e-7)
+    assert found.finished
+    assert gap(K, problem, found.beta) < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loop_on_a_part_takes_the_others_into_account(kind):
+    """With rows outside at an end of their interval, and every row on the side that it has in the solution."""
+    X, t = table(80, 5)
+    problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.4), X)
+    K, effort = blocks.all(), Effort()
+    solution = solve_interval(blocks, problem, tol=1e-9)
+    beta, u = solution.beta, K @ solution.beta
+    rests = ~problem.free(beta)
+    outside = np.flatnonzero(rests)[::3]
+    rows = np.setdiff1d(np.arange(80), outside)
+    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + ANCHORS,) * 2)
+    spare[:-ANCHORS, :-ANCHORS] = K[np.ix_(rows, rows)]
+    edges = Edges(solution.b, solution.tube)
+    side = problem.sides(beta, u, edges)[rows] if problem.kinked else None
+    found = anchored_loop(part, spare, K[np.ix_(rows, outside)] @ beta[outside], 1e-6, effort, side, solution.tube)
+    assert found is not None
+    assert np.abs(found - beta[rows]).max() < 1e-2 * float(problem.weight.max())
+
+
+# --- all together -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.4), Polynomial(2, 1.0, 1.0)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 150])
+def test_every_kind_is_solved(n, kind, kernel: Kernel):
+    X, t = table(n, n)
+    problem = stated(kind, t, n)
+    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    assert solution.reason == "converged"
+    if problem.mass is None:  # ν-SVR of few rows may need no tube, and less than its mass
+        assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["tube", "nu", "quantile", "levels"])
+def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
+    """Beyond 2000 rows the Gram matrix is not made."""
+    X, t = table(2050, 4)
+    problem, kernel = stated(kind, t, 0, C=1.0), RBF(0.1)
+    blocks = KernelBlocks(kernel, X)
+    solution = solve_interval(blocks, problem, tol=TOL)
+    assert solution.reason == "converged"
+    assert blocks.whole is None
+    assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("share", [0.005, 0.03])
+def test_few_outliers_are_found_by_a_growing_part(share):
+    X, t = table(700, 6)
+    problem, kernel = stated("one class", t, 0, share=share), RBF(0.5)
+    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    assert (solution.reason, solution.engine) == ("converged", "few")
+    assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_rows_are_made_one(kind):
+    rng = np.random.default_rng(1)
+    X, t = table(200, 1)
+    pick = rng.integers(0, 200, 700)
+    X, t = X[pick], t[pick]
+    problem = stated(kind, t, 2)
+    solution = solve_interval(KernelBlocks(RBF(0.3), X), problem, tol=TOL)
+    assert solution.reason == "converged"
+    assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start_from_a_neighbour_leads_to_the_same(kind):
+    X, t = table(300, 2)
+    problem, blocks = stated(kind, t, 2), KernelBlocks(RBF(0.3), X)
+    first = solve_interval(blocks, problem, tol=TOL)
+    other = replace(problem, target=problem.target + 0.01 * np.cos(X[:, 0]))
+    again = solve_interval(blocks, other, tol=TOL, start=first.beta)
+    assert again.reason == "converged"
+    assert gap(RBF(0.3)(X, X), other, again.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_limits_are_kept_and_leave_a_feasible_point(kind):
+    X, t = table(300, 3)
+    problem = stated(kind, t, 3, C=1e3)
+    late = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
+    assert late.reason == "time_limit"
+    few = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
+    assert few.reason in ("iteration_limit", "numerical_error")
+    for beta in (late.beta, few.beta):
+        assert (beta >= problem.low).all()
+        assert (beta <= problem.high).all()
+
+
+def test_engines_of_other_machines_are_refused():
+    X, t = table(20)
+    with pytest.raises(qpsvm.ParameterError, match="engine must be one of auto, gram, band, libsvm"):
+        solve_interval(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
+
+
+# --- as backends ------------------------------------------------------------------------------------------------------
+
+X, T = table(70, 8)
+S = np.where(np.arange(70) % 9, np.random.default_rng(8).uniform(0.3, 2.0, 70), 0.0)
+Y = np.where(T > 0.2, 1, -1)
+REGRESSIONS = {
+    "epsilon": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, sample_weight=S, **k),
+    "no tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.0, **k),
+    "wide tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=100.0, **k),
+    "large": lambda **k: qpsvm.EpsilonSVR(X, 1e6 * T + 1e6, C=3e6, epsilon=1e5, **k),
+    "nu": lambda **k: qpsvm.NuSVR(X, T, C=3.0, nu=0.4, sample_weight=S, **k),
+    "nu = 1": lambda **k: qpsvm.NuSVR(X, T, C=3.0, nu=1.0, **k),
+    "nu, large C": lambda **k: qpsvm.NuSVR(X, T, C=1e4, nu=0.6, **k),
+    "small nu": lambda **k: qpsvm.NuSVR(X, T, C=3.0, nu=1e-3, **k),
+    "quantile": lambda **k: qpsvm.QuantileSVR(X, T, C=3.0, quantile=0.85, sample_weight=S, **k),
+    "median": lambda **k: qpsvm.QuantileSVR(X, T, C=3.0, quantile=0.5, **k),
+    "one class": lambda **k: qpsvm.OneClass(X, nu=0.3, sample_weight=S, **k),
+    "one class, all": lambda **k: qpsvm.OneClass(X, nu=1.0, **k),
+    "ball": lambda **k: qpsvm.SVDD(X, nu=0.3, sample_weight=S, **k),
+    "small ball": lambda **k: qpsvm.SVDD(X, nu=1e-3, **k),
+}
+CURVED = {
+    "squared tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, loss="squared", sample_weight=S, **k),
+    "squared, all inside": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, loss="squared", epsilon=100.0, **k),
+    "squared hinge": lambda **k: qpsvm.SquaredHinge(X, Y, C=3.0, **k),
+    "Huber's hinge": lambda **k: qpsvm.HuberHinge(X, Y, C=3.0, **k),
+}
+BACKENDS = [("kernel_newton", name) for name in (*REGRESSIONS, *CURVED)] + [("libsvm", name) for name in REGRESSIONS]
+
+
+@pytest.mark.parametrize(("backend", "name"), BACKENDS)
+@pytest.mark.parametrize("kernel", ["rbf", Polynomial(2, 1.0, 1.0)], ids=["rbf", "poly"])
+def test_machines_are_certified(backend, name, kernel):
+    if backend == "libsvm" and (kernel != "rbf" or name == "nu, large C"):
+        pytest.skip("its loop has a test of its own, and this is long")
+    problem = (REGRESSIONS | CURVED)[name](kernel=kernel)
+    result, reference = qpsvm.solve(problem, backend), qpsvm.solve(problem, "cvxopt")
+    size = max(abs(reference.primal), abs(reference.dual))
+    assert abs(result.primal - reference.primal) <= 2 * TOL * size
+    for one in (result.alpha, result.coef):
+        assert np.isfinite(one).all()
+
+
+@pytest.mark.parametrize("name", [*REGRESSIONS, *CURVED])
+def test_auto_begins_with_kernel_newton(name):
+    problem = (REGRESSIONS | CURVED)[name](kernel="rbf")
+    assert next(iter(choices(problem))).backend == "kernel_newton"
+
+
+def test_a_start_may_be_the_result_of_another_tube():
+    first = qpsvm.solve(qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.1, kernel="rbf"), "kernel_newton")
+    problem = qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.12, kernel="rbf")
+    again, cold = qpsvm.solve(problem, "kernel_newton", start=first), qpsvm.solve(problem, "kernel_newton")
+    assert again.primal == pytest.approx(cold.primal, rel=2 * TOL)
+
+
+def test_both_sides_share_what_no_tube_needs():
+    """With ν = 1 and many rows, ε = 0: Σα⁺ + Σα⁻ = νΣC all the same."""
+    result = qpsvm.solve(qpsvm.NuSVR(X, T, C=1e4, nu=1.0, kernel="rbf"), "kernel_newton")
+    assert result.alpha.sum() == pytest.approx(1e4 * 70)
+    assert np.abs(result.coef).sum() < 0.99e4 * 70
