@@ -147,6 +147,7 @@ def test_a_small_qp_is_shown_in_numbers(machine):
     held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
     answer, qp = ask("solve", held, show=["qp"]), read_state(held).problem().qp("dual")
     shown, alpha = answer["qp"], np.array(answer["alpha"])
+    assert shown["primal"] == str(read_state(held).problem().qp("primal"))
     assert shown["n"] == 12
     assert shown["heat"] is None
     assert np.array(shown["P"]) == pytest.approx(qp.P.dense())
