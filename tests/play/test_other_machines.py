@@ -145,6 +145,12 @@ def test_one_feature_is_enough_for_a_regression_only():
         start_of(qpsvm.Ranking([[0.0, 1.0], [1.0, 2.0]], [1, 2]))
 
 
+def test_what_the_page_does_not_know_is_not_dropped_in_silence():
+    rows = qpsvm.Constraints([[1.0, 0.0]], [0.5])
+    with pytest.raises(UnsupportedError, match="constraints"):
+        start_of(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], constraints=rows))
+
+
 @pytest.mark.parametrize("machine", ["epsilon-svr", "nu-svr", "one-class", "squared-hinge"])
 def test_an_iterate_of_a_solver_can_be_held(machine):
     held = state(machine, **samples(10))
