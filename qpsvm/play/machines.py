@@ -108,7 +108,7 @@ class Machine:
     def kinds(self) -> tuple[str, str, str]:
         """The three kinds of samples in words."""
         first, second, third = self.kind.kinds.words
-        return first, second, self.kind.kinds.curved if self.curved else third
+        return first, second, self.kind.kinds.curved if self.curved and not self.bound else third
 
     def under(self, values: Mapping[str, Any]) -> Machine:
         """How it is written with these parameters."""
