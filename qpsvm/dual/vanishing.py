@@ -98,7 +98,8 @@ class Vanishing:
         coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return replace(
             point, w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
-            b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
+            b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
+            half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
     def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:
