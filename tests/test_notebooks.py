@@ -11,7 +11,17 @@ from test_architecture import MENTION, definitions
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-NAMES = ("hard_margin", "soft_margin", "kernels", "nu_svm", "primal_hinge", "seeds", "solvers", "regression")
+NAMES = (
+    "hard_margin",
+    "soft_margin",
+    "kernels",
+    "nu_svm",
+    "primal_hinge",
+    "seeds",
+    "solvers",
+    "regression",
+    "novelty_and_ranking",
+)
 
 
 def cells(path: Path) -> list[dict[str, Any]]:

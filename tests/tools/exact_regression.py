@@ -1,7 +1,7 @@
 """The exact judge for regressions, over linear kernels; a textbook's primal in CVXPY; and a hunt.
 
-P(w, b, ε) and D(α⁺, α⁻) of the very floats that a user gets are rational numbers, computed here from the loss by its
-definition: no levels, signs and rows, only X, t and ε as they were given. The prices C·s, τC, (1 − τ)C, 1/(4C) and the mass
+P(w, b, ε) and D(α⁺, α⁻) of the very floats that a user gets are rational numbers, computed here from the loss as it is
+defined: no levels, signs and rows, only X, t and ε as they were given. The prices C·s, τC, (1 − τ)C, 1/(4C) and the mass
 ν ΣC are the floats that the problem states; that these are right, but for a rounding or two, is checked besides.
 
     python tests/tools/exact_regression.py --problems 3000 --seed 1      # exit code 1 where a claim is wrong
@@ -90,7 +90,7 @@ def primal(problem: Any, w: Any, b: float, epsilon: float | None = None) -> Frac
 
 
 def dual(problem: Any, alpha: Any, near: Any) -> tuple[Fraction, bool, float]:
-    """D at α (2n,) moved onto its equalities on rows whose slack is near 0; if it was in the box, and how far off."""
+    """D at α (2n,) moved onto its equalities where slack is near 0; whether α was in its box; how far off it was."""
     price, n = prices(problem), problem.n
     above, below = fractions(alpha[:n]), fractions(alpha[n:])
     upper = [None if price.squared else c for c in (*price.above, *price.below)]
