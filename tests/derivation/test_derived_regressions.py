@@ -116,7 +116,8 @@ NUSVR = {1: wider, 2: less_slack, 3: one_side_less, 4: another_w, 5: one_side_le
 QSVR = {1: another_w, 2: less_slack, 3: one_side_less, 4: another_w, 5: one_side_less, 6: another_bound,
         7: outside_the_box, 8: shifted_b, 9: one_side_less, 10: one_side_less, 11: another_w, 12: shifted_b,
         13: shifted_b, 14: one_side_less, 15: shifted_b, 16: another_w}  # fmt: skip
-SQUARED = {**ESVR, 3: outside_the_box, 6: one_side_less}  # where α > 0, ξ is what is missing, whatever α is
+#: Where α > 0, a squared slack is what is missing, whatever α is: only an α where none belongs moves L.
+SQUARED = {**ESVR, 3: outside_the_box, 6: one_side_less}
 CASES = [
     (name, f"{prefix}.{number}", spoil)
     for name, prefix, table in (("absolute", "ESVR", ESVR), ("squared", "ESVR", SQUARED), ("nu", "NUSVR", NUSVR),
