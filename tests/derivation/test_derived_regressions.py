@@ -111,8 +111,8 @@ ESVR = {1: another_w, 2: less_slack, 3: one_side_less, 4: another_w, 5: one_side
         7: outside_the_box, 8: shifted_b, 9: one_side_less, 10: one_side_less, 11: another_w, 12: shifted_b,
         13: shifted_b, 14: one_side_less, 15: another_w}  # fmt: skip
 NUSVR = {1: wider, 2: less_slack, 3: one_side_less, 4: another_w, 5: one_side_less, 6: one_side_less,
-         7: another_bound, 8: outside_the_box, 9: shifted_b, 10: one_side_less, 11: one_side_less, 12: another_w, 13: wider, 14: shifted_b,
-         15: one_side_less, 16: wider, 17: another_w}  # fmt: skip
+         7: another_bound, 8: outside_the_box, 9: shifted_b, 10: one_side_less, 11: one_side_less, 12: another_w,
+         13: wider, 14: shifted_b, 15: one_side_less, 16: wider, 17: another_w}  # fmt: skip
 QSVR = {1: another_w, 2: less_slack, 3: one_side_less, 4: another_w, 5: one_side_less, 6: another_bound,
         7: outside_the_box, 8: shifted_b, 9: one_side_less, 10: one_side_less, 11: another_w, 12: shifted_b,
         13: shifted_b, 14: one_side_less, 15: shifted_b, 16: another_w}  # fmt: skip
