@@ -1,7 +1,7 @@
 """The exact judge for regressions, over linear kernels; a textbook's primal in CVXPY; and a hunt.
 
-P(w, b, ε) and D(α⁺, α⁻) of the very floats that a user gets are rational numbers, computed here from the loss as it is
-defined: no levels, signs and rows, only X, t and ε as they were given. Prices C·s, τC, (1 − τ)C, 1/(4C) and the mass
+P(w, b, ε) and D(α⁺, α⁻) of the very floats that a user gets are rational numbers, computed here from the loss by its
+definition: no levels, signs and rows, only X, t and ε as given. The prices C·s, τC, (1 − τ)C and 1/(4C) and the mass
 ν ΣC are the floats that the problem states; that these are right, but for a rounding or two, is checked besides.
 
     python tests/tools/exact_regression.py --problems 3000 --seed 1      # exit code 1 where a claim is wrong
