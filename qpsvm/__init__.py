@@ -44,6 +44,7 @@ from qpsvm.errors import (
     FileFormatError,
     InaccurateWarning,
     IndefiniteKernelError,
+    InfeasibleConstraintsError,
     InfeasibleNuError,
     MissingExtraError,
     MissingFileError,
@@ -66,6 +67,7 @@ from qpsvm.operators import Dense, Diagonal, LowRank, Operator
 from qpsvm.problems import (
     CSVM,
     SVDD,
+    Constraints,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
@@ -77,6 +79,7 @@ from qpsvm.problems import (
     QuantileSVR,
     Ranking,
     SquaredHinge,
+    ValueConstraints,
 )
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -109,6 +112,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Constraints",
     "CrossValidation",
     "DataError",
     "DataTypeError",
@@ -122,6 +126,7 @@ __all__ = [
     "HuberHinge",
     "InaccurateWarning",
     "IndefiniteKernelError",
+    "InfeasibleConstraintsError",
     "InfeasibleNuError",
     "Kernel",
     "Linear",
@@ -157,6 +162,7 @@ __all__ = [
     "TooLargeError",
     "UnknownOptionError",
     "UnsupportedError",
+    "ValueConstraints",
     "backends",
     "compile",
     "cross_validate",

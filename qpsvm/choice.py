@@ -102,11 +102,22 @@ KERNEL = (
     Place("osqp", least=DENSE_ROWS + 1, order="last"),
 )
 
+#: Machines with another kernel whose rows are combinations of samples, as pairs are: there may be many times as many.
+COMBINED = (
+    # In the coordinates of the samples, n × n, rows cost no more than samples of a linear machine.
+    Place("interior_point", "primal"),
+    Place("cvxopt", "dual", most=DENSE_ROWS, order="listed"),
+    Place("cvxopt", "primal", most=DENSE_ROWS, order="listed"),
+    Place("cvxpy", "primal", most=DENSE_ROWS, order="last"),
+    Place("osqp", "primal", order="last"),
+)
+
 
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
-    ranked, listed, last = _places(size.linear, tuple(backends.REGISTRY))
+    places = LINEAR if size.linear else COMBINED if size.samples else KERNEL
+    ranked, listed, last = _places(places, tuple(backends.REGISTRY))
 
     def turns(places: Iterable[Place]) -> Iterator[Choice]:
         for place in places:
@@ -119,9 +130,8 @@ def choices(problem: Problem) -> Iterator[Choice]:
 
 
 @cache
-def _places(linear: bool, names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
+def _places(places: tuple[Place, ...], names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
     """The places ranked by estimate, those listed, and those that come last, of the backends of these names."""
-    places = LINEAR if linear else KERNEL
     given = {place.backend for place in places}
     by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
     ranked = by_order["estimate"] + [Place(name) for name in names if name not in given]
@@ -158,17 +168,23 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
     X, linear = problem.X, problem.space.is_linear
-    n, sparse = len(problem.labels), bool(sp.issparse(X))
+    n, sparse, samples = len(problem.labels), bool(sp.issparse(X)), 0
     entries = X.nnz if sparse else X.size
+    mix = problem.outlined.mix
+    if mix is not None:  # a row has the entries of all its samples
+        n, samples = mix.shape
+        entries = round(entries / X.shape[0] * mix.nnz) if sparse else n * X.shape[1]
     reach = _reach(problem) if linear and entries <= MOST_REACHED else float("inf")
     stakes = _stakes(problem) if linear and n <= FEW_ROWS else 0.0
     svm = problem.outlined
-    return Size(n, X.shape[1], entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous)
+    return Size(n, X.shape[1], entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples)
 
 
 def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite with a free intercept, which moves all margins."""
+    """`Size.reach`; infinite with a free intercept, which moves all margins, and of losses other than hinges."""
     svm = problem.outlined
+    if svm.curved or not svm.plain or svm.common_level != 1.0:
+        return float("inf")
     if not svm.bounded or any(not group.ridge for group in svm.groups):
         return float("inf")
     ones = 1.0 if svm.penalised else 0.0

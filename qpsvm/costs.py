@@ -65,7 +65,8 @@ class Size:
     `reach` is how far a row's α can move its own margin, Ū times the mean of ‖x_i‖²: where it is small, most α end at a
     bound, and loops over single α are done soon. Infinite where that is no help, or not known. `stakes` is ΣC_i in
     units of 1/κ, κ the mean of K_ii, for a linear machine of few rows, and 0 for others: where it is large, LIBSVM's
-    loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM.
+    loop takes long however few the rows are. `homogeneous`: the margin level is a variable, as in a ν-SVM. `samples`:
+    of how many samples the rows are combinations, as pairs are; 0 where each row is a sample.
     """
 
     rows: int
@@ -77,6 +78,7 @@ class Size:
     reach: float = float("inf")
     stakes: float = 0.0
     homogeneous: bool = False
+    samples: int = 0
 
     @property
     def weighed(self) -> float:
@@ -91,7 +93,13 @@ class Size:
     @property
     def gram_seconds(self) -> float:
         """Seconds of all kernel values."""
-        return self.rows * self.rows * (VALUE_SECONDS + FEATURE_SECONDS * self.features)
+        n = self.samples or self.rows
+        return n * n * (VALUE_SECONDS + FEATURE_SECONDS * self.features)
+
+    @property
+    def coordinates(self) -> Size:
+        """The rows of a machine over combinations of samples in the coordinates L of K = LLᵀ: linear and dense."""
+        return Size(self.rows, self.samples, self.rows * self.samples, sparse=False, linear=True)
 
     @property
     def gram(self) -> Cost:
@@ -151,6 +159,8 @@ class General:
         """For a form of a machine of that size."""
         if size.low_rank or (size.linear and form == "primal"):
             return self.rows.cost(size)
+        if size.samples and form == "primal":
+            return self.primal.cost(size.samples) + self.rows.cost(size.coordinates) + size.gram
         return self.matrices(size, form)
 
     def matrices(self, size: Size, form: Literal["dual", "primal"]) -> Cost:

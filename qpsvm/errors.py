@@ -353,6 +353,48 @@ class NotSeparableError(QPSVMError, ValueError):
         return type(self), (self.u, self.v, self.distance)
 
 
+class InfeasibleConstraintsError(QPSVMError, ValueError):
+    """Rows of the user's that no (w, b) keeps all at once, with the proof.
+
+    Attributes
+    ----------
+    weights : dict of str to float
+        λ > 0 of the rows that exclude each other, by name, adding up to 1: Σ λ_k times row k has nothing on its
+        left-hand side, and a negative bound on its right (Farkas). A margin row of a hard margin is called "margin[i]".
+    bound : float
+        That bound, Σ λ_k h_k < 0.
+    residual : float
+        How large the left-hand side is for a (w, b) of norm 1: 0 where the weights were found in exact arithmetic.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0], names=["w ≤ 1", "w ≥ 2"])
+    >>> try:
+    ...     qpsvm.CSVM([[0.0], [2.0]], [0, 1], constraints=rows).svm
+    ... except qpsvm.InfeasibleConstraintsError as error:
+    ...     print(error.weights, error.bound)
+    {'w ≤ 1': 0.5, 'w ≥ 2': 0.5} -0.5
+    """
+
+    def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
+        self.weights = weights
+        self.bound = bound
+        self.residual = residual
+        named = sorted(weights.items(), key=lambda item: -item[1])
+        listing = " + ".join(f"{weight:.3g}·({name})" for name, weight in named[:8]) + (
+            " + …" if len(named) > 8 else ""
+        )
+        exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
+        super().__init__(
+            f"no (w, b) keeps all rows of constraints: in {listing} the left-hand sides cancel {exact}, and the bounds "
+            f"add up to {bound:.3g} < 0; drop or loosen one of them (the weights are in .weights)"
+        )
+
+    def __reduce__(self) -> tuple[type[InfeasibleConstraintsError], tuple[dict[str, float], float, float]]:
+        return type(self), (self.weights, self.bound, self.residual)
+
+
 class QPSVMWarning(UserWarning):
     """Base class of every warning that this library issues.
 

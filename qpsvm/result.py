@@ -103,6 +103,13 @@ class SVMResult:
         t of a regression.
     kinds : Kinds
         What the numbers in `kind` mean.
+    pairs : ndarray of int, shape (m, 2), or None
+        Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
+        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+    constraints : structured ndarray, shape (p,), or None
+        The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
+        λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
+        only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -154,6 +161,14 @@ class SVMResult:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     target: FloatArray | None = None
     kinds: Kinds = Kinds()
+    pairs: IntArray | None = None
+    constraints: NDArray[np.void] | None = None
+
+    @property
+    def constraint_multipliers(self) -> Mapping[str, float]:
+        """The price of each row of `constraints=`, by name: what the optimum falls by for each unit of its bound."""
+        table = self.constraints
+        return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
 
     @cached_property
     def xi(self) -> FloatArray:
@@ -179,6 +194,13 @@ class SVMResult:
     def at_bound(self) -> IntArray:
         """Rows with α = C, (k,), or with a curved loss α > 0. They lie behind the margin, or just on it."""
         return np.flatnonzero(self.kind == 2)
+
+    @property
+    def kind_words(self) -> tuple[str, str, str]:
+        """What the three kinds are called, for people: where nothing bounds α, the third is not at a bound."""
+        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
+        idle, inner, beyond = self.kinds.words
+        return idle, inner, beyond if bounded else self.kinds.curved
 
     @property
     def w(self) -> FloatArray:
@@ -372,15 +394,15 @@ class SVMResult:
           solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
           time        build ...s, solve ...s
         """
-        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
-        beyond = self.kinds.words[2] if bounded else self.kinds.curved
+        _, inner, beyond = self.kind_words
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         lines = [
             self.title,
             f"  status      {self.status}: {self.status.sentence}",
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
-            f"  vectors     {len(self.support)} support = {len(self.on_margin)} {self.kinds.words[1]} + "
+            f"  {'vectors' if self.pairs is None else 'pairs  '}     {len(self.support)} support = "
+            f"{len(self.on_margin)} {inner} + "
             f"{len(self.at_bound)} {beyond}, of {len(self.kind)}",
             f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
@@ -388,6 +410,9 @@ class SVMResult:
             f"  time        build {_seconds(self.build_time)}, solve {_seconds(self.solve_time)}",
         ]
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        if self.constraints is not None:
+            table = self.constraints
+            lines.insert(6, f"  constraints {_rows_in_words(table)}")
         for name, value in extras.items():
             spread = _spread(name, value, self.intervals.get(name, (value, value)))
             lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
@@ -430,13 +455,26 @@ def kkt_table(result: SVMResult) -> NDArray[np.void]:
         columns = {name: part[:n] if name.endswith("above") else part[n:] for name, part in sides.items()}
         columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
         terms = terms[:n] + terms[n:]
+    places = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
-    table = np.empty(len(result.kind), dtype=[*((name, "f8") for name in columns), ("kind", "U10")])
-    for name, values in columns.items():
+    numbers = [*((name, "i8") for name in places), *((name, "f8") for name in columns)]
+    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", "U10")])
+    for name, values in (places | columns).items():
         table[name] = values
     table["kind"] = np.array(result.kinds.names)[result.kind]
     return table
+
+
+def _rows_in_words(table: NDArray[np.void]) -> str:
+    """The rows of a user's in a line: how many have a price, and the dearest of them."""
+    priced = np.flatnonzero(table["price"] > 0.0)
+    dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
+    named = ", ".join(f"{table['name'][k]} (price {table['price'][k]:.4g})" for k in dearest)
+    more = ", …" if len(priced) > len(dearest) else ""
+    broken = float(table["violation"].max(initial=0.0))
+    kept = "all kept" if broken == 0.0 else f"largest violation {broken:.1e}"
+    return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
 
 
 def _spread(name: str, value: float, interval: tuple[float, float]) -> str:

@@ -38,6 +38,12 @@ def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():
     X, y = make_moons(40, noise=0.2, random_state=0)
     problem = qpsvm.CSVM(X, y)
     names = {"qpsvm": qpsvm, "problem": problem, "result": qpsvm.solve(problem)}
+    names["ball"] = qpsvm.SVDD(X, 0.1)
+    names["enclosed"] = qpsvm.solve(names["ball"])
+    names["regression"] = qpsvm.EpsilonSVR(X[:, :1], X[:, 1])
+    names["curve"] = qpsvm.solve(names["regression"])
+    names["median"] = qpsvm.QuantileSVR(X[:, :1], X[:, 1])
+    names["middle"] = qpsvm.solve(names["median"])
     names["found"] = qpsvm.cross_validate(problem, C=[0.1, 1.0], folds=2)
     guide = (DOCS / "guide" / "pictures.md").read_text(encoding="utf-8")
     block = re.search(r"```python\n(.*?)\n```", guide, flags=re.DOTALL)
@@ -67,16 +73,29 @@ COLUMNS = {
     "NuSVM": [qpsvm.NuSVM],
     "PrimalHinge": [partial(qpsvm.PrimalHinge, intercept=intercept) for intercept in ("free", "penalised", None)],
 }
+INTERCEPTS = ("free", "penalised", None)
+#: Those of the second table.
+OTHER_COLUMNS = {
+    "SquaredHinge": [partial(qpsvm.SquaredHinge, intercept=intercept) for intercept in INTERCEPTS],
+    "HuberHinge": [partial(qpsvm.HuberHinge, intercept=intercept) for intercept in INTERCEPTS],
+    "EpsilonSVR": [partial(qpsvm.EpsilonSVR, intercept=intercept) for intercept in INTERCEPTS],
+    "EpsilonSVR, squared": [partial(qpsvm.EpsilonSVR, loss="squared", intercept=intercept) for intercept in INTERCEPTS],
+    "NuSVR": [qpsvm.NuSVR],
+    "QuantileSVR": [partial(qpsvm.QuantileSVR, intercept=intercept) for intercept in INTERCEPTS],
+    "OneClass": [lambda X, y, kernel: qpsvm.OneClass(X, kernel=kernel)],  # noqa: ARG005
+    "SVDD": [lambda X, y, kernel: qpsvm.SVDD(X, kernel=kernel)],  # noqa: ARG005
+    "Ranking": [qpsvm.Ranking],
+}
 
 
-def table_of_backends() -> list[str]:
-    """The rows of the table, from what each backend says of itself: copy them to the page where they differ."""
+def table_of_backends(columns: dict[str, list[Any]]) -> list[str]:
+    """The rows of a table, from what each backend says of itself: copy them to the page where they differ."""
     rows = []
     for backend in everyone():
         can = backend.abilities
         origin = "ours" if can.package is None else can.package if can.package != backend.name else ""
         notes = "; ".join(filter(None, [origin + ", textbook" * can.study, size_in_words(can)]))
-        cells = [forms_in_words(can, kinds) for kinds in COLUMNS.values()]
+        cells = [forms_in_words(can, kinds) for kinds in columns.values()]
         rows.append(" | ".join([f"| `{backend.name}`" + (f" ({notes})" if notes else ""), *cells]) + " |")
     return rows
 
@@ -104,8 +123,10 @@ def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
 
 
 def test_the_table_of_backends_is_what_they_say_of_themselves():
-    table = CHOOSE.split("| problem |", 1)[1].split("\n\n", 1)[0]
-    assert [line for line in table.splitlines() if line.startswith("| `")] == table_of_backends()
+    for columns in (COLUMNS, OTHER_COLUMNS):
+        heads = [f"`{name}`" if name.isidentifier() else f"`{name.split(',')[0]}`, squared" for name in columns]
+        table = CHOOSE.split(f"| | {' | '.join(heads)} |\n", 1)[1].split("\n\n", 1)[0]
+        assert [line for line in table.splitlines() if line.startswith("| `")] == table_of_backends(columns)
     study = [backend.name for backend in everyone() if backend.abilities.study]
     assert study == list(REGISTRY)[-3:], "the page calls the last three textbook methods"
 

@@ -24,7 +24,7 @@ from qpsvm.solvers.linear.settings import SETTINGS
 DEFAULT_TOLERANCE = 1e-6
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that nothing may fall short of is no loss.
-LOSSES = ANYTHING - {"kernel", "sum", "balance and total", "one row", "other rows"}
+LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 #: A pass over the samples before the first step, and no copy of them.
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
@@ -79,11 +79,10 @@ class AugmentedLagrangianCompiled(Compiled):
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
-        answer = solve_linear(
-            data.X, data.y, data.C, intercept=data.intercept, start=self._start(limits.start), **settings
-        )
+        start, total = self._start(limits.start), self._rows.total
+        answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
-        y = statement.multipliers({group.multiplier: answer.b for group in statement.svm.groups})
+        y = statement.multipliers({group.multiplier: answer.b / self._rows.factor for group in statement.svm.groups})
         raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
         return self._answer(answer, statement.x(self._rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
 
@@ -96,5 +95,5 @@ class AugmentedLagrangianCompiled(Compiled):
         beta = alpha * rows.sign
         w = rows.source.weights(beta)
         if rows.intercept == "free":
-            return w, best_intercept(svm, w), alpha
+            return w, best_intercept(svm, w, rows.factor), alpha
         return w, float(beta.sum()) if rows.intercept else 0.0, alpha

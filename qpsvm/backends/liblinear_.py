@@ -38,7 +38,7 @@ from qpsvm.solvers.linear.coordinate import (
 from qpsvm.solvers.shared.stopping import Clock
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
-OWN = LOSSES - {"balance", "partly bounded", "partly curved"}
+OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
 ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
 #: Linear losses have bounds of α, squared ones none.
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}

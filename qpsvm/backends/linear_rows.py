@@ -39,6 +39,10 @@ class LinearRows:
     intercept : "free", "penalised" or None
     folded : bool
         Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
+    total : float
+        What Σ s α is to be where the intercept is free.
+    factor : float
+        What the multiplier of the dual's equality is in the intercept: its column is so many times the sign.
     """
 
     source: RowSource
@@ -46,6 +50,8 @@ class LinearRows:
     losses: RowLosses
     intercept: Literal["free", "penalised"] | None
     folded: bool
+    total: float = 0.0
+    factor: float = 1.0
 
     @property
     def price(self) -> FloatArray | RowLosses:
@@ -75,15 +81,18 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
     losses = folded or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
-    return LinearRows(source, sign, losses, intercept, folded is not None)
+    factor = float(svm.groups[0].column[0] * svm.sign[0]) if svm.groups else 1.0
+    total = svm.groups[0].total / factor if svm.groups else 0.0
+    return LinearRows(source, sign, losses, intercept, folded is not None, total, factor)
 
 
-def best_intercept(svm: SVMDual, w: FloatArray) -> float:
-    """The b that is best for w (d,), of a machine whose only multiplier it is."""
+def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
+    """The b that is best for w (d,), of a machine whose only multiplier is b divided by a factor."""
     assert isinstance(svm.gram, LowRank)
     part = svm.parts[0]
     found = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
-    return 0.0 if found is None else middle(*found)
+    b = 0.0 if found is None else factor * middle(*found)
+    return b if np.isfinite(b) else 0.0
 
 
 def _folded(svm: SVMDual) -> RowLosses | None:

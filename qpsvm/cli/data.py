@@ -54,8 +54,9 @@ class Sample:
 
     def problem(self, options: argparse.Namespace, rows: IntArray | slice = slice(None)) -> Problem:
         """The problem that the options describe, over some of the rows."""
-        y, groups = (None if each is None else each[rows] for each in (self.y, self.table.groups))
-        return problem_of(self.table.X[rows], y, options, groups)
+        beside = (self.y, self.table.groups, self.table.weights)
+        y, groups, weights = (None if each is None else each[rows] for each in beside)
+        return problem_of(self.table.X[rows], y, options, groups, weights)
 
     def few_rows(self, each: int) -> IntArray:
         """The first rows of each class (up to `each`), or where there are no classes, twice as many."""
@@ -106,9 +107,12 @@ def read(options: argparse.Namespace) -> Sample:
                 f"--{option} belongs to {who}, and the variant here is {options.variant}: leave --{option} out, or "
                 "choose another variant"
             )
+    if options.weights is not None and options.variant == "hard":
+        raise ParameterError("--weights has no effect on a hard margin, where no slack is paid for: leave it out")
     table = read_table(
         source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
         standardise=options.standardise, wanted=variant.target, groups=options.groups,
+        weights=options.weights,
     )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)

@@ -96,6 +96,7 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
         "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )
     group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
+    group.add_argument("--weights", type=name, metavar="COLUMN", help="what each row weighs; a row of 0 takes no part")
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     group.add_argument(

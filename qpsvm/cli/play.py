@@ -11,12 +11,13 @@ from qpsvm.cli.data import Sample, read
 from qpsvm.cli.options import settle
 from qpsvm.cli.variants import problem_of
 from qpsvm.errors import ParameterError
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.play.server import serve
-from qpsvm.play.start import Start, default_start, start_of
+from qpsvm.play.start import TARGET, Start, default_start, start_of
 
 #: Options that say how a file is read, and do nothing without one.
-ABOUT_DATA = ("target", "positive", "drop", "drop_missing", "standardise", "axes")
+ABOUT_DATA = ("target", "positive", "groups", "weights", "drop", "drop_missing", "standardise", "axes")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,8 +39,9 @@ def _start(options: argparse.Namespace) -> Start:
         ignored = next((name for name in ABOUT_DATA if getattr(options, name)), None)
         if ignored is not None:
             raise ParameterError(f"--{ignored.replace('_', '-')} is about a file: name one by --data FILE")
-        state = default_start().state
-        return start_of(problem_of(state.points, state.labels, options))
+        state = default_start(options.variant).state
+        X, *target = MACHINES[state.machine].data(state.points, state.labels)
+        return start_of(problem_of(X, target[0] if target else None, options))
     sample = read(options)
     rows = some_rows(sample)
     n = sample.table.X.shape[0]
@@ -47,7 +49,10 @@ def _start(options: argparse.Namespace) -> Start:
         print(f"  note        the page shows {len(rows)} of {n} rows, evenly spaced in each class")
     start = start_of(sample.problem(options, rows))
     low, high = start.classes if sample.classes is None else map(str, sample.classes)
-    start = Start(start.state, sample.table.names, (low, high))
+    names = sample.table.names
+    if names is not None and start.state.points.shape[1] > len(names):
+        names = (*names, TARGET)  # a regression's, which is the last coordinate of its points
+    start = Start(start.state, names, (low, high))
     return start if options.axes is None else start.on_axes(options.axes)
 
 

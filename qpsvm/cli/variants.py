@@ -76,8 +76,8 @@ def takers(parameter: str) -> tuple[str, ...]:
     return tuple(word for word, variant in VARIANTS.items() if parameter in variant.own)
 
 
-def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None) -> Problem:
-    """The problem that the options describe, over samples X (n, d) with target y (n,), and groups (n,) of a ranking.
+def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None) -> Problem:
+    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
 
     Raises
     ------
@@ -97,6 +97,8 @@ def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None) 
         own["groups"] = groups
     samples = (X,) if variant.learnt == "none" else (X, y)
     machine: Any = variant.machine
+    if weights is not None:
+        own["sample_weight"] = weights
     problem: Problem = machine(*samples, **own, kernel=kernel, psd=options.psd or "raise")
     return problem
 

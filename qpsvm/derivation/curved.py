@@ -42,7 +42,7 @@ def margin_width(at: At) -> Sides:
 
 def intercept_recovered(at: At) -> Sides | tuple[Sides, ...]:
     """b is the mean of y_i (1 − δ_iα_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i."""
-    free = (at.alpha > 0) & (at.alpha < at.C)
+    free = (at.kind > 0) & (np.isinf(at.C) | (at.kind == 1))
     if not free.any():
         raise NotMeasurable("no sample with 0 < α < C: b is any value that costs least")
     b = float((at.y * (1 - at.svm.curvature * at.alpha) - at.u)[free].mean())
@@ -52,7 +52,7 @@ def intercept_recovered(at: At) -> Sides | tuple[Sides, ...]:
 def kinds_of_samples(at: At) -> tuple[Sides, ...]:
     """α_i = 0 and y_i f ≥ 1;  0 < α_i < C_i and y_i f = 1 − δ_iα_i;  α_i = C_i and y_i f ≤ 1 − δ_iC_i."""
     yf, curved = at.y * at.f, at.svm.curvature * at.alpha
-    zero, full = at.kind == 0, np.isfinite(at.C) & (at.alpha >= at.C)
+    zero, full = at.kind == 0, np.isfinite(at.C) & (at.kind == 2)
     claims = []
     for rows, relation, words in (
         (zero, "≥", "peripheral"), (~zero & ~full, "=", "where the loss is curved"), (full, "≤", "on its slope"),

@@ -11,6 +11,12 @@ with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k �
     (PROOF.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
     (PROOF.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
+A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
+pair of floats (w, b) keeps to the last bit. There
+
+    (PROOF.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
+               term is α(|t| + r), what that much would be worth at the price α
+
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
 
 Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.
@@ -23,9 +29,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, total
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, total, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
@@ -35,6 +42,8 @@ from qpsvm.dual.svm_dual import Group, SVMDual
 
 #: A few roundings, where it does not pay to count them.
 FEW = 1.0 + 64 * UNIT
+#: An equality of a user's counts as kept up to so many times the rounding of its own evaluation.
+KEPT = 8.0
 #: Objectives below this are sums of products that may underflow.
 NEXT_TO_NOTHING = 2.0**-500
 
@@ -63,10 +72,12 @@ class Bounds:
     svm : SVMDual
         Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
         measured against.
+    equal : ndarray of bool, shape (m,), optional
+        The user's rows that can be kept as equalities only.
     """
 
-    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
-        self.accuracy, self.svm = accuracy, svm
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
+        self.accuracy, self.svm, self.equal = accuracy, svm, equal
         self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
 
@@ -76,22 +87,67 @@ class Bounds:
             return point.slack[rows].copy(), point.radius[rows]
         common = common_value(point.margin)
         margin = point.margin[rows] if common is None else common
-        t: FloatArray = margin - point.yf[rows]
+        t: FloatArray
+        if self.svm.mirrored and not self._weighs(point):  # f is b, and t is rounded once
+            t = margin - self.svm.sign[rows] * point.level
+            return t, UNIT * np.abs(t) + point.level_radius + self.svm.margin_radius(point.multipliers, rows)
+        t = margin - point.yf[rows]
         each = (2.0 + 4.0 * point.placed) * UNIT
         r = each * np.abs(t)
         r += self._value_radius(point, rows) + (1 + point.placed) * point.level_radius
         r += each * (abs(point.level) + np.abs(margin))
         r += self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None and point.w is not None:
+            self._entry_by_entry(point, point.w, rows, t, r)
         return t, r
+
+    def _entry_by_entry(
+        self, point: Certificate, w: FloatArray, rows: IntArray | slice, t: FloatArray, r: FloatArray
+    ) -> None:
+        """Put in r for the user's rows, changed in place, where |g||w| bounds it by less than norms do.
+
+        A row that says w_j ≥ 0 is evaluated without rounding.
+        """
+        index = np.arange(self.svm.m)[rows] if isinstance(rows, slice) else rows
+        users = self.svm.users
+        assert users is not None
+        behind = np.flatnonzero(index >= users.own.m)
+        if not len(behind):
+            return
+        places = index[behind] - users.own.m
+        sizes, terms = self._user_sizes(w)
+        moved = np.zeros(len(behind))
+        for group in self.svm.margins:
+            moved += np.abs(point.multipliers[group.multiplier] * group.column[index[behind]])
+        own = gamma(terms + 4 + 4 * point.placed) * sizes[places] + (4.0 + 4.0 * point.placed) * UNIT * (
+            np.abs(t[behind]) + moved
+        )
+        known = 0.0 if self.svm.level_radius is None else self.svm.level_radius[index[behind]]
+        exact = (sizes[places] == 0.0) & (moved == 0.0)  # nothing was added to the level
+        r[behind] = np.minimum(r[behind], np.where(exact, known, (own + known + UNDERFLOW) * FEW))
+
+    def _user_sizes(self, w: FloatArray) -> tuple[FloatArray, int]:
+        """|g||w| of the user's rows, (p,), and how many products are added up in one."""
+        svm, users = self.svm, self.svm.users
+        assert users is not None
+        behind = np.arange(users.own.n, svm.n)
+        Z = self.accuracy.space.rows.take(behind)
+        sizes = np.asarray(abs(Z) @ np.abs(w)).ravel()
+        terms = self.accuracy.space.samples.longest_row
+        if svm.mix is None:
+            return sizes, terms
+        part = svm.mix[users.own.m :]
+        whole = np.concatenate([np.zeros(users.own.n), sizes])
+        return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
 
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """How far K coef, or Zw, may be off at some rows: (r,), or one number for all of them."""
         mix = self.svm.mix
         if mix is not None:
-            return self._kappa(point) * self._terms_of_mix * FEW * self._row_sizes(rows)
+            return self._kappa(point) * self._terms_of_mix * FEW * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        size = self.accuracy.largest if isinstance(rows, slice) else self._row_sizes(rows)
+        size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
 
     @cached_property
@@ -100,7 +156,7 @@ class Bounds:
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
         return 1.0 + (longest + 3) / 6.0
 
-    def _row_sizes(self, rows: IntArray | slice) -> FloatArray:
+    def row_sizes(self, rows: IntArray | slice) -> FloatArray:
         """Bounds of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
         svm = self.svm
         if svm.mix is None:
@@ -181,13 +237,16 @@ class Bounds:
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
-        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point)):  # products that count may be gone
+        exact = difference == 0.0 and self._idle(point, t, r, rows)
+        if size < NEXT_TO_NOTHING and not exact:  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:
             if group.total:
                 known = multiplier(point, group)
                 size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
+        if self.svm.users is not None:
+            size = max(size, -self._primal_above(point, penalties))
         return Gap(difference * FEW, size / FEW, rows)
 
     @staticmethod
@@ -195,6 +254,17 @@ class Bounds:
         """½R² = ½‖w‖² + μ of a ball, rounded once."""
         assert point.w is not None
         return 0.5 * max(dot(point.w, point.w, 2.0 * point.level)[0], 0.0)
+
+    def _primal_above(self, point: Certificate, penalties: float) -> float:
+        """P from above: a user's rows may hold a machine where that is negative, and levels that are not 0."""
+        t, r = self.slack(point, slice(None))
+        losses = self.losses(slice(None), t + r) * (1.0 + gamma(len(t) + 8))
+        weight = 2.0 * point.half_norm - self._weight_below(point) ** 2  # how far ‖w‖² may be off
+        most = point.half_norm + max(weight, 0.0) + losses + penalties * FEW
+        for group in self.svm.groups:
+            known = multiplier(point, group)
+            most += group.total * known + abs(group.total * known) * 4.0 * UNIT
+        return most + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(most))
 
     def _knee(self, rows: slice | IntArray) -> FloatArray:
         """δU of some rows, the shortfall from which their loss is linear; 0 where U = ∞, which no α is at: (r,)."""
@@ -217,10 +287,17 @@ class Bounds:
         return bool(((size == 1.0) | (size == 0.0)).all())
 
     @staticmethod
-    def _idle(point: Certificate) -> bool:
-        """Whether α and w are exactly 0, so that no product of theirs has underflowed."""
-        weights = point.coef if point.w is None else point.w
-        return not (point.alpha.any() or weights.any())
+    def _weighs(point: Certificate) -> bool:
+        """Whether w is anything but exactly 0."""
+        return bool((point.coef if point.w is None else point.w).any())
+
+    def _idle(self, point: Certificate, t: FloatArray, r: FloatArray, rows: IntArray) -> bool:
+        """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
+
+        t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
+        """
+        nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
+        return not self._weighs(point) and bool(nothing.all())
 
     def losses(self, rows: slice, t: FloatArray) -> float:
         """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
@@ -236,6 +313,10 @@ class Bounds:
         """Σ of (PROOF.3) over some rows (r,), for their t and radius: infinite where a hard row may fall short."""
         if not len(rows):
             return 0.0
+        if self.equal is not None and (held := self.equal[rows]).any():
+            off = np.abs(t[held]) + r[held]
+            priced = np.where(np.abs(t[held]) <= KEPT * r[held], point.alpha[rows[held]] * off, np.inf)
+            return float(priced.sum()) * FEW + self.terms(point, rows[~held], t[~held], r[~held])
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.curved:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
@@ -267,7 +348,7 @@ class Bounds:
         moved = 0.0
         if point.w is not None:
             known = point.weight_radius
-            distance += self.accuracy.weight_radius(self.svm.beta_size(point.alpha)) if known is None else known
+            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if known is None else known
             distance += (3.0 + point.placed) * UNIT * float(np.linalg.norm(point.w)) * FEW
         elif point.explicit is not None:  # coef is that times the factor, rounded
             distance = self.apart_from_own(point) * (1.0 + gamma(terms + 8))
@@ -275,34 +356,80 @@ class Bounds:
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         spread = self.svm.beta_radius(point.alpha)
+        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
+            spread = None  # it is part of that radius
         if spread is not None:
             distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
+        paired = self._paired(point)
+        if paired is not None:
+            return distance, moved + paired
         for part in self.svm.parts:
             column = part.column
             if part.ridge:
                 continue
             products, units = column * point.alpha, part.rows is not None or self._units(column)
+            if self.svm.users is not None:  # their column is no ±1, and their prices may be large
+                products, low = two_product(column, point.alpha)
+                products = np.concatenate([products, low])
             excess, error = surplus(products, part.total)
-            if not units:
+            if not units and self.svm.users is None:
                 error += UNIT * float(np.abs(products).sum()) * FEW
             if excess == 0.0 and error == 0.0:
                 continue
-            bound, sizes, reaches = abs(excess) + error, [], []
-            if not units:  # what moves is α, and column·α by less
-                bound *= FEW / float(np.abs(column[column != 0.0]).min())
+            bounds, sizes, reaches = [], [], []
             for direction in (1.0, -1.0):
                 if direction * excess <= -error:
                     continue  # the surplus is of the other sign
-                k = self._taker(point, column * direction, 2.0 * bound, rows)
+                bound, k = math.inf, None
+                for takers in self._takers(column):
+                    bound = abs(excess) + error
+                    if not units:  # what moves is α, and column·α by less
+                        bound *= FEW / float(np.abs(takers[takers != 0.0]).min(initial=math.inf))
+                    k = self._taker(point, takers * direction, 2.0 * bound, rows)
+                    if k is not None:
+                        break
                 if k is None:
                     return math.inf, math.inf
-                sizes.append(float(self._row_sizes(np.array([k]))[0]))
+                bounds.append(bound)
+                sizes.append(float(self.row_sizes(np.array([k]))[0]))
                 t, r = self.slack(point, np.array([k]))
                 bent = float(self.svm.curvature[k])
                 reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)
-            distance += bound * max(sizes) * FEW
-            moved += bound * max(reaches) * FEW
+            distance += max(bounds) * max(sizes) * FEW
+            moved += max(bounds) * max(reaches) * FEW
         return distance, moved
+
+    def _takers(self, column: FloatArray) -> tuple[FloatArray, ...]:
+        """A column (m,) over the rows that may take the surplus: the machine's own, or else a user's.
+
+        A user's row may have the column of several parts; of the only one, it can take it.
+        """
+        users = self.svm.users
+        if users is None:
+            return (column,)
+        own = np.arange(len(column)) < users.own.m
+        behind = np.where(own, 0.0, column)
+        more = (behind,) if len(self.svm.parts) == 1 and behind.any() else ()
+        return np.where(own, column, 0.0), *more
+
+    def _paired(self, point: Certificate) -> float | None:
+        """What moving the surplus of both sides adds where α⁺ = α⁻: both take it on one sample, and no β moves.
+
+        None of other points.
+        """
+        svm, n = self.svm, self.svm.n
+        if not svm.mirrored or len(svm.parts) != 2 or not np.array_equal(point.alpha[:n], point.alpha[n:]):
+            return None
+        first, second = svm.parts
+        excess, error = surplus(first.column * point.alpha, first.total)
+        if first.total != second.total or not np.array_equal(first.column[:n], second.column[n:]):
+            return None
+        bound = abs(excess) + error
+        able = np.flatnonzero((point.alpha[:n] > 2.0 * bound) & (svm.upper[:n] - point.alpha[:n] > 2.0 * bound))
+        if not len(able):
+            return None
+        t, r = self.slack(point, np.array([able[0], able[0] + n]))
+        return float((bound * (np.abs(t) + r)).sum()) * FEW
 
     def apart_from_own(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""

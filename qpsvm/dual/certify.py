@@ -61,7 +61,7 @@ def certify(
     if far is None:
         own, points = primal_points(space, beta, w)
     else:
-        found = far.settled(svm, lambda point: _best_levels(svm, a, point, slopes, 0.0)[0])
+        found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
         own, points = found.half_norm, iter([found])
     curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
     best: Measured | None = None
@@ -75,7 +75,7 @@ def certify(
             break
     assert best is not None  # w(α) is always a candidate
     penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-    return _certificate(space, svm, a, beta, best, own + curvature + penalties)
+    return certificate_of(space, svm, a, beta, best, own + curvature + penalties)
 
 
 def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
@@ -104,10 +104,10 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         b = hard_intercept(svm, point.u)
         found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
     elif not svm.all_hard:
-        found = _lowest_levels(svm, alpha, point.u)
+        found = lowest_levels(svm, alpha, point.u)
     cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
-    at = _certificate(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
+    at = certificate_of(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
     return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
@@ -131,9 +131,8 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
     """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
     slopes = {}
     for group in svm.penalised:
-        slopes[group.multiplier] = (
-            float(group.column @ a) - group.total
-        ) / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
+        surplus = float(group.column @ a) - group.total
+        slopes[group.multiplier] = surplus / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
     return slopes
 
 
@@ -148,7 +147,7 @@ def _measure(
             nothing = {group.multiplier: 0.0 for group in svm.groups}
             return [Measured(point, 0.0, nothing, {}, np.inf, np.inf, np.inf)]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
-    found = _best_levels(svm, a, point, slopes, growth)
+    found = best_levels(svm, a, point, slopes, growth)
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
         return [_measured(svm, point, growth, *found, slopes, dual_cost)]
     first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
@@ -202,7 +201,7 @@ def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> f
 Levels = tuple[Mapping[str, float], Intervals, float, float]
 
 
-def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
+def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
     """μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
 
     μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
@@ -242,11 +241,14 @@ def _best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mappin
             best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
     if best is None:
         best = at([middle(*ends) for ends in known])
+    if svm.penalised and not a.any():  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
+        least = at([0.0] * len(known))
+        best = least if moved(least) < moved(best) else best
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 
-def _lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
-    """As `_best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
+def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
+    """As `best_levels` for u (n,), by the primal alone: an α that is not feasible has no gap to go by."""
     thetas: list[float] = []
     ends: list[tuple[float, float]] = []
     for part in svm.parts:
@@ -277,7 +279,7 @@ def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapp
     return found
 
 
-def _certificate(
+def certificate_of(
     space: FeatureSpace, svm: SVMDual, a: FloatArray, beta: FloatArray, best: Measured, dual_cost: float
 ) -> Certificate:
     """The certificate of what was measured, in the caller's own coordinates."""

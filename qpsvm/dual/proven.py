@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNIT, dot, total
@@ -40,15 +41,19 @@ class Proof:
     ----------
     accuracy : Accuracy
     svm : SVMDual
+    equal : ndarray of bool, shape (m,), optional
+        As for `Bounds`.
     """
 
-    def __init__(self, accuracy: Accuracy, svm: SVMDual) -> None:
+    def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.bounds = Bounds(accuracy, svm)
+        self.bounds = Bounds(accuracy, svm, equal)
         self.homogeneous = self.bounds.homogeneous
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
         self.raises = self.raises and bool((svm.sign > 0.0).all())
+        others = svm.margins  # whether a wider tube does, at a price
+        self.widens = len(others) == 1 and others[0].total > 0.0 and common_value(others[0].column) == 1.0
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -90,8 +95,10 @@ class Proof:
     def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
-            evaluated = self._evaluated(base, np.arange(self.svm.m))
-            base = base if evaluated is None else self._valued(self._bounded(evaluated))
+            better = self._sharp_weights(base)
+            evaluated = self._evaluated(better, np.arange(self.svm.m))
+            exact = base if evaluated is None else self._valued(self._bounded(evaluated))
+            base = exact if self.svm.users is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
@@ -157,6 +164,8 @@ class Proof:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard
         if rows is None or (svm.curved and hard is None):
             return point
+        if self.widens:
+            return self._widened(point, rows)
         if self.raises:
             pass
         elif self.homogeneous:
@@ -176,7 +185,8 @@ class Proof:
         if not near.any():
             return point
         if self.homogeneous:
-            pushed = self._lowered(point, (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT))
+            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
+            pushed = self._moved(point, "rho", rho)
         else:
             growth = float(((t + r) / (level - t - r))[near].max()) * FEW
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
@@ -208,9 +218,22 @@ class Proof:
         raised = self._bounded(raised)
         return self._valued(raised) if raised.gap < point.gap else point
 
-    def _lowered(self, point: Certificate, rho: float) -> Certificate:
-        """The point with another margin level ρ."""
-        multipliers = {**point.multipliers, "rho": rho}
+    def _widened(self, point: Certificate, rows: IntArray) -> Certificate:
+        """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
+        t, r = self.bounds.slack(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        near &= t + r < PUSHABLE * float(np.abs(point.short).max(initial=0.0))
+        if not near.any():
+            return point
+        name = self.svm.margins[0].multiplier
+        size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
+        push = float((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near].max())
+        widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
+        return self._valued(widened) if widened.gap < point.gap else point
+
+    def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
+        """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
+        multipliers = {**point.multipliers, name: value}
         margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
         if slack is not None and radius is not None:
             slack = slack + (margin - point.margin)
@@ -269,9 +292,12 @@ class Proof:
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
-        yf = point.yf.copy()
+        yf, off = point.yf.copy(), found[1] + self.svm.margin_radius(point.multipliers, rows)
+        if self.svm.users is not None:  # a user's row may be known without any rounding
+            sharper = off < radius[rows]
+            rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
         slack[rows] = -self.svm.sign[rows] * found[0]
-        radius[rows] = found[1] + self.svm.margin_radius(point.multipliers, rows)
+        radius[rows] = off
         yf[rows] = point.margin[rows] - slack[rows]
         return point.changed(yf=yf, slack=slack, radius=radius)
 

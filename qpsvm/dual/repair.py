@@ -12,18 +12,21 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 inside make up for it; a point whose sum is right already is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
+    (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
+                rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.rounding import EXACT
 from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.svm_dual import Part, SVMDual
+from qpsvm.dual.svm_dual import Part, SVMDual, Users
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -36,6 +39,8 @@ SMALL = 1e-9
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α: (m,), a new array."""
+    if dual.users is not None:
+        return _beside_users(dual, dual.users, alpha)
     equalities = [part for part in dual.parts if not part.ridge]
     if not np.abs(alpha).max(initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
@@ -51,6 +56,34 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return a
 
 
+def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
+    """(REPAIR.7): (m,)."""
+    own, share = users.own, 1.0
+    prices = np.clip(alpha[own.m :], 0.0, LARGEST)
+    for i, j in users.opposite:
+        prices[[i, j]] -= prices[[i, j]].min()
+    for part in dual.parts:
+        if part.ridge:
+            continue
+        column, moved = part.column[: own.m], float(part.column[own.m :] @ prices)
+        with np.errstate(invalid="ignore"):  # 0 times ∞ is where the column is 0
+            ends = [np.where(side * column > 0.0, own.upper * column, 0.0).sum() for side in (1.0, -1.0)]
+        most, least = map(float, ends)
+        end = part.total - (most if moved < 0.0 else least)  # total − share·moved stays between least and most
+        if abs(moved) > abs(end):
+            share = min(share, end / moved * (1.0 - SMALL))
+    prices *= max(share, 0.0)
+    return np.concatenate([feasible(beside(dual, users, prices), alpha[: own.m]), prices])
+
+
+def beside(dual: SVMDual, users: Users, prices: FloatArray) -> SVMDual:
+    """The machine alone, with totals that make up for prices (p,) of a user's rows: e − E_Uᵀλ in place of e."""
+    own = users.own
+    totals = [group.total - float(group.column[own.m :] @ prices) for group in dual.groups]
+    moved = zip(own.groups, totals, strict=True)
+    return replace(own, groups=tuple(replace(group, total=total) for group, total in moved))
+
+
 def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.6): β stays."""
     a, n = boxed(alpha, dual.upper), dual.n
@@ -63,7 +96,7 @@ def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
     equalities = [part for part in dual.parts if not part.ridge]
-    if len(equalities) != 1 or equalities[0].rows is not None:
+    if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
         return feasible(dual, alpha)
     column, near = equalities[0].column, boxed(alpha, dual.upper)
     surplus = float(near @ column) - equalities[0].total

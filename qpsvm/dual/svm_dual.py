@@ -11,6 +11,8 @@
               η_k = U_k − α_k
     (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it falls short;
               a curved row with α_k > 0 falls short by δ_k α_k
+    (DUAL.9)  a user's row ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0, and in
+              the group of the intercept E = −c;  its α is the price of the row, and b is no part of its f
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a price U of falling short of it,
 and a curvature δ by which the price grows. A group is a column of E: an equality, whose multiplier is a variable of the
@@ -89,6 +91,28 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class Users:
+    """What is behind the rows of the machine: those of a user, (DUAL.9).
+
+    Attributes
+    ----------
+    own : SVMDual
+        The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
+    names : tuple of str
+        Of the p rows.
+    opposite : ndarray of int, shape (k, 2)
+        Pairs of them of which one is the other with both sides turned, the bounds apart: two prices for one thing.
+    """
+
+    own: SVMDual
+    names: tuple[str, ...]
+    opposite: IntArray
+
+    def __repr__(self) -> str:
+        return outline("Users", **vars(self))
+
+
+@dataclass(frozen=True, eq=False)
 class SVMDual:
     """The dual (DUAL.1) of a machine.
 
@@ -109,6 +133,8 @@ class SVMDual:
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
     level_radius : ndarray, shape (m,), or None
         How far a level may be off that had to be computed; None where they are what they say.
+    users : Users or None
+        The last rows where a user has added some.
 
     See Also
     --------
@@ -138,6 +164,7 @@ class SVMDual:
     unit: float = 1.0
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
+    users: Users | None = None
 
     def __repr__(self) -> str:
         return outline("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
@@ -203,8 +230,8 @@ class SVMDual:
 
     @cached_property
     def all_hard(self) -> bool:
-        """Whether that is every row."""
-        return self.hard is not None and bool(self.hard.all())
+        """Whether that is every row, and none of them a user's, which no larger w brings nearer."""
+        return self.users is None and self.hard is not None and bool(self.hard.all())
 
     @cached_property
     def bounded(self) -> bool:
@@ -229,12 +256,14 @@ class SVMDual:
     def scalable(self) -> bool:
         """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
         level = self.common_level
+        if self.users is not None:
+            return False
         return level is not None and level > 0.0 and not any(group.total for group in self.groups)
 
     @cached_property
     def stretchable(self) -> bool:
         """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
-        if self.hard is None or any(group.total for group in self.groups):
+        if self.hard is None or self.users is not None or any(group.total for group in self.groups):
             return False
         return self.scalable or bool((self.level[self.hard] > 0.0).all())
 
@@ -273,6 +302,8 @@ class SVMDual:
         """
         if not self.groups:
             return ()
+        if self.users is not None:
+            return self._parts_beside_users(self.users.own)
         if len(self.groups) == 1:
             group = self.groups[0]
             return (Part(None, group.column, group.total, group.ridge),)
@@ -281,6 +312,12 @@ class SVMDual:
         return tuple(
             Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
         )
+
+    def _parts_beside_users(self, own: SVMDual) -> tuple[Part, ...]:
+        """The parts of the machine's own rows; those of a user may be of several of them."""
+        behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
+        columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
+        return tuple(Part(None, column, p.total, p.ridge) for p, column in zip(own.parts, columns, strict=True))
 
     @cached_property
     def _distinct(self) -> list[NDArray[np.bool_]]:
@@ -300,6 +337,8 @@ class SVMDual:
     @cached_property
     def mixing(self) -> FloatArray:
         """M with θ = M μ: the distinct rows of E, (q, q); 1 for one group."""
+        if self.users is not None:
+            return self.users.own.mixing
         if len(self.groups) < 2:
             return np.eye(len(self.groups))
         return np.array([[float(g.column[int(np.argmax(mask))]) for g in self.groups] for mask in self._distinct])
@@ -384,7 +423,7 @@ class SVMDual:
         """
         exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
-        if exact or not self.margins:
+        if exact or not any(multipliers[group.multiplier] for group in self.margins):
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
         return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
@@ -453,6 +492,8 @@ class SVMDual:
         if self.rows is None:
             return None
         several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        if several == 1:  # one rounding, of the result
+            return UNIT * np.abs(self.beta(alpha))
         return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
     (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
     (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
-                there the sum is that of the samples as they are
+                there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0
 
 And a ball around samples that are all one and the same has no size. Nothing is rounded in that:
 
@@ -49,11 +49,13 @@ class Vanishing:
         """
         if self.space.affine:
             return self._one_place(point)
-        intercept = self.svm.intercept
-        if intercept is None or self.svm.curved or self.svm.penalised or (intercept.total and self.svm.margins):
+        intercept, held = self.svm.intercept, self.svm.users is not None
+        if self.svm.curved or self.svm.penalised or (held and (point.w is None or self.svm.mix is not None)):
+            return None
+        if not held and (intercept is None or (intercept.total and self.svm.margins)):
             return None  # all that follows rests on 1ᵀβ = 0, or on b = −ρ alone
         beta = self.svm.beta(point.alpha)
-        if not intercept.total and self._one_sample(beta):
+        if intercept is not None and not intercept.total and self._one_sample(beta):
             found: tuple[float, float] | None = 0.0, 0.0
         else:
             found = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
@@ -72,9 +74,9 @@ class Vanishing:
             half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
-    def _intercepts(self, intercept: Group) -> tuple[float, float]:
+    def _intercepts(self, intercept: Group | None) -> tuple[float, float]:
         """All b that are as good for w = 0: 0, or where 1ᵀα is all that the bounds allow, whatever is not above."""
-        if not intercept.total:
+        if intercept is None or not intercept.total:
             return 0.0, 0.0
         return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
 
@@ -92,9 +94,12 @@ class Vanishing:
         at = np.full(self.svm.m, level)
         w = None if dense is None or point.w is None else self.space.over_rows(dense[0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
+        coef = np.zeros_like(point.coef)
+        coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return replace(
-            point, w=w, b=mu, level=mu, b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at,
-            margin=at.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
+            point, w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
+            b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
+            half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
     def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:

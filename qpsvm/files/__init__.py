@@ -8,7 +8,7 @@ of numbers becomes one feature, and any other column one 0/1 feature for each of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qpsvm.errors import DataError, FileFormatError, ParameterError
@@ -32,6 +32,7 @@ def read_table(
     standardise: bool = False,
     wanted: Target = "labels",
     groups: str | None = None,
+    weights: str | None = None,
 ) -> Table:
     """Read a CSV or LIBSVM file.
 
@@ -51,6 +52,8 @@ def read_table(
         Labels of classes; numbers, for a regression or a ranking; or nothing, so that a CSV file needs no target.
     groups : str, optional
         CSV: the column that says which group a row belongs to, for a ranking. In a LIBSVM file that is its qid.
+    weights : str, optional
+        CSV: the column of the rows' weights.
 
     Returns
     -------
@@ -68,10 +71,10 @@ def read_table(
         A value is missing or infinite, or a target no number where numbers are wanted; no column is left; a column
         identifies rows, or has decimal commas.
     ParameterError
-        There is no target for a CSV file, or a target, drop or groups for a LIBSVM file; or a sparse matrix is too
-        large to be standardised.
+        There is no target for a CSV file, or a target, drop, groups or weights for a LIBSVM file; or a sparse matrix
+        is too large to be standardised.
     UnknownOptionError
-        `target`, `drop` or `groups` names no column.
+        `target`, `drop`, `groups` or `weights` names no column.
     TooLargeError
         It does not fit into memory.
     """
@@ -79,9 +82,11 @@ def read_table(
         drop = (drop,) if isinstance(drop, str) else tuple(drop)
         content = read_bytes(path)
         if format_of(content) == "libsvm":
-            table = _libsvm_table(path, content, target, drop, drop_missing, groups)
+            table = _libsvm_table(path, content, target, drop, drop_missing, groups, weights)
         else:
-            table = _csv_table(path, content, target, drop, drop_missing, wanted, groups)
+            named = {"target": target, "groups": groups, "weights": weights}
+            beside = {option: column for option, column in named.items() if column is not None}
+            table = _csv_table(path, content, beside, drop, drop_missing, wanted)
         if standardise:
             mean, scale = moments(as_dense(table.X, path))
             table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
@@ -89,13 +94,16 @@ def read_table(
 
 
 def _libsvm_table(
-    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None
-) -> Table:
+    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, groups: str | None,
+    weights: str | None,
+) -> Table:  # fmt: skip
     for option, given in (("target", target is not None), ("drop", bool(drop))):
         if given:
             raise ParameterError(f"{path} is a LIBSVM file, whose lines begin with the label: leave out {option}")
     if groups is not None:
         raise ParameterError(f"{path} is a LIBSVM file, whose groups are the qid of its lines: leave out groups")
+    if weights is not None:
+        raise ParameterError(f"{path} is a LIBSVM file, whose lines have no weights: leave out weights")
     X, y, first, dropped, qid = read_libsvm(path, content, drop_missing)
     encoding = Encoding("libsvm", None, (), X.shape[1], first_index=first)
     if len(qid) == len(y):
@@ -105,13 +113,12 @@ def _libsvm_table(
 
 
 def _csv_table(
-    path: FilePath, content: bytes, target: str | None, drop: Sequence[str], drop_missing: bool, wanted: Target,
-    groups: str | None,
-) -> Table:  # fmt: skip
+    path: FilePath, content: bytes, beside: Mapping[str, str], drop: Sequence[str], drop_missing: bool, wanted: Target
+) -> Table:
     sheet = parse(path, content)
+    target, groups = beside.get("target"), beside.get("groups")
     if target is None and wanted != "none":
         raise no_target(sheet, wanted)
-    beside = {option: name for option, name in (("target", target), ("groups", groups)) if name is not None}
     names = feature_columns(sheet, beside, drop)
     used = [*names, *beside.values()]
     counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
@@ -124,9 +131,10 @@ def _csv_table(
     encoding = Encoding("csv", target, kinds, width, text_labels=text, groups=groups)
     y = None
     if target is not None:
-        y = numbers_of(columns, target) if wanted == "numbers" else labels_of(columns, encoding)
+        y = numbers_of(columns, target, "the target") if wanted == "numbers" else labels_of(columns, encoding)
     members = None if groups is None else groups_of(columns, groups)
-    return Table(encode(columns, encoding), y, encoding, dropped, notes, members)
+    s = numbers_of(columns, beside["weights"], "a weight") if "weights" in beside else None
+    return Table(encode(columns, encoding), y, encoding, dropped, notes, members, s)
 
 
 def read_like(path: FilePath, encoding: Encoding, *, drop_missing: bool = False) -> Table:

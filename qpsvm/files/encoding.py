@@ -123,6 +123,8 @@ class Table:
         What a user should know about how the file was read.
     groups : ndarray of shape (n,), or None
         Which group each row belongs to, for a ranking: numbers or text.
+    weights : ndarray of shape (n,), or None
+        The weight of each row.
     """
 
     X: Matrix
@@ -131,6 +133,7 @@ class Table:
     dropped: int = 0
     notes: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -135,24 +135,24 @@ def labels_of(columns: Columns, encoding: Encoding) -> NDArray[Any]:
     return np.array([cells.texts[code] for code in used])[places]
 
 
-def numbers_of(columns: Columns, target: str) -> NDArray[Any]:
-    """The target of a regression or a ranking, (n,): numbers.
+def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
+    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights.
 
     Raises
     ------
     DataError
         A cell that is no finite number, with its line.
     """
-    cells = columns.cells[target]
+    cells = columns.cells[name]
     if cells.numbers() is None:
         commas = numbers([text.replace(",", ".") for text in cells.used()]) is not None
-        hint = "write decimal points, not commas" if commas else (
-            "name a column of numbers by --target (target=), or take a machine of two classes for one of labels"
-        )  # fmt: skip
+        hint = "write decimal points, not commas" if commas else "name a column of numbers"
+        if what == "the target" and not commas:
+            hint += " by --target (target=), or take a machine of two classes for one of labels"
         words = {text: 1.0 for text in cells.used() if numbers([text]) is None}
-        at, odd = columns.place(int(cells.looked_up(words, 0.0).argmax()), target)
-        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which the target must be here; {hint}")
-    return whole(_finite_numbers(columns, target))
+        at, odd = columns.place(int(cells.looked_up(words, 0.0).argmax()), name)
+        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
+    return whole(_finite_numbers(columns, name))
 
 
 def groups_of(columns: Columns, name: str) -> NDArray[Any]:

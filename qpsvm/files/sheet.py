@@ -178,7 +178,7 @@ def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]
     Raises
     ------
     ParameterError
-        A column of the target or of groups is dropped, or is both.
+        A column of the target, of groups or of weights is dropped, or is two of them.
     UnknownOptionError
         The file has no such column.
     DataError
@@ -193,7 +193,9 @@ def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]
         if name in drop:
             raise ParameterError(f"column {name!r} is {what} and cannot be dropped")
     if len(called) < len(beside):
-        raise ParameterError(f"column {beside['groups']!r} cannot be the target and that of groups")
+        twice = next(name for name in called if [*beside.values()].count(name) > 1)
+        options = " and ".join(f"--{option}" for option, name in beside.items() if name == twice)
+        raise ParameterError(f"column {twice!r} cannot be that of {options}")
     names = [name for name in sheet.names if name not in called and name not in drop]
     if not names:
         kept = " and ".join(f"{what} {name!r}" for name, what in called.items())

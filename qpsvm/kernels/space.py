@@ -308,7 +308,7 @@ class FeatureSpace:
             w, coef = factor * w, times(factor, beta)
             if self.affine:
                 return self._ball(coef, w, b)
-            if self.origin is None:
+            if self.origin is None or not w.any():
                 return Plane(coef, w, b, b)
             own = -dot(self.origin, w, -b)[0]
             return Plane(coef, w, own, *dot(self.origin, w, own))

@@ -1,4 +1,4 @@
-"""What the plane shows of a result: f on a grid, the hulls that the dual is about, and their closest points."""
+"""What the plane shows of a result: f on a grid or as a curve, the hulls that the dual is about, a ball's centre."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import NotSeparableError
-from qpsvm.play.finite import numbers
+from qpsvm.play.figures import half_tube
+from qpsvm.play.finite import number, numbers
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import Request, State
 from qpsvm.plotting.reduced_hull import reduced_hull
 from qpsvm.plotting.view import BLOCK_ENTRIES
@@ -21,6 +23,8 @@ ROOM, ALONE = 0.15, 1.0
 DIGITS = 6
 #: A hull is drawn to this share of its range: less than a pixel.
 PIXEL = 1e-4
+#: Points of a curve; and levels of f inside and outside, as shares of its largest value at a sample.
+TICKS_OF_CURVE, CONTOURS = 241, (-1.0, -0.5, 0.25, 0.5, 0.75)
 #: The classes in the order in which a page lists them.
 LABELS = (1, -1)
 #: Closest points are one point where they are nearer than this share of the points' range.
@@ -28,12 +32,36 @@ ONE_POINT = 1e-7
 
 
 def plane(request: Request, state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """f on the grid and the geometry of the dual."""
+    """f on the grid and the geometry of the dual; of a regression f over the horizontal axis."""
     box = request.box or box_around(state)
-    return {
-        "box": list(box), "n": request.grid, "f": _values(state, result, box, request.grid),
-        "levels": [-result.rho, 0.0, result.rho], **_hulls(state, problem, result),
-    }  # fmt: skip
+    shown: dict[str, Any] = {"box": list(box), "n": request.grid}
+    learnt = MACHINES[state.machine].learnt
+    if learnt == "numbers":
+        return shown | _curve(state, problem, result, box)
+    shown["f"] = _values(state, result, box, request.grid)
+    if learnt == "none":
+        return shown | _enclosed(state, problem, result)
+    return shown | {"levels": [-result.rho, 0.0, result.rho], **_hulls(state, problem, result)}
+
+
+def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
+    """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
+    x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
+    at = np.tile(np.median(state.points[:, :-1], axis=0), (len(x), 1))
+    at[:, state.axes[0]] = x
+    with np.errstate(all="ignore"):  # what overflows becomes null
+        f = result.decision_function(at)
+    return {"f": None, "levels": [], "curve": numbers(f), "epsilon": half_tube(problem, result), **_nothing("")}
+
+
+def _enclosed(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """f = 0 between levels inside and outside, and the ball where it is one of the plane."""
+    highest = float(result.yf.max(initial=0.0))
+    ball = None
+    if "radius" in result.extras and problem.space.is_linear and state.points.shape[1] == 2:
+        ball = {"centre": numbers(result.centre[list(state.axes)]), "radius": number(result.radius)}
+    return {"levels": [None, 0.0, None], "contours": [share * highest for share in CONTOURS if highest > 0.0],
+            "ball": ball, **_nothing("")}  # fmt: skip
 
 
 def proof_plane(request: Request, state: State, problem: Problem, error: NotSeparableError) -> dict[str, Any]:
@@ -61,6 +89,8 @@ def why_no_hulls(state: State, problem: Problem) -> str:
     """Why there are no hulls to draw, or ""."""
     if not problem.space.is_linear:
         return f"the hulls lie in the feature space of {problem.kernel}"
+    if MACHINES[state.machine].curved:
+        return "where the price of slack is curved, the dual is no distance between hulls alone"
     if problem.intercept != "free":
         return "without a free intercept, there is no row yᵀα = 0, and the dual is no distance between hulls"
     if state.points.shape[1] != 2:

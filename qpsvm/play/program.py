@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.catalogue import KERNELS
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import State
 
 
@@ -20,8 +21,12 @@ def program(state: State, tol: float, seconds: float) -> str:
     arguments = [*_arguments(values), f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_arguments(made))})"]
     if state.psd != "raise":
         arguments.append(f"psd={state.psd!r}")
-    rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in state.points.tolist())
-    labels = [int(label) for label in state.labels]
+    X, *target = machine.data(state.points, state.labels)
+    rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in X.tolist())
+    name = "t" if machine.learnt == "numbers" else "y"
+    values_of = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
+    samples = f"X, {name}" if target else "X"
+    given = f"{name} = np.array({values_of!r})\n" if target else ""
     return f"""import numpy as np
 
 import qpsvm
@@ -29,9 +34,8 @@ import qpsvm
 X = np.array([
 {rows},
 ])
-y = np.array({labels!r})
-
-problem = qpsvm.{machine.kind.__name__}(X, y, {", ".join(arguments)})
+{given}
+problem = qpsvm.{machine.kind.__name__}({samples}, {", ".join(arguments)})
 result = qpsvm.solve(problem, check=False, tol={tol!r}, time_limit={seconds!r})
 print(problem.qp("dual"))
 print(result.summary())

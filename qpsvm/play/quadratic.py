@@ -1,4 +1,4 @@
-"""The dual QP as numbers: P, q, rows and box of a small problem, a heat map of P where it is larger."""
+"""The dual QP as numbers: P, q, rows and box of a small problem, a heat map of P where it is larger; and the primal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, as_dense
-from qpsvm.play.catalogue import MACHINES
 from qpsvm.play.finite import number, numbers
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import State
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 
 #: Variables up to which every number is shown; and cells of the heat map a side.
 MOST_SHOWN, MOST_CELLS = 14, 48
+#: Samples up to which the primal is written out, too: of a kernel that takes a Cholesky factor, at every drag.
+MOST_WRITTEN = 120
 
 
 def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
     """The dual of a problem, with what its rows are at the result's α."""
-    qp, machine = problem.qp("dual"), MACHINES[state.machine]
+    qp, machine = problem.qp("dual"), MACHINES[state.machine].under(state.parameters)
     n, small = qp.n, qp.n <= MOST_SHOWN
     P = qp.P.dense()
     lower, upper = qp.bounds
@@ -37,10 +39,17 @@ def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, An
     box = {"text": machine.box, "tag": machine.tags.get("box", ""), "lower": numbers(lower) if small else None,
            "upper": numbers(upper) if small and np.isfinite(upper).any() else None}  # fmt: skip
     return {
-        "form": "dual", "text": str(qp), "variables": [f"α{i}" for i in range(n)], "objective": qp.formula,
+        "form": "dual", "text": str(qp), "variables": _variables(n, machine.kind.sides), "objective": qp.formula,
         "n": n, "P": numbers(P) if small else None, "heat": None if small else _heat(P),
         "q": numbers(qp.q) if small else None, "rows": rows, "box": box, "objective_tag": problem.dual_tag,
+        "primal": str(problem.qp("primal")) if problem.n <= MOST_WRITTEN else "",
     }  # fmt: skip
+
+
+def _variables(n: int, sides: int) -> list[str]:
+    """The names of n α; of a regression, those above f and then those below."""
+    signs = ("",) if sides == 1 else ("⁺", "⁻")
+    return [f"α{sign}{i}" for sign in signs for i in range(n // sides)]
 
 
 def _heat(P: FloatArray) -> dict[str, Any]:

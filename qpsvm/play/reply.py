@@ -13,8 +13,11 @@ from qpsvm.arrays.quantile import EPS
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import QPSVMError, UnsupportedError
 from qpsvm.play import catalogue
+from qpsvm.play.complementarity import path
 from qpsvm.play.failure import failure, fault
+from qpsvm.play.figures import counted, width
 from qpsvm.play.finite import number, numbers
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.plane import plane
 from qpsvm.play.program import program
 from qpsvm.play.quadratic import quadratic
@@ -128,13 +131,15 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
         raise result.error
     norm = norm_of(problem, result)
     answer = {"id": request.id, **_summary(problem, result, norm)}
-    machine = catalogue.MACHINES[state.machine]
-    shown = table(result, machine.bound, machine.level)
+    machine = MACHINES[state.machine].under(state.parameters)
+    answer |= {"width": number(width(problem, result, machine, norm)), "accuracy": counted(problem, result, machine)}
+    shown = table(result, machine)
     answer |= {
         "yours": held is not None,
-        "sentence": sentence(result, machine.tighter, norm) if held is None else verdict_on_yours(result),
+        "sentence": sentence(result, machine, norm) if held is None else verdict_on_yours(result, machine),
         "repaired": 0.0 if held is None else number(repair_of(problem, held)),
-        "sum": number(float(state.labels @ (result.alpha if held is None else held))),
+        "sum": number(_balance(state, result.alpha if held is None else held)),
+        "alpha": numbers(result.alpha), "pair": path(problem, result, machine),
         "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
     }  # fmt: skip
     if "plane" in request.show:
@@ -157,11 +162,17 @@ def _summary(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]
         "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
         "rounding": number(result.rounding), "b": number(result.b), "b_interval": numbers(result.b_interval),
         "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
-        "width": number(2.0 * result.rho / norm) if norm > 0.0 else None,
         "backend": result.backend, "form": result.form, "iterations": result.iterations,
         "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS_IN_WORDS))],
-        "accuracy": float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0))),
     }  # fmt: skip
+
+
+def _balance(state: State, alpha: FloatArray) -> float:
+    """What the machine's `balance` is at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
+    learnt, n = MACHINES[state.machine].learnt, len(state.points)
+    if learnt == "labels":
+        return float(state.labels @ alpha)
+    return float(alpha[:n].sum() - alpha[n:].sum())
 
 
 def repair_of(problem: Problem, alpha: FloatArray) -> float:
@@ -173,11 +184,11 @@ def repair_of(problem: Problem, alpha: FloatArray) -> float:
 
 
 def norm_of(problem: Problem, result: SVMResult) -> float:
-    """‖w‖ of w = Σ α_i y_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
-    K, coefficients = problem.space.centred, result.alpha * problem.y
+    """‖w‖ of w = Σ β_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
+    K, coefficients = problem.space.centred, result.coef
     rounding = len(coefficients) * EPS
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
-        terms = result.alpha @ np.sqrt(np.maximum(K.diagonal(), 0.0))
+        terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))
         if problem.space.is_linear:
             norm = float(np.linalg.norm(result.w))
             return 0.0 if norm <= rounding * terms else norm

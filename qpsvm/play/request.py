@@ -16,6 +16,8 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.play import catalogue
 from qpsvm.play.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
+from qpsvm.play.machines import MACHINES, alphas, labelled
+from qpsvm.play.parameters import settings
 from qpsvm.problems import Problem
 
 #: What a state may hold: so many points, and so many numbers in all.
@@ -47,8 +49,9 @@ class State:
     Attributes
     ----------
     points : ndarray, shape (n, d)
+        Of a regression the last coordinate is the target, and the plane's vertical axis.
     labels : ndarray, shape (n,)
-        −1 and +1.
+        −1 and +1; they wait where a machine has no classes.
     axes : (int, int)
         The features that the plane shows.
     machine, kernel : str
@@ -81,15 +84,17 @@ class State:
         Raises
         ------
         RequestError
-            A class has no point.
+            There is no point, or a class has none.
         """
-        for label in (1, -1):
+        if not labelled(self.machine) and not len(self.points):
+            raise RequestError("there is no sample: add one", "state.points")
+        for label in (1, -1) if labelled(self.machine) else ():
             if not (self.labels == label).any():
                 raise RequestError(
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
         kernel = catalogue.KERNELS[self.kernel].make(self.kernel_parameters)
-        machine = catalogue.MACHINES[self.machine]
+        machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
         return machine.make(self.points, y, self.parameters, kernel, self.psd)
 
@@ -120,7 +125,7 @@ class Request:
         Points of the plane a side, at which f is evaluated.
     show : tuple of str
         Which of `SHOWS`.
-    alpha : ndarray, shape (n,), or None
+    alpha : ndarray, shape (n,), or (2n,) of a regression, or None
         An α that is to be certified as it is; then nothing is solved.
     solver : str
         Whose run is asked for.
@@ -166,11 +171,11 @@ def read_request(message: Any) -> Request:
     if ask != "solve":
         return Request(number, ask, state)
     alpha = whole.get("alpha")
-    n = len(state.labels)
+    count = alphas(state.machine, len(state.points))
     return Request(
         number, ask, state, _box(whole.get("box")),
         as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS), _show(whole.get("show", list(SHOWS))),
-        None if alpha is None else np.array(as_numbers(alpha, "alpha", n, -LARGEST_ALPHA, LARGEST_ALPHA)),
+        None if alpha is None else np.array(as_numbers(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
     )  # fmt: skip
 
 
@@ -191,18 +196,19 @@ def read_state(value: Any) -> State:
         Which part is wrong, in a sentence.
     """
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
-    whole = as_object(value, "state", known, required=("points", "labels"))
+    machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
+    whole = as_object(value, "state", known, required=("points", "labels") if labelled(machine) else ("points",))
     points = _points(whole["points"])
     n, d = points.shape
+    whole.setdefault("labels", [1] * n)
     labels = [as_choice(_plain(label), f"state.labels[{i}]", (1, -1))
               for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
-    machine = as_choice(whole.get("machine", "c"), "state.machine", catalogue.MACHINES)
     kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _kernel_keys(), required=("name",))
     name = as_choice(kernel.pop("name"), "state.kernel.name", catalogue.KERNELS)
     return State(
-        points, np.array(labels, dtype=np.float64), _axes(whole.get("axes", [0, 1]), d), machine,
-        catalogue.settings(catalogue.MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
-        name, catalogue.settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+        points, np.array(labels, dtype=np.float64), _axes(whole.get("axes", [0, 1]), d, machine), machine,
+        settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
+        name, settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
     )  # fmt: skip
 
 
@@ -230,11 +236,13 @@ def _points(value: Any) -> FloatArray:
     return np.array([as_numbers(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
 
 
-def _axes(value: Any, d: int) -> tuple[int, int]:
+def _axes(value: Any, d: int, machine: str) -> tuple[int, int]:
     first, second = (as_whole(axis, f"state.axes[{i}]", 0, d - 1)
                      for i, axis in enumerate(as_items(value, "state.axes", 2, 2)))  # fmt: skip
     if first == second:
         raise RequestError(f"state.axes must be two different features, got {first} twice", "state.axes")
+    if MACHINES[machine].learnt == "numbers" and second != d - 1:
+        raise RequestError(f"the vertical axis of a regression is its target, {d - 1}, got {second}", "state.axes[1]")
     return first, second
 
 

@@ -18,9 +18,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.errors import MissingExtraError, ParameterError, install
-from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.catalogue import KERNELS
 from qpsvm.play.checks import RequestError
 from qpsvm.play.guard import App, Guard
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.messages import LONGEST, Waiting, answer, parse, refusal
 from qpsvm.play.reply import reply
 from qpsvm.play.start import Start, default_start

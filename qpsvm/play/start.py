@@ -6,15 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.catalogue import KERNELS
 from qpsvm.play.checks import RequestError
+from qpsvm.play.machines import MACHINES
 from qpsvm.play.request import MOST_POINTS, State, read_state
 from qpsvm.play.scenes import SCENES
 from qpsvm.problems import Problem
+
+#: The name of a regression's target among the features.
+TARGET = "t"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +102,13 @@ class Start:
         return replace(self, state=read_state({**self.state.to_json(), "axes": axes}))
 
 
-def default_start() -> Start:
-    """The first scene."""
-    return Start(next(iter(SCENES.values())).state)
+def default_start(machine: str | None = None) -> Start:
+    """The first scene; for a machine without classes, the first of its own, or of one that learns the same."""
+    states = [scene.state for scene in SCENES.values()]
+    learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
+    alike = [state for state in states if MACHINES[state.machine].learnt == learnt]
+    own = [state for state in alike if state.machine == machine and learnt != "labels"]
+    return Start((own or alike)[0])
 
 
 def start_of(problem: Problem) -> Start:
@@ -126,17 +136,24 @@ def start_of(problem: Problem) -> Start:
         raise UnsupportedError(
             f"the page takes {MOST_POINTS} rows at the most, this problem has {n}: give some of them"
         )
-    if d < 2:
+    learnt = MACHINES[machine].learnt
+    if d < 2 and learnt != "numbers":
         raise UnsupportedError(
             "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
         )
     if common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
         raise UnsupportedError("the page knows no sample weights: leave them out")
+    if problem.constraints:
+        raise UnsupportedError("the page knows no constraints: leave them out")
     held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
         held["psd"] = problem.psd
+    points = as_dense(problem.X)
+    if learnt == "numbers":
+        points = np.column_stack([points, problem.t])
     shown_state = {
-        "points": as_dense(problem.X).tolist(), "labels": problem.y.tolist(), "machine": machine,
+        "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * n,
+        "axes": [0, d if learnt == "numbers" else 1], "machine": machine,
         "parameters": {each.name: _value(problem, each.name) for each in MACHINES[machine].parameters},
         "kernel": {"name": kernel, **held},
     }  # fmt: skip
@@ -145,8 +162,11 @@ def start_of(problem: Problem) -> Start:
     except RequestError as error:
         raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
     names = problem.feature_names
+    named = None if names is None else (*names, *([TARGET] if learnt == "numbers" else []))
+    if learnt != "labels":
+        return Start(state, named)
     low, high = (str(label) for label in problem.classes)
-    return Start(state, None if names is None else tuple(names), (low, high))
+    return Start(state, named, (low, high))
 
 
 def _value(problem: Problem, name: str) -> Any:

@@ -10,7 +10,8 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.page import mathml
 from qpsvm.errors import MissingExtraError
-from qpsvm.play.catalogue import KERNELS, toy
+from qpsvm.play.catalogue import KERNELS
+from qpsvm.play.machines import toy
 from qpsvm.play.request import State
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult

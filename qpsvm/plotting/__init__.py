@@ -17,7 +17,12 @@ from qpsvm.plotting.duality import duality
 from qpsvm.plotting.gap import gap
 from qpsvm.plotting.hulls import hulls
 from qpsvm.plotting.multipliers import multipliers
+from qpsvm.plotting.novelty import novelty
 from qpsvm.plotting.path import path
 from qpsvm.plotting.scores import scores
+from qpsvm.plotting.tube import quantiles, tube
 
-__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "path", "scores"]
+__all__ = [
+    "boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "novelty", "path", "quantiles", "scores",
+    "tube",
+]  # fmt: skip

@@ -9,8 +9,7 @@ import numpy as np
 
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterError, ParameterTypeError
+from qpsvm.plotting.novelty import novelty
 from qpsvm.plotting.style import (
     BLACK,
     BLUE,
@@ -23,8 +22,8 @@ from qpsvm.plotting.style import (
     side_proxies,
 )
 from qpsvm.plotting.texts import legend_below, set_labels
-from qpsvm.plotting.view import View, view_of
-from qpsvm.problems import Problem
+from qpsvm.plotting.view import View, check_resolution, view_of
+from qpsvm.problems import SVDD, OneClass, Problem
 from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
@@ -46,6 +45,8 @@ def boundary(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw where f = 0 and f = ±ρ, both sides, the samples by class and kind, and rings around the support vectors.
+
+    A one-class SVM and an SVDD are drawn by `novelty`.
 
     Parameters
     ----------
@@ -93,12 +94,11 @@ def boundary(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
+    if isinstance(problem, (OneClass, SVDD)):
+        return novelty(problem, result, features=features, names=names, resolution=resolution, legend=legend, ax=ax)
     check_pair(problem, result)
     as_flag(legend, "legend")
-    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
-        raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
-    if resolution < 2:
-        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
+    check_resolution(resolution)
     view = view_of(problem, features, names)
     plane = len(view.columns) == 2
     ax = new_axes(ax, view.size) if plane else new_axes(ax)

@@ -99,6 +99,20 @@ class View:
         return result.decision_function(X)
 
 
+def check_resolution(resolution: int) -> None:
+    """That a grid has at least two points in each direction.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Fewer, or no integer.
+    """
+    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
+        raise ParameterTypeError(f"resolution must be an integer, got {shown(resolution)}")
+    if resolution < 2:
+        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
+
+
 def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
     """The view that `features` asks for.
 

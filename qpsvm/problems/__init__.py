@@ -2,6 +2,7 @@
 
 from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
+from qpsvm.problems.constraints import Constraints, ValueConstraints
 from qpsvm.problems.epsilon_svr import EpsilonSVR
 from qpsvm.problems.hard_margin import HardMargin
 from qpsvm.problems.huber_hinge import HuberHinge
@@ -17,6 +18,7 @@ from qpsvm.problems.svdd import SVDD
 __all__ = [
     "CSVM",
     "SVDD",
+    "Constraints",
     "EpsilonSVR",
     "HardMargin",
     "HuberHinge",
@@ -28,4 +30,5 @@ __all__ = [
     "QuantileSVR",
     "Ranking",
     "SquaredHinge",
+    "ValueConstraints",
 ]

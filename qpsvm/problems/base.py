@@ -21,8 +21,10 @@ from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.bounds import Bounds
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
+from qpsvm.dual.held import Held, infeasible, room_of
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
 from qpsvm.dual.proven import Proof
 from qpsvm.dual.repair import feasible_start
@@ -34,13 +36,15 @@ from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
-from qpsvm.operators import Diagonal, Operator
+from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
+from qpsvm.problems.forms_with_rows import primal_with_rows, read_prices, split_prices, with_ones
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
 from qpsvm.problems.swept import swept
+from qpsvm.problems.user_rows import UserRows, as_list, lengths_of, user_rows
 from qpsvm.qp.later import LaterQP
 from qpsvm.qp.program import QP, check_scales
 from qpsvm.qp.scaled import ScaledQP
@@ -72,9 +76,13 @@ class Problem(ABC):
         Outside the norm, inside it, or absent.
     psd : "raise", "clip" or "shift"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of the user's own.
 
     Attributes
     ----------
+    constraints : tuple of Constraints and ValueConstraints
+        Empty where there are none.
     X : ndarray or csr_array, shape (n, d)
         The samples as they are computed with.
     kernel : Kernel
@@ -136,7 +144,10 @@ class Problem(ABC):
         super().__init_subclass__(**options)
         Problem.machines[cls.__name__] = cls
 
-    def __init__(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+    def __init__(
+        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
+    ) -> None:
+        self.constraints = as_list(constraints)
         self._take(samples, kernel, intercept, psd)
 
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
@@ -152,6 +163,8 @@ class Problem(ABC):
         self.kernel: Kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+        if self.constraints:
+            user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
 
     def _keep(self, **own: Any) -> None:
         """Check and keep the machine's own parameters, those of `own`."""
@@ -299,6 +312,11 @@ class Problem(ABC):
         return None
 
     @property
+    def shown_pairs(self) -> IntArray | None:
+        """The pairs of samples that a row each is about, (m, 2); None for other machines."""
+        return None
+
+    @property
     def labels(self) -> FloatArray:
         """The target of the samples that take part: −1/+1 of a two-class machine."""
         return self.taking_part(self.samples.target)
@@ -338,11 +356,54 @@ class Problem(ABC):
         if not self.takes_all:
             X = X[self.rows]
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
+        if self.user_rows is not None:  # whose samples must not be centred
+            kept: Intercept = "penalised" if self.intercept == "penalised" else None
+            space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
+            if kept and space.computed_intercept is None:
+                raise UnsupportedError(
+                    "constraints with a penalised intercept take a kernel that is positive semidefinite"
+                )
+            return space
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
+
+    @cached_property
+    def user_rows(self) -> UserRows | None:
+        """The rows of `constraints` as they are computed with; None without any."""
+        if not self.constraints:
+            return None
+        X = self.X if self.takes_all else self.X[self.rows]
+        usual = float(np.sqrt(max(float(np.mean(self.kernel.diagonal(X))), 0.0))) or 1.0
+        rows = self._textbook_rows
+        return rows.scaled(lengths_of(rows, self.kernel), usual)
+
+    @property
+    def _textbook_rows(self) -> UserRows:
+        """The same as the user wrote them."""
+        return user_rows(self.constraints, self.kernel, self.X.shape[1], self.size_of_f, self.diagonal)
+
+    @property
+    def _row_scale(self) -> FloatArray:
+        """What the user's rows were divided by: (p,)."""
+        assert self.user_rows is not None
+        return self.user_rows.scale
+
+    @property
+    def computed_intercept(self) -> Intercept:
+        """The intercept as it is computed with: None where it is part of the Gram matrix."""
+        return self.intercept if self.constraints else self.space.computed_intercept
+
+    def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
+        """The dual of the machine over a Gram matrix, with the user's rows."""
+        rows, n = rows or self.user_rows, len(self.labels)
+        if rows is None:
+            return self._dual(gram, kept)
+        return rows.extended(self._dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
 
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
+        if self.constraints:
+            return self._feasible_rows(self._extended(self.space.centred, self.intercept))
         centred, kept = self.space.centred, self.space.computed_intercept
         if kept == self.intercept and not self.diagonal:
             return self.outlined.over(centred)
@@ -351,8 +412,9 @@ class Problem(ABC):
     @cached_property
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix, which need not be made to tell machines apart."""
-        stand_in = Diagonal(repeated(1.0, self.n if self.takes_all else len(self.rows)))
-        return self._dual(stand_in, self.intercept)
+        behind = 0 if self.user_rows is None else self.user_rows.Z.shape[0]
+        stand_in = Diagonal(repeated(1.0, len(self.labels) + behind))
+        return self._extended(stand_in, self.intercept)
 
     @property
     def upper(self) -> FloatArray:
@@ -390,6 +452,8 @@ class Problem(ABC):
         >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
         ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
         """
+        if self.constraints:
+            return self._qp_with_rows(check_form(form), self._textbook_rows)
         if check_form(form) == "dual":
             return self._dual_qp(self.space.gram if self.space.is_linear else self.space.centred)
         return self._primal(self.space.textbook_coordinates)
@@ -427,7 +491,9 @@ class Problem(ABC):
         >>> print((1e12 * answer.x).round(5))
         [0.5 0.5]
         """
-        if check_form(form) == "dual":
+        if self.user_rows is not None:
+            original = self._qp_with_rows(check_form(form), self.user_rows)
+        elif check_form(form) == "dual":
             original = self._dual_qp(self.space.centred)
         else:
             original = self._primal(self.space.coordinates)
@@ -463,6 +529,8 @@ class Problem(ABC):
             return self.solver_qp(form)
         factors = variables, rows, objective = scaling(self.svm, self.space.scale, check_form(form))
         check_scales(*variables.values(), *rows.values(), objective)
+        if self.constraints:
+            return self.solver_qp(form)
         original = LaterQP(Statement(self._stated), lambda: self._dual_qp(self.space.centred))
         scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
         return ScaledQP(scaled, original, *factors)
@@ -470,7 +538,7 @@ class Problem(ABC):
     @cached_property
     def _stated(self) -> SVMDual:
         """The dual that the dual QP is of: where the intercept is penalised, it is a feature of ones behind φ."""
-        if self.intercept != "penalised":
+        if self.intercept != "penalised" or self.constraints:
             return self.svm
         return self._dual(self.space.with_penalised_intercept(), None)
 
@@ -482,8 +550,8 @@ class Problem(ABC):
         alpha : array_like, shape (n,), or (2n,) of a regression
             Anything finite; it is repaired first. Indexed by the caller's rows.
         w : array_like, shape (d,) or (n,), optional
-            An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
-            kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
+            An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is
+            the better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
             kernel values of those samples only, however many α are not 0.
 
         Returns
@@ -509,7 +577,7 @@ class Problem(ABC):
         >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
         0.5 0.5 True
         """
-        a = as_finite_vector(alpha, "alpha", self.alphas)
+        a = self._given(alpha, "alpha")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
             width = (self.X.shape[1] if self.space.is_linear else self.n,)
@@ -518,7 +586,20 @@ class Problem(ABC):
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
             explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
             explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
-        return self._proven(self._certify(self._gather(a), explicit), 0.0)
+        return self._proven(self._certify(a, explicit), 0.0)
+
+    def _given(self, alpha: ArrayLike, name: str) -> FloatArray:
+        """α as a user gives it, prices of the constraints behind it or not, over the rows of the dual: (m,)."""
+        rows = self.user_rows
+        if rows is None:
+            return self._gather(as_finite_vector(alpha, name, self.alphas))
+        whole = as_real_vector(alpha, name)
+        n = self.alphas + (rows.p if len(whole) != self.alphas else 0)
+        whole = as_finite_vector(whole, name, n)
+        prices = whole[self.alphas :] if n > self.alphas else np.zeros(rows.p)
+        return np.concatenate(
+            [self._gather(whole[: self.alphas]), prices * rows.scale * (self.size_of_f / self.svm.unit)]
+        )
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
         """The result at any α, without a solver: what it would be worth as an answer.
@@ -558,9 +639,9 @@ class Problem(ABC):
         >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
         optimal
         """
-        a, tol = as_finite_vector(alpha, "alpha", self.alphas), as_positive(tol, "tol")
+        a, tol = self._given(alpha, "alpha"), as_positive(tol, "tol")
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-            measured = self._certify(self._gather(a))
+            measured = self._certify(a)
             certificate = self._proven(measured, tol, polished=False)
         return svm_result(
             self, certificate, title=self.title, message=self._note(certificate),
@@ -602,8 +683,12 @@ class Problem(ABC):
         """
         if isinstance(start, SVMResult):
             guess = neighbouring_alpha(self, start)
+            if self.user_rows is not None:
+                known = start.constraint_multipliers
+                prices = np.array([known.get(name, 0.0) for name in self.user_rows.names])
+                guess = np.concatenate([guess, prices * self.user_rows.scale * (self.size_of_f / self.svm.unit)])
         else:
-            guess = self._gather(as_finite_vector(start, "start", self.alphas))
+            guess = self._given(start, "start")
         with np.errstate(all="ignore"):  # what overflows is clipped
             return feasible_start(self.svm, guess)
 
@@ -687,10 +772,11 @@ class Problem(ABC):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        form = read_form(solution, form, self.svm.m, self.level_rows)
+        own = self.svm if self.svm.users is None else self.svm.users.own
+        form = read_form(solution, form, own.m, self.level_rows)
         alpha, w = self.read(solution, form)
         enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
-        if w is None:
+        if w is None and not self.constraints:
             alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
         elif not self.space.is_linear and certificate_seconds(self.space, alpha) > certifying:
             enough = float("inf")  # the solver's own w is all that can be looked at
@@ -740,7 +826,30 @@ class Problem(ABC):
     @cached_property
     def _proof(self) -> Proof:
         """What bounds the gap of this problem's points."""
-        return Proof(Accuracy(self.space), self.svm)
+        return Proof(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
+
+    @cached_property
+    def _held(self) -> Held:
+        """What brings points to keep the user's rows."""
+        return Held(self._proof.bounds)
+
+    def _feasible_rows(self, svm: SVMDual) -> SVMDual:
+        """The dual, once it is known that the user's rows can be kept, and which of them as equalities only.
+
+        Raises
+        ------
+        InfeasibleConstraintsError
+        """
+        assert svm.users is not None
+        self.__dict__.pop("_equalities", None)
+        rows, scale = np.arange(svm.users.own.m, svm.m), self._row_scale
+        if (svm.level[rows] >= 0.0).any():  # else w = 0, b = 0 keeps them with room to spare
+            found = room_of(svm, Bounds(Accuracy(self.space), svm), rows)
+            if found.farkas is not None:
+                raise infeasible(svm, Bounds(Accuracy(self.space), svm), rows, found, scale)
+            if found.equal.any():
+                self.__dict__["_equalities"] = np.concatenate([np.zeros(svm.users.own.m, dtype=bool), found.equal])
+        return svm
 
     @cached_property
     def _by_differences(self) -> Problem | None:
@@ -749,7 +858,7 @@ class Problem(ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        for derived in ("_proof", "svm", "_stated"):
+        for derived in ("_proof", "_held", "svm", "_stated"):
             twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
@@ -786,12 +895,19 @@ class Problem(ABC):
         w: FloatArray | None = None
         if form == "dual":
             alpha = parts["alpha"]
+            if self.user_rows is not None:
+                alpha = np.concatenate([alpha, read_prices(parts, self.user_rows)])
             if solution.v is not None:
                 w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
                 w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
         else:
             sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self.level_rows]
             alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
+            if self.user_rows is not None:
+                groups = {
+                    name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints
+                }
+                alpha = np.concatenate([alpha, read_prices(groups, self.user_rows) / self.svm.unit])
             w = parts[self.letters.get("w", "w")] if self.space.is_linear else None
         if w is not None and not all_finite(w):
             w = None
@@ -815,7 +931,7 @@ class Problem(ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
-        if certificate.explicit is not None:
+        if certificate.explicit is not None and not self.constraints:
             return (
                 f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
                 "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
@@ -832,6 +948,25 @@ class Problem(ABC):
         svm = self._stated if self.intercept == "penalised" else self._dual(gram, self.intercept)
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
 
+    def _qp_with_rows(self, form: Form, rows: UserRows) -> QP:
+        """Either QP with the user's rows, as they are written or as they are computed with, (USER.2)."""
+        own, n = rows is not self.user_rows, len(self.labels)
+        if form == "primal":
+            points = (
+                self.space.coordinates
+                if not self.space.is_linear
+                else rows.behind(self.space.samples.take(np.arange(n)))
+            )
+            return primal_with_rows(self._primal(points[:n]), rows, rows.values(points[n:]), own, self.letters)
+        gram = self.space.centred
+        if own and self.space.is_linear:
+            gram = LowRank(rows.behind(self.space.samples.take(np.arange(n))))
+        svm = self._extended(gram, self.intercept, rows)
+        if self.intercept == "penalised":
+            gram = with_ones(gram, rows.ones(n))
+            svm = self._extended(gram, None, rows)
+        return split_prices(dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})"), svm, own)
+
     def _dual_formula(self, svm: SVMDual) -> str:
         """The objective of the dual, for people."""
         linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
@@ -847,6 +982,8 @@ class Problem(ABC):
 
     def _certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         """`certify` over the rows that take part; no better primal point is looked for once the gap is `enough`."""
+        if self.constraints:
+            return self._held.certify(alpha, w, enough)
         return certify(self.space, self.svm, alpha, w, enough)
 
     @property

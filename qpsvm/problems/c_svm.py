@@ -72,6 +72,8 @@ class CSVM(Problem):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -111,8 +113,9 @@ class CSVM(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd, constraints)
         self._keep(C=C)
 
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]

@@ -86,6 +86,8 @@ class EpsilonSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
 
@@ -133,8 +135,9 @@ class EpsilonSVR(Regression):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, epsilon=epsilon, loss=loss)
 
     def _keep(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
@@ -147,6 +150,10 @@ class EpsilonSVR(Regression):
         """The machine with its parameters."""
         squared = " (squared)" if self.loss == "squared" else ""
         return f"ε-SVR{squared}, C = {price_in_words(self.C)}, ε = {self.epsilon:g}, kernel {self.kernel}"
+
+    @property
+    def _least_width(self) -> float:
+        return self.epsilon
 
     def _half_width(self, certificate: Certificate) -> float:
         del certificate
@@ -164,7 +171,7 @@ class EpsilonSVR(Regression):
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
-        t, C, epsilon, kept = self.labels, self._prices(), self.epsilon, self.space.computed_intercept
+        t, C, epsilon, kept = self.labels, self._prices(), self.epsilon, self.computed_intercept
         b = ("b",) if kept else ()
         linear, square = (np.zeros(n), 2.0 * C) if self.loss == "squared" else (C, np.zeros(n))
         cost = "ξ_i² + ξ*_i²" if self.loss == "squared" else "ξ_i + ξ*_i"

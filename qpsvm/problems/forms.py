@@ -29,6 +29,8 @@ from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution
 
 Form = Literal["dual", "primal"]
+#: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
+PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
 #: What the slacks of a primal are called, and the rows whose multipliers are α.
 SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
@@ -140,16 +142,19 @@ def scaling(
     svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
     """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`."""
+    users, svm = svm.users, svm if svm.users is None else svm.users.own
     unit = alpha_unit(svm, kappa)
     level = unit * kappa if svm.homogeneous else level_size(svm)
     price = svm.unit * unit * level
     objective = 1.0 / price if price > 0.0 else np.inf  # which `QP.scaled` refuses
     if form == "dual":
-        return {"alpha": unit}, {group.name: 1.0 / unit for group in svm.groups if not group.ridge}, objective
+        prices = {SCALED_PRICES: unit} if users else {}
+        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
+        return {"alpha": unit, **prices}, rows, objective
     names = [*SLACKS, *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
-    return variables, dict.fromkeys(LEVEL_ROWS, 1.0 / level) if level != 1.0 else {}, objective
+    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
 
 
 def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:

@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.certificate import Certificate
+from qpsvm.dual.held import infeasible
 from qpsvm.dual.polish import TEACHING_ROWS
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import DataError, NotSeparableError, QPSVMError, SolverError
@@ -79,6 +80,8 @@ class HardMargin(Problem):
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -108,8 +111,15 @@ class HardMargin(Problem):
 
     dual_tag = "HARD.9"
 
-    def __init__(self, X: Any, y: ArrayLike, kernel: Any = Linear(), psd: PSDRule = "raise") -> None:  # noqa: B008
-        super().__init__(two_classes(X, y), kernel, "free", psd)
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        kernel: Any = Linear(),  # noqa: B008  (frozen)
+        psd: PSDRule = "raise",
+        constraints: Any = None,
+    ) -> None:
+        super().__init__(two_classes(X, y), kernel, "free", psd, constraints)
         largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
@@ -186,6 +196,8 @@ class HardMargin(Problem):
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        if self.constraints:
+            return self._judge_with_rows(certificate, solution, tol, polished, clock)
         stopped = (clock or Clock()).stopped
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
@@ -200,11 +212,26 @@ class HardMargin(Problem):
             message = f"{why} {message}".strip()
         return result, status, message, error2
 
+    def _judge_with_rows(
+        self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
+    ) -> tuple[Certificate, Status, str, QPSVMError | None]:
+        """The same beside a user's rows: where no point keeps margin and rows, a linear program has the proof."""
+        if np.isinf(certificate.gap):
+            held = self._held
+            weights = held.room.farkas
+            if weights is not None:
+                error: QPSVMError = infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale)
+                if not weights[self.n :].any():  # the classes alone cannot be separated
+                    u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
+                    error = NotSeparableError(u / u.sum(), v / v.sum(), 0.0)
+                return certificate, Status.INFEASIBLE, str(error), error
+        return super()._judge(certificate, solution, tol, polished, clock)
+
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """A point that separates nothing is not polished where that takes long, or is no use: the hulls say more."""
-        if np.isinf(certificate.gap):
+        if np.isinf(certificate.gap) and not self.constraints:
             many = len(self.labels) > TEACHING_ROWS
             if many or self.hulls(certificate.alpha, (clock or Clock()).stopped).meet:
                 return certificate

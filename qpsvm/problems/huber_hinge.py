@@ -24,7 +24,7 @@ C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hin
     (HUBER.12)  b is recovered:  the mean of y_i (1 − hα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                 0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
     (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − hα_i/C_i,
-                where the loss is curved;  α_i = C_i and y_i f ≤ 1 − h, on its slope
+                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − h, on its slope
     (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
     (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
@@ -39,7 +39,7 @@ Implementation
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,6 +56,7 @@ from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices
 from qpsvm.qp.program import QP
+from qpsvm.result import Kinds
 from qpsvm.samples import two_classes
 
 
@@ -78,6 +79,8 @@ class HuberHinge(Problem):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
 
@@ -109,6 +112,10 @@ class HuberHinge(Problem):
     [0.35 1.   0.35 0.   1.  ]
     """
 
+    kinds: ClassVar[Kinds] = Kinds(
+        ("peripheral", "curve", "slope"),
+        ("beyond the margin", "behind it within the width", "behind it beyond the width"),
+    )
     dual_tag, own = "HUBER.10", ("C", "width")
     curved_term = "½ Σ hα_i²/C_i"
 
@@ -122,8 +129,9 @@ class HuberHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, width=width)
 
     def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]
@@ -149,7 +157,7 @@ class HuberHinge(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y, C = self.labels, self._prices()
-        kept = self.space.computed_intercept
+        kept = self.computed_intercept
         m, penalty = int(kept is not None), float(kept == "penalised")
         variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {})}
         variables |= {"xi": slice(r + m, r + m + n), "zeta": slice(r + m + n, r + m + 2 * n)}

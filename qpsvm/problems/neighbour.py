@@ -32,7 +32,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
     DataError
         Other rows, and other features too.
     """
-    samples, svm = problem.samples, problem.svm
+    samples, svm = problem.samples, problem.svm if problem.svm.users is None else problem.svm.users.own
     margin = result.margin
     level = result.rho if result.rho > 0 and len(margin) and (margin == result.rho).all() else 1.0
     bounded = np.isfinite(svm.upper)
@@ -40,7 +40,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
         alpha = problem.in_own_units(problem._gather(result.alpha / level))
         full = problem._gather((result.alpha > 0.0) & (result.alpha >= result.upper))
         if len(result.kind) == len(result.alpha):
-            full = problem._gather(result.kind == FULL)
+            full = problem._gather((result.kind == FULL) & np.isfinite(result.upper))
         kept: FloatArray = np.where(full & bounded, svm.upper, alpha)
         return kept
     if result.model.n_features != samples.X.shape[1] or isinstance(problem.kernel, Precomputed):
@@ -50,6 +50,8 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
         )
     f = samples.taking_part(result.decision_function(_features(samples, result))) / level
     short = svm.level - svm.sign * svm.at_rows(f)
+    if problem.diagonal:  # f has the level in it
+        short = -svm.at_rows(f) / problem.size_of_f
     width = 1.0 if svm.common_level == 1.0 else float(np.abs(short).mean()) or 1.0
     share: FloatArray = np.clip(0.5 + short / (BAND * width), 0.0, 1.0)
     return np.where(bounded, svm.upper, 0.0) * share

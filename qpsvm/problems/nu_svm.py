@@ -81,6 +81,8 @@ class NuSVM(Problem):
         A sample counts with its share a_i = s_i/Σs; 1/n without weights.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -120,8 +122,9 @@ class NuSVM(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd, constraints)
         self._keep(nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]
@@ -186,7 +189,7 @@ class NuSVM(Problem):
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
-        if certificate.rho == 0.0:  # set by `Proof` alone
+        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Proof` alone
             note = (
                 "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
                 f"no information. {note}"

@@ -78,6 +78,8 @@ class NuSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -121,8 +123,9 @@ class NuSVR(Regression):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints)
         self._keep(C=C, nu=nu)
 
     def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
@@ -133,15 +136,19 @@ class NuSVR(Regression):
         """The machine with its parameters."""
         return f"ν-SVR, C = {price_in_words(self.C)}, ν = {self.nu:g}, kernel {self.kernel}"
 
+    @property
+    def _still(self) -> FloatArray:
+        return np.tile(0.5 * self.nu * self._prices(), 2)  # (NUSVR.6), half on either side
+
     def _half_width(self, certificate: Certificate) -> float:
         return max(certificate.multipliers["epsilon"], 0.0)
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        found = dict(certificate.intervals)
+        found, epsilon = dict(certificate.intervals), self._half_width(certificate)
         if "epsilon" in found:
             low, high = found["epsilon"]
-            found["epsilon"] = max(low, 0.0), max(high, 0.0)
-        return {"epsilon": self._half_width(certificate)}, found
+            found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
+        return {"epsilon": epsilon}, found
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         C = np.tile(self._prices(), 2)

@@ -84,6 +84,8 @@ class OneClass(Problem):
         A unit outside costs s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -133,8 +135,9 @@ class OneClass(Problem):
         kernel: Any = RBF(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd)  # Σα ≠ 0: nothing may be centred
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)  # Σα ≠ 0: nothing may be centred
         self._keep(nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]

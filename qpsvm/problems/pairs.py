@@ -126,10 +126,10 @@ def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
         No numbers.
     """
     raw = raw_array(pairs, "pairs")
+    if not raw.size:
+        raise DataError("pairs is empty: there is nothing to put in order")
     if raw.ndim != 2 or raw.shape[1] != 2:
         raise DataError(f"pairs must have two columns, better and worse, got shape {raw.shape}")
-    if not len(raw):
-        raise DataError("pairs is empty: there is nothing to put in order")
     values = as_finite_vector(raw.ravel(), "pairs", raw.size)
     if (values != np.round(values)).any() or values.min() < 0 or values.max() >= n:
         raise DataError(f"pairs must be numbers of rows of X, whole ones from 0 to {n - 1}")

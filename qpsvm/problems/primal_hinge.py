@@ -80,6 +80,8 @@ class PrimalHinge(Problem):
         The loss is the weighted mean.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -118,11 +120,12 @@ class PrimalHinge(Problem):
         intercept: Intercept = "free",
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
         if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
             known = ("free", "penalised", "None")
             raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
-        super().__init__(two_classes(X, y, sample_weight), kernel, intercept, psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, intercept, psd, constraints)
         self._keep(lam=lam)
 
     def _keep(self, *, lam: float) -> None:  # type: ignore[override]
@@ -149,7 +152,7 @@ class PrimalHinge(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        kept = self.space.computed_intercept
+        kept = self.computed_intercept
         m = 0 if kept is None else 1
         penalty = self.lam if kept == "penalised" else 0.0
         variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}

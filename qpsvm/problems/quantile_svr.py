@@ -74,6 +74,8 @@ class QuantileSVR(Regression):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
 
@@ -124,8 +126,9 @@ class QuantileSVR(Regression):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(numbers(X, t, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C, quantile=quantile)
 
     def _keep(self, *, C: float | ArrayLike, quantile: float) -> None:  # type: ignore[override]
@@ -151,7 +154,7 @@ class QuantileSVR(Regression):
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
-        t, kept = self.labels, self.space.computed_intercept
+        t, kept = self.labels, self.computed_intercept
         b = ("b",) if kept else ()
         return QP(  # (QSVR.2)
             P=Diagonal(np.concatenate([np.ones(r), np.full(len(b), float(kept == "penalised")), np.zeros(2 * n)])),

@@ -39,7 +39,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_finite_vector, as_matrix, as_positive, raw_array
+from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, raw_array
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -53,7 +53,6 @@ from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.pairs import as_pairs, made_pairs, sampled_pairs
-from qpsvm.problems.parameters import prices
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
 from qpsvm.samples import numbers
@@ -81,6 +80,8 @@ class Ranking(Problem):
         A pair costs C_k = C s_i s_j.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Attributes
     ----------
@@ -142,10 +143,11 @@ class Ranking(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
         matrix = as_matrix(X)
         values = np.zeros(matrix.shape[0]) if y is None else y
-        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd)
+        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
         if pairs is None and y is None:
@@ -158,7 +160,8 @@ class Ranking(Problem):
 
     def _keep(self, *, C: float) -> None:  # type: ignore[override]
         self.C = as_positive(C, "C")
-        prices(self.C * float(self.sample_weight.max()), self.samples)  # C s_i s_j is a number
+        if float(np.log(self.C) + 2.0 * np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
+            raise ParameterError("C times the weights of a pair overflows: divide them by a constant")
 
     @staticmethod
     def sampled_pairs(y: ArrayLike, most: int, groups: ArrayLike | None = None, seed: int | None = 0) -> IntArray:
@@ -237,6 +240,11 @@ class Ranking(Problem):
     def title(self) -> str:
         """The machine with its parameters."""
         return f"ranking SVM, C = {self.C:g}, {len(self.pairs)} pairs, kernel {self.kernel}"
+
+    @property
+    def shown_pairs(self) -> IntArray:
+        """The pairs (better, worse): (m, 2)."""
+        return self.pairs
 
     @property
     def alphas(self) -> int:

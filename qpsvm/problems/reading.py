@@ -17,6 +17,7 @@ from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
+from qpsvm.problems.user_rows import UserRows
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
 
@@ -32,8 +33,13 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     Where f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
     (`problems.base` imports this file, so a problem is any object here.)
     """
-    samples, space, svm, spread = problem.samples, problem.space, certificate.svm, problem._spread
-    size = problem.size_of_f
+    samples, space, spread, size = problem.samples, problem.space, problem._spread, problem.size_of_f
+    kind, table = kinds(space, certificate), None
+    if problem.user_rows is not None:
+        table = constraint_table(certificate, problem.user_rows, size)
+        certificate = without_rows(certificate)
+        kind = kind[: certificate.svm.m]
+    svm = certificate.svm
     model = _model(problem, certificate)
     shown_yf, shown_margin = certificate.yf, certificate.margin
     if problem.diagonal:
@@ -46,15 +52,53 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     if certificate.w is not None:
         moved = model.b / size - certificate.b
         low, high = low + moved, high + moved
-    kind = kinds(space, certificate)
     return made(
-        SVMResult, alpha=spread(certificate.alpha), coef=samples.spread(times(size, certificate.coef)),
+        SVMResult, alpha=spread(certificate.alpha), constraints=table,
+        coef=samples.spread(times(size, certificate.coef[: svm.n])),
         b=model.b, b_interval=(size * low, size * high),
         rho=extras.get("rho", certificate.rho), primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
-        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds, **record,
+        model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
+        pairs=problem.shown_pairs, **record,
     )  # fmt: skip
+
+
+def without_rows(certificate: Certificate) -> Certificate:
+    """The certificate over the machine's own rows, with b in f as for a machine without rows of a user's."""
+    users = certificate.svm.users
+    assert users is not None
+    own, multipliers = users.own, dict(certificate.multipliers)
+    b = multipliers.pop("b", 0.0)
+    intervals = dict(certificate.intervals)
+    low, high = intervals.pop("b", (b, b))
+    yf = certificate.yf[: own.m] + (own.sign * b if own.intercept is not None else 0.0)
+    return certificate.changed(
+        svm=own, alpha=certificate.alpha[: own.m], yf=yf, margin=own.margin(multipliers), b=b, b_interval=(low, high),
+        multipliers=multipliers, intervals=intervals, slack=None, radius=None, contributing=None,
+    )  # fmt: skip
+
+
+def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> NDArray[np.void]:
+    """What `SVMResult.constraints` is: (p,).
+
+    The left-hand side is h − slack, with what the certificate knows of the slack.
+    """
+    users = certificate.svm.users
+    assert users is not None
+    behind = slice(users.own.m, None)
+    short = certificate.short[behind] if certificate.slack is None else certificate.slack[behind]
+    prices = certificate.alpha[behind]
+    columns = {
+        "value": rows.scale * size * (rows.h + short), "bound": rows.scale * size * rows.h,
+        "violation": rows.scale * size * np.maximum(short, 0.0),
+        "price": certificate.unit * prices / rows.scale / size, "gap": certificate.unit * prices * np.abs(short),
+    }  # fmt: skip
+    table = np.empty(rows.p, dtype=[("name", "U64"), *((name, "f8") for name in columns)])
+    table["name"] = rows.names
+    for name, values in columns.items():
+        table[name] = values
+    return table
 
 
 def by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -71,7 +115,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
     as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
     What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
-    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well.
+    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well,
+    where α has no bound.
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper)
@@ -87,7 +132,7 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
         bend = svm.curvature[inside]
         curvature += bend
         slack += bend * alpha
-        free = np.where(bend > 0.0, 2, 1)
+        free = np.where((bend > 0.0) & np.isinf(upper), 2, 1)
     way = 1.0 / curvature
     clear = np.abs(slack) > CLEAR * np.abs(margin)
     if clear.any():
@@ -118,7 +163,7 @@ def _model(problem: Any, certificate: Certificate) -> Model:
         common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
         w, radius = times(size, space.moved(certificate.w)), problem._extras(certificate)[0].get("radius")
         return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
-    kept = np.flatnonzero(certificate.coef)
+    kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
     return Model(coef=times(size, certificate.coef[kept]), vectors=vectors, w=None, **common)
 

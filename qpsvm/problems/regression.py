@@ -4,10 +4,11 @@
              that is s f(x_i) ≥ ℓ − ξ with the levels ℓ = t_i − ε and ℓ = −t_i − ε of (DUAL.2)
     (SVR.2)  their multipliers α⁺ and α⁻ are one coefficient a sample:  β = α⁺ − α⁻,  f(x) = Σ β_i K(x_i, x) + b
     (SVR.3)  so αᵀQα = βᵀKβ, though Q is 2n × 2n, and −ℓᵀα = −tᵀβ + ε 1ᵀ(α⁺ + α⁻)
-    (SVR.4)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself where it is the
+    (SVR.4)  where one number is within ε of every t, w = 0 costs nothing, and any α with β = 0 is the dual optimum
+    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself where it is the
              price of ξ²:  γf for f
 
-Neither X nor K is written twice: rows are doubled in index only. By (SVR.4) the origin and the unit of t do not matter.
+Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from qpsvm.operators import Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_rows
 from qpsvm.qp.program import Rows
+from qpsvm.resources.clock import Clock
 from qpsvm.result import Kinds
 
 
@@ -49,6 +51,27 @@ class Regression(Problem):
     def _half_width(self, certificate: Certificate) -> float:
         """ε: how far f may be from t at no price."""
         raise NotImplementedError
+
+    @property
+    def _least_width(self) -> float:
+        """The ε up to which one number may be away from every t; 0 for a tube that has no width, or finds its own."""
+        return 0.0
+
+    @property
+    def _still(self) -> FloatArray:
+        """An α with β = 0 over the rows of the dual, (2n,)."""
+        return np.zeros(2 * len(self.labels))
+
+    def _polished(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
+        t, width = self.labels, self._least_width
+        ends = (float(t.min()), float(t.max()))
+        reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
+        if reached:  # (SVR.4)
+            return min(self._certify(self._still), certificate, key=lambda point: point.gap)
+        return super()._polished(certificate, tol, clock, each)
 
     def _absent(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray

@@ -74,6 +74,8 @@ class SquaredHinge(Problem):
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent. LIBLINEAR's is penalised.
 
@@ -118,8 +120,9 @@ class SquaredHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd)
+        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C)
 
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
@@ -144,7 +147,7 @@ class SquaredHinge(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
-        kept = self.space.computed_intercept
+        kept = self.computed_intercept
         m, penalty = int(kept is not None), float(kept == "penalised")
         variables = {"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)}
         return QP(  # (SQHINGE.2)

@@ -86,6 +86,8 @@ class SVDD(Problem):
         In what proportion samples outside are paid for.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite. K(x, x) of a new sample is that of the kernel itself.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
@@ -132,8 +134,9 @@ class SVDD(Problem):
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
+        constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd)
+        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)
         self._keep(nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]

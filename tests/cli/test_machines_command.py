@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,27 @@ def test_the_groups_of_a_libsvm_file_are_its_qid(capsys, tmp_path):
     assert "only 1 lines have a qid" in run(capsys, "solve", path, "--variant", "ranking")[1]
 
 
+def test_weights_are_a_column(capsys, tmp_path):
+    """A row of weight 2 is there twice; one of weight 0 is not there."""
+    weighed, copied = tmp_path / "weighed.csv", tmp_path / "copied.csv"
+    rows = [(0.0, 1.0, 1), (1.0, 1.5, 2), (2.0, 4.0, 1), (3.0, 2.0, 0), (4.0, 5.0, 1)]
+    weighed.write_text("x,t,s\n" + "".join(f"{x},{t},{s}\n" for x, t, s in rows))
+    copied.write_text("x,t\n" + "".join(f"{x},{t}\n" * s for x, t, s in rows))
+    found = []
+    for path, more in ((weighed, ["--weights", "s"]), (copied, [])):
+        code, out, _ = run(capsys, "solve", path, "--target", "t", "--variant", "epsilon-svr", *more)
+        assert code == 0
+        found.append(float(out.split("primal ")[1].split(",")[0]))
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    weighed.write_text("x,t,s\n1,2,-1\n2,3,1\n")
+    code, _, err = run(capsys, "solve", weighed, "--target", "t", "--variant", "nu-svr", "--weights", "s")
+    assert code == 2
+    assert "sample_weight[0] = -1" in err
+    libsvm = tmp_path / "libsvm"
+    libsvm.write_text("1 1:1\n-1 1:2\n")
+    assert "leave out weights" in run(capsys, "solve", libsvm, "--weights", "s")[2]
+
+
 def test_a_libsvm_file_of_numbers_or_without_use_of_them(capsys, tmp_path):
     path = tmp_path / "numbers"
     path.write_text("".join(f"{0.5 * i + 0.25} 1:{i} 2:{i % 3}\n" for i in range(12)))
@@ -138,8 +160,11 @@ WRONG = {
     "no such groups": ([*SOLVE, "ranking", "--target", "price", "--groups", "stret"], "did you mean 'street'"),
     "groups as target": (
         [*SOLVE, "ranking", "--target", "price", "--groups", "price"],
-        "cannot be the target and",
+        "cannot be that of --target and --groups",
     ),
+    "weights in words": ([*SOLVE, "epsilon-svr", *PRICE[:2], "--weights", "kind"], "a weight must be"),
+    "weights dropped": ([*SOLVE, "svdd", *NONE, "--weights", "price"], "that of weights and cannot be dropped"),
+    "weights of a hard margin": (["solve", "{table}", *KIND, "--variant", "hard", "--weights", "rooms"], "no slack"),
     "groups dropped": ([*SOLVE, "ranking", *PRICE, "--groups", "street"], "that of groups and cannot be dropped"),
     "variant": ([*SOLVE, "epsilon_svr", *PRICE], "did you mean 'epsilon-svr'"),
     "option": ([*SOLVE, "quantile-svr", *PRICE, "--quantiles", "0.3"], "did you mean '--quantile'"),
@@ -147,7 +172,7 @@ WRONG = {
     "quantile": ([*SOLVE, "quantile-svr", *PRICE, "--quantile", "1.5"], "quantile must be above 0 and below 1"),
     "epsilon": ([*SOLVE, "epsilon-svr", *PRICE, "--epsilon=-1"], "epsilon must be at least 0"),
     "loss": ([*SOLVE, "epsilon-svr", *PRICE, "--loss", "cubic"], "--loss"),
-    "play": (["play", "--data", "{table}", *NONE, "--variant", "one-class", "--no-browser"], "OneClass"),
+    "play": (["play", "--data", "{table}", *RANKS, "--variant", "ranking", "--no-browser"], "the machine Ranking"),
     "no score": (["cross-validate", "{table}", *NONE, "--variant", "svdd", "--nu", "0.1,0.2"], "SVDD has no target"),
     "pairs": (["cross-validate", "{table}", *RANKS, "--variant", "ranking", "--C", "1,2"], "learns from pairs"),
     "accuracy": (
@@ -249,3 +274,13 @@ def test_a_table_without_target_has_no_labels(table):
     kept = read_table(table, wanted="numbers", target="price", groups="street")
     assert kept.groups.tolist() == [f"s{i // 10}" for i in range(N)]
     assert not {"price", "street"} & set(kept.names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["epsilon-svr", "svdd", "ranking", "huber-hinge"])
+def test_derive_measures_every_step(capsys, table, variant):
+    code, out, _ = run(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learnt])
+    assert code == 0
+    residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
+    assert len(residuals) >= 8
+    assert max(residuals) <= 1e-8

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from qpsvm.cli import main
+from qpsvm.play.scenes import SCENES
 from qpsvm.play.start import Start
 
 
@@ -44,6 +45,30 @@ def test_without_a_file_it_is_the_first_scene(served):
     assert start.state.parameters == {"lam": 0.5, "intercept": "free"}
     assert start.state.kernel_parameters == {"gamma": 2.0}
     assert browser
+
+
+def test_without_a_file_a_machine_without_classes_has_a_scene_of_its_own(served):
+    assert run("--variant", "quantile-svr", "--quantile", 0.3) == 0
+    assert run("--variant", "svdd", "--nu", 0.2) == 0
+    assert run("--variant", "squared-hinge") == 0
+    quantile, ball, squared = (start.state for start, _, _ in served)
+    assert quantile.points.tolist() == SCENES["quantile"].state.points.tolist()
+    assert quantile.parameters["quantile"] == 0.3
+    assert ball.points.tolist() == SCENES["ball"].state.points.tolist()
+    assert squared.points.tolist() == SCENES["clouds"].state.points.tolist()
+    assert run("--variant", "ranking") != 0
+
+
+def test_a_regression_of_a_file_has_its_target_upwards(served, table):
+    assert run("--data", table, "--target", "age", "--drop", "kind", "--variant", "epsilon-svr", "--C", 5) == 0
+    start = served[0][0]
+    assert start.features == ("length", "weight", "t")
+    assert start.state.axes == (0, 2)
+    assert start.state.points[:, 2] == pytest.approx(-start.state.points[:, 0])
+    assert (
+        run("--data", table, "--target", "age", "--drop", "kind", "--variant", "nu-svr", "--axes", "weight", "t") == 0
+    )
+    assert served[1][0].state.axes == (1, 2)
 
 
 def test_a_file_is_shown_with_its_names(served, table, capsys):

@@ -101,3 +101,78 @@ def test_the_first_clouds_overlap_and_the_others_do_not():
     assert ask("solve", scene("apart"))["counts"][1] in (2, 3)
     assert ask("solve", scene("clouds", machine="hard", parameters={}))["error"]["kind"] == "NotSeparableError"
     assert ask("solve", scene("clouds"))["accuracy"] >= 0.75
+
+
+# --- machines without classes -----------------------------------------------------------------------------------------
+
+
+def moved(name: str, i: int, by: float) -> dict[str, Any]:
+    """A scene with one sample moved upwards."""
+    held = scene(name)
+    held["points"][i][1] += by
+    return held
+
+
+def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
+    before = ask("solve", scene("tube"))
+    inside = before["samples"]["kind"].index(0)
+    room = 0.25 - abs(before["samples"]["value"][inside])
+    after = ask("solve", moved("tube", inside, 0.5 * room))
+    assert after["plane"]["curve"] == pytest.approx(before["plane"]["curve"], abs=1e-6)
+    for far in (1.5, 4.0):
+        beyond = ask("solve", moved("tube", inside, far))
+        assert beyond["samples"]["alpha"][inside] == pytest.approx(5.0)
+        assert beyond["samples"]["kind"][inside] == 2
+    flat = ask("solve", scene("tube", parameters={"C": 5.0, "epsilon": 2.0}))
+    assert flat["counts"] == [25, 0, 0]
+    assert np.ptp(flat["plane"]["curve"]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
+    held, outlier = scene("outliers"), len(scene("outliers")["points"]) - 1
+    absolute, further = ask("solve", held), ask("solve", moved("outliers", outlier, 3.0))
+    assert further["w"] == pytest.approx(absolute["w"], abs=1e-6)
+    squared = {**held["parameters"], "loss": "squared"}
+    tilted = ask("solve", {**held, "parameters": squared})
+    pulled = ask("solve", {**moved("outliers", outlier, 3.0), "parameters": squared})
+    assert pulled["w"][0] > tilted["w"][0] + 0.1 > absolute["w"][0] + 0.1
+    rest = {"points": held["points"][:-2], "labels": held["labels"][:-2]}
+    without = [ask("solve", {**held, **rest, "parameters": each})["w"][0] for each in (held["parameters"], squared)]
+    assert without[0] == pytest.approx(without[1], abs=0.05)
+
+
+def test_a_quantile_has_its_share_below_and_counts_only():
+    held, box = scene("quantile"), [-3.0, 3.0, -3.0, 3.0]
+    answer = ask("solve", held, box=box)
+    assert 0.8 <= answer["accuracy"] <= 0.9
+    above = int(np.argmax(answer["samples"]["value"]))
+    assert ask("solve", moved("quantile", above, 2.0))["w"] == pytest.approx(answer["w"], abs=1e-6)
+    low = ask("solve", {**held, "parameters": {"C": 10.0, "quantile": 0.1}}, box=box)
+    apart = np.subtract(answer["plane"]["curve"], low["plane"]["curve"])
+    assert apart[-1] > 2 * abs(apart[0])
+
+
+def test_nu_finds_the_width_of_the_tube():
+    widths = {}
+    for nu in (0.1, 0.3, 1.0):
+        answer = ask("solve", scene("nu_tube", parameters={"C": 10.0, "nu": nu}))
+        inside, edge, beyond = answer["counts"]
+        widths[nu] = answer["width"]
+        assert beyond <= nu * (inside + edge + beyond) + 1e-9 <= edge + beyond + 1e-6
+    assert widths[0.1] > widths[0.3] > widths[1.0] >= 0.0
+
+
+def test_what_is_unusual_is_outside_and_a_ball_holds_the_rest():
+    usual = ask("solve", scene("usual"))
+    assert 0.0 < usual["accuracy"] <= 0.3
+    assert usual["samples"]["kind"][-1] == 2
+    ball = ask("solve", scene("ball"))
+    assert 0.0 < ball["accuracy"] <= 0.15
+    outside = ball["samples"]["kind"].index(2)
+    farther = scene("ball")
+    centre = np.array(ball["plane"]["ball"]["centre"])
+    farther["points"][outside] = (centre + 1.5 * (np.array(farther["points"][outside]) - centre)).tolist()
+    assert ask("solve", farther)["width"] == pytest.approx(ball["width"], rel=0.2)
+    tight = ask("solve", scene("ball", parameters={"nu": 0.03}))
+    assert tight["counts"][2] == 0
+    assert 2 <= tight["counts"][1] <= 3

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from exact_novelty import drawn, examined, faults, judge
+from hostile import SPOILERS, STORAGE, stored
+from hostile import samples as spoilt
 from sklearn.svm import OneClassSVM
 
 import qpsvm
@@ -62,7 +64,7 @@ def test_the_optimum_is_that_of_the_textbook_s_primal(machine, kernel, nu):
 @pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy", "interior_point"])
 def test_every_general_backend_solves_both_forms(machine, form, backend):
-    problem = machine(cloud() + 1.5, 0.3, "linear", weights(30))
+    problem = machine(cloud() + 1.5, 0.31, "linear", weights(30))
     result = qpsvm.solve(problem, backend, form)
     assert result.status == "optimal"
     assert result.primal == pytest.approx(qpsvm.solve(problem).primal, rel=1e-6)
@@ -195,10 +197,10 @@ def test_an_origin_just_outside_of_the_samples_is_outside(distance):
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_scaling_the_samples_scales_plane_and_ball(scale):
     X = cloud() + 1.5
-    one, other = (qpsvm.solve(OneClass(samples, 0.3, "linear")) for samples in (X, scale * X))
+    one, other = (qpsvm.solve(OneClass(samples, 0.31, "linear")) for samples in (X, scale * X))
     assert other.w == pytest.approx(scale * one.w, rel=1e-6)
     assert other.rho == pytest.approx(scale**2 * one.rho, rel=1e-6)
-    ball, larger = (qpsvm.solve(SVDD(samples, 0.3)) for samples in (X, scale * X))
+    ball, larger = (qpsvm.solve(SVDD(samples, 0.31)) for samples in (X, scale * X))
     assert larger.radius == pytest.approx(scale * ball.radius, rel=1e-6)
 
 
@@ -207,7 +209,7 @@ def test_a_row_twice_is_a_weight_of_two(machine):
     X = cloud() + 1.5
     s = np.ones(30)
     s[:5] = 2.0
-    one, other = qpsvm.solve(machine(X, 0.3, "linear", s)), qpsvm.solve(machine(np.vstack([X, X[:5]]), 0.3, "linear"))
+    one, other = qpsvm.solve(machine(X, 0.31, "linear", s)), qpsvm.solve(machine(np.vstack([X, X[:5]]), 0.31, "linear"))
     assert other.primal == pytest.approx(one.primal, rel=1e-6)
     assert other.w == pytest.approx(one.w, rel=1e-5)
 
@@ -215,7 +217,7 @@ def test_a_row_twice_is_a_weight_of_two(machine):
 def test_turning_the_samples_turns_plane_and_ball():
     X, turn = cloud() + 1.5, np.array([[0.6, -0.8], [0.8, 0.6]])
     for machine in MACHINES:
-        one, other = (qpsvm.solve(machine(samples, 0.3, "linear")) for samples in (X, X @ turn))
+        one, other = (qpsvm.solve(machine(samples, 0.31, "linear")) for samples in (X, X @ turn))
         assert other.w == pytest.approx(one.w @ turn, rel=1e-5)
         assert other.yf == pytest.approx(one.yf, abs=1e-5)
 
@@ -224,7 +226,7 @@ def test_turning_the_samples_turns_plane_and_ball():
 def test_a_ball_moves_with_its_samples(offset):
     X = cloud()
     moved = X + offset
-    one, other = qpsvm.solve(SVDD(moved - offset, 0.3)), qpsvm.solve(SVDD(moved, 0.3), tol=1e-9)
+    one, other = qpsvm.solve(SVDD(moved - offset, 0.31)), qpsvm.solve(SVDD(moved, 0.31), tol=1e-9)
     assert other.status == "optimal"
     assert other.radius == pytest.approx(one.radius, rel=1e-7)
     assert other.centre - offset == pytest.approx(one.centre, abs=1e-6)
@@ -233,23 +235,23 @@ def test_a_ball_moves_with_its_samples(offset):
 
 
 def test_a_plane_does_not_move_with_its_samples():
-    one, other = (qpsvm.solve(OneClass(cloud() + offset, 0.3, "linear")) for offset in (2.0, 4.0))
+    one, other = (qpsvm.solve(OneClass(cloud() + offset, 0.31, "linear")) for offset in (2.0, 4.0))
     assert other.primal != pytest.approx(one.primal, rel=0.1)
 
 
 def test_a_ball_in_feature_space_moves_with_its_samples_for_rbf():
-    one, other = (qpsvm.solve(SVDD(cloud() + offset, 0.3, RBF(0.5))) for offset in (0.0, 100.0))
+    one, other = (qpsvm.solve(SVDD(cloud() + offset, 0.31, RBF(0.5))) for offset in (0.0, 100.0))
     assert other.radius == pytest.approx(one.radius, rel=1e-9)
 
 
 def test_f_of_a_ball_is_the_distance_from_its_boundary_for_new_samples():
     new, X = cloud(9, seed=1), cloud() + 3.0
-    linear = qpsvm.solve(SVDD(X, 0.3))
+    linear = qpsvm.solve(SVDD(X, 0.31))
     assert linear.decision_function(new) == pytest.approx(
         linear.radius**2 - np.square(new - linear.centre).sum(axis=1), rel=1e-12
     )
     assert linear.decision_function(new) == pytest.approx(new @ linear.w + linear.b - np.square(new).sum(axis=1))
-    problem = SVDD(X, 0.3, Polynomial(2, gamma=0.5, coef0=1.0))
+    problem = SVDD(X, 0.31, Polynomial(2, gamma=0.5, coef0=1.0))
     result, K = qpsvm.solve(problem), problem.kernel
     distance = K.diagonal(new) - 2 * K(new, X) @ result.alpha + result.alpha @ K(X, X) @ result.alpha
     assert result.decision_function(new) == pytest.approx(result.radius**2 - distance, abs=1e-9)
@@ -259,7 +261,7 @@ def test_f_of_a_ball_is_the_distance_from_its_boundary_for_new_samples():
 def test_what_is_saved_is_what_is_loaded(kernel, tmp_path):
     X = cloud() + 1e6
     for machine in MACHINES:
-        result = qpsvm.solve(machine(X, 0.3, kernel), check=False)
+        result = qpsvm.solve(machine(X, 0.31, kernel), check=False)
         result.save(tmp_path / "model.npz")
         model = qpsvm.load(tmp_path / "model.npz")
         assert (model.decision_function(X) == result.decision_function(X)).all()
@@ -305,7 +307,7 @@ def test_variables_of_the_primal_have_the_letters_of_the_derivation():
 
 def test_a_primal_point_of_the_textbook_has_the_textbook_s_value():
     X = cloud() + 3.0
-    problem = SVDD(X, 0.3)
+    problem = SVDD(X, 0.31)
     result, qp = qpsvm.solve(problem), problem.qp("primal")
     mu = (result.radius**2 - result.centre @ result.centre) / 2.0
     x = np.concatenate([result.centre, [mu], result.xi])
@@ -315,7 +317,7 @@ def test_a_primal_point_of_the_textbook_has_the_textbook_s_value():
 
 def test_a_certificate_takes_the_w_of_a_result():
     for machine in MACHINES:
-        problem = machine(cloud() + 5.0, 0.3, "linear")
+        problem = machine(cloud() + 5.0, 0.31, "linear")
         result = qpsvm.solve(problem)
         assert problem.certify(result.alpha, result.w).gap <= 1e-9
 
@@ -330,3 +332,31 @@ def test_the_hunt_meets_both_machines_and_both_ends_of_nu():
     problems = [drawn(seed)[0] for seed in range(100)]
     assert {type(problem) for problem in problems} == {OneClass, SVDD}
     assert {1.0, 1e-12} <= {problem.nu for problem in problems}
+
+
+@pytest.mark.parametrize("seed", range(2 * len(SPOILERS)))
+def test_hostile_samples_get_an_honest_answer(seed):
+    """Thirteen ways to spoil samples, seven to store them, ν over nine orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X: Any = stored(spoilt(rng, SPOILERS[seed % len(SPOILERS)])[0], str(rng.choice(STORAGE)))
+    nu = float(rng.choice([1.0, 0.5, 10.0 ** rng.uniform(-9, 0)]))
+    for machine in MACHINES:
+        problem = machine(X, nu, "linear")
+        assert faults(problem, qpsvm.solve(problem, check=False), 1e-6) == []
+    size = float(abs(X).max()) or 1.0
+    curved = MACHINES[seed % 2](X, nu, RBF(float(10.0 ** rng.uniform(-2, 2) / (X.shape[1] * size**2))))
+    result = qpsvm.solve(curved, check=False)
+    assert (result.status == "optimal") == (result.gap <= 1e-6)
+    assert np.isfinite(result.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_a_result_over_other_rows_is_a_start_that_is_near(machine, kernel):
+    X = cloud(60) + 1.5
+    half = qpsvm.solve(machine(X[::2], 0.31, kernel))
+    problem = machine(X, 0.31, kernel)
+    start = problem.start(half)
+    assert problem.at(start).gap < 0.75 * problem.at(np.ones(60)).gap
+    again = problem.start(qpsvm.solve(machine(X, 0.3, kernel)))
+    assert problem.at(again).gap < 0.2 * problem.at(np.ones(60)).gap

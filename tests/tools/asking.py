@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 
 from qpsvm.play import reply
-from qpsvm.play.catalogue import KERNELS, MACHINES
+from qpsvm.play.catalogue import KERNELS
+from qpsvm.play.machines import MACHINES
 
 _numbers = itertools.count(1)
 #: Kernels with the parameters that give a problem: a sigmoid is indefinite unless its matrix is repaired.
 USABLE = {name: {"name": name, **({"psd": "clip"} if name == "sigmoid" else {})} for name in KERNELS}
 PAIRS = [(machine, kernel) for machine in MACHINES for kernel in KERNELS]
+#: The machines by what they learn: two classes, numbers, nothing.
+LEARNT = {
+    what: [name for name, each in MACHINES.items() if each.learnt == what] for what in ("labels", "numbers", "none")
+}
 
 
 def samples(n: int = 16, apart: float = 1.2, seed: int = 0) -> dict[str, Any]:
@@ -26,8 +31,10 @@ def samples(n: int = 16, apart: float = 1.2, seed: int = 0) -> dict[str, Any]:
 
 
 def state(machine: str = "c", kernel: str = "linear", **changed: Any) -> dict[str, Any]:
-    """A state that a page may send; a hard margin gets clouds that can be separated."""
+    """A state that a page may send; a hard margin gets clouds that can be separated, a one-class SVM far from 0."""
     base = samples(apart=4.0 if machine == "hard" else 1.2)
+    if machine == "one-class":
+        base["points"] = (np.array(base["points"]) + 4.0).tolist()
     return {**base, "axes": [0, 1], "machine": machine, "parameters": {}, "kernel": USABLE[kernel], **changed}
 
 

@@ -24,7 +24,10 @@ const STAR = "M0 -11L2.8 -3.9L10.5 -3.4L4.6 1.5L6.5 8.9L0 4.8L-6.5 8.9L-4.6 1.5L
 const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.8L-1.2 0.8Z";
 
 /** What the keyboard does in the plane. */
-const KEYS = "At a sample the arrow keys move it, with Shift further; F flips it, Delete deletes it, + adds another.";
+const KEYS = {
+  labels: "At a sample the arrow keys move it, with Shift further; F flips it, Delete deletes it, + adds another.",
+  others: "At a sample the arrow keys move it, with Shift further; Delete deletes it, + adds another." };
+const keysOf = (app) => KEYS[machineOf(app).learnt] ?? KEYS.others;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Elements and numbers: the few words that everything below is written in.
@@ -185,13 +188,15 @@ export function overWidget(model) {
 // ---------------------------------------------------------------------------------------------------------------------
 // The address: the state as text that a person can read, or the name of a scene where nothing of it was changed.
 
-function toAddress(state, scenes) {
+function toAddress(state, { scenes, machines }) {
+  const machine = machines.find(({ name }) => name === state.machine);
   const scene = scenes.find((each) => same(each.state, state));
   if (scene) return `#scene=${encodeURIComponent(scene.name)}`;
   const { name, ...options } = state.kernel;
   const parts = [["machine", state.machine], ...Object.entries(state.parameters), ["kernel", name],
     ...Object.entries(options).map(([key, value]) => [`kernel.${key}`, value]), ["axes", state.axes.join(",")]];
-  const points = state.points.map((point, i) => `${point.join(",")}@${state.labels[i]}`).join(";");
+  const bare = machine?.learnt !== "labels" && state.labels.every((label) => label === 1);
+  const points = state.points.map((point, i) => point.join(",") + (bare ? "" : `@${state.labels[i]}`)).join(";");
   const text = `#${parts.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}&points=${points}`;
   return text.length > LONGEST_ADDRESS ? "" : text;
 }
@@ -210,7 +215,7 @@ function fromAddress(address, catalogue) {
   if (!given.has("points")) return { state: copy(catalogue.start), scene: sceneOf(catalogue, catalogue.start) };
   const value = (text) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
   const rows = given.get("points").split(";").filter(Boolean).map((row) => row.split("@"));
-  const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label)),
+  const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label ?? 1)),
     axes: (given.get("axes") ?? "0,1").split(",").map(Number), machine: given.get("machine") ?? catalogue.start.machine,
     parameters: {}, kernel: { name: given.get("kernel") ?? "linear" } };
   const d = state.points[0]?.length ?? 2, isAxis = (axis) => Number.isInteger(axis) && axis >= 0 && axis < d;
@@ -232,7 +237,7 @@ const sceneOf = (catalogue, state) => catalogue.scenes.find((each) => same(each.
 class Playground {
   state = null; catalogue = null; scene = null; answer = null; asked = null; box = [-1, 1, -1, 1];
   selected = 0; hovered = null; equation = null; dragging = false; tool = "move";
-    layers = { shading: true, hulls: true };
+    layers = { shading: true, hulls: true, residuals: true, contours: true };
   /** α that is certified in place of a solution's, and whose it is: null, "yours" or the words for an iterate. */
   alpha = null; whose = null;
   past = []; future = []; views = []; notice = "";
@@ -354,7 +359,7 @@ class Playground {
   write(push = false) {
     this.transport.save?.(this.state);
     if (!this.address) return;
-    const text = toAddress(this.state, this.catalogue.scenes);
+    const text = toAddress(this.state, this.catalogue);
     const target = text || `${location.pathname}${location.search}`;
     if (text === location.hash) return;
     history[push ? "pushState" : "replaceState"](null, "", target);
@@ -370,7 +375,8 @@ class Playground {
     };
     let [[cx, rx], [cy, ry]] = [span(p), span(q)];
     const larger = Math.max(rx, ry) || 1;
-    if (Math.min(rx, ry) * 8 >= larger || Math.min(rx, ry) === 0) [rx, ry] = [larger, larger];
+    const alike = machineOf(this).learnt !== "numbers" || Math.min(rx, ry) === 0;  // a target is no length beside x
+    if (alike && (Math.min(rx, ry) * 8 >= larger || Math.min(rx, ry) === 0)) [rx, ry] = [larger, larger];
     this.box = [cx - 1.25 * rx, cx + 1.25 * rx, cy - 1.25 * ry, cy + 1.25 * ry].map((v) => Number(v.toPrecision(6)));
   }
 
@@ -405,18 +411,25 @@ class Playground {
     const point = Array.from({ length: d }, (_,
       axis) => (axis === p ? this.rounded(x, 0) : axis === q ? this.rounded(y, 1) : middle(axis)));
     this.selected = this.state.points.length;
-    this.alpha?.push(0);
+    this.#reserve((side, n) => this.alpha.splice(side * (n + 1) + n, 0, 0));
     this.edit((state) => { state.points.push(point); state.labels.push(label); });
     this.say(`sample ${this.selected} added`);
   }
 
+  /** Change the α that is held with its samples: once for each side of a regression. */
+  #reserve(change) {
+    const n = this.state.points.length, { sides } = machineOf(this);
+    if (this.alpha) for (let side = 0; side < sides; side++) change(side, n);
+  }
+
   flip(i) {
+    if (machineOf(this).learnt !== "labels") return;
     this.edit((state) => { state.labels[i] = -state.labels[i]; });
     this.say(`sample ${i} is now of class ${this.className(this.state.labels[i])}`);
   }
 
   remove(i) {
-    this.alpha?.splice(i, 1);
+    this.#reserve((side, n) => this.alpha.splice(side * (n - 1) + i, 1));
     this.hovered = null;
     this.selected = clamp(this.selected > i ? this.selected - 1 : this.selected, 0,
       Math.max(0, this.state.points.length - 2));
@@ -501,10 +514,19 @@ class Playground {
     for (const view of this.views) view.held?.();
   }
 
-  /** Set one α, within its box. */
+  /** The α of a sample that is held; of a regression β, α above less α below. */
+  priceOf(i) {
+    const below = machineOf(this).sides === 2 ? this.alpha[this.state.points.length + i] ?? 0 : 0;
+    return (this.alpha[i] ?? 0) - below;
+  }
+
+  /** Set one α, within its box; of a regression β, of which one of both sides holds all. */
   price(i, value) {
-    const upper = this.answer?.samples?.upper?.[i] ?? Infinity;
-    this.alpha[i] = Number(clamp(value, 0, upper).toPrecision(6));
+    const { upper, lower } = this.answer?.samples ?? {}, sided = machineOf(this).sides === 2;
+    const least = sided ? lower?.[i] ?? -Infinity : 0;
+    const price = Number(clamp(value, least, upper?.[i] ?? Infinity).toPrecision(6));
+    this.alpha[i] = Math.max(price, 0);
+    if (sided) this.alpha[this.state.points.length + i] = Math.max(-price, 0);
     for (const view of this.views) view.priced?.(i);
     this.refresh();
   }
@@ -557,7 +579,7 @@ class Playground {
     if (!asked.dragging || answer.qp) this.mark();  // while samples move, only the numbers of the program are made anew
     set(this.root, { "data-status": answer.error ? "error" : answer.status, "data-gap": answer.gap ?? "",
       "data-error": answer.error?.kind ?? "" });
-    if (!asked.dragging) this.say(spoken(answer));
+    if (!asked.dragging) this.say(spoken(this, answer));
   }
 
   #measure(trip, drawing) {
@@ -579,7 +601,9 @@ class Playground {
     this.#stepsOf = key;
     try {
       const reply = await this.transport.ask({ ask: "steps", state: this.state });
-      if (!reply.error) { view.equations(reply.steps); view.draw(this.answer, this.asked); this.mark(); }
+      view.equations(reply.steps ?? []);  // a machine may have none yet
+      view.draw(this.answer, this.asked);
+      this.mark();
     } catch (error) { if (error instanceof Gone) this.#stepsOf = ""; else throw error; }
   }
 
@@ -597,10 +621,10 @@ class Playground {
 }
 
 /** The certificate in one sentence, for those who listen to the page. */
-function spoken(answer) {
+function spoken(app, answer) {
   if (answer.error) return answer.error.sentence;
-  const [, margin, bound] = answer.counts;
-  return `${answer.status}, gap ${shown(answer.gap, 2)}, ${margin} on the margin, ${bound} at the bound`;
+  const [, margin, bound] = answer.counts, [, second, third] = machineOf(app).kinds;
+  return `${answer.status}, gap ${shown(answer.gap, 2)}, ${margin} ${second}, ${bound} ${third}`;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -703,7 +727,7 @@ async function copyProgram(app) {
 async function copyAddress(app) {
   app.write();
   const refused = "There are too many samples for an address. “Copy as Python” holds them all.";
-  if (!toAddress(app.state, app.catalogue.scenes)) return openDialog(app, "The address", refused, false);
+  if (!toAddress(app.state, app.catalogue)) return openDialog(app, "The address", refused, false);
   const copied = await toClipboard(location.href);
   openDialog(app, "This page, as an address", location.href, copied);
 }
@@ -759,7 +783,7 @@ function certificateView(app) {
     time.textContent = `${shown(answer.ms, 3)} ms`;
     for (const [name, text] of Object.entries(values)) figures[name].textContent = text;
     figures.counts.replaceChildren(...answer.counts.map((count, kind) => html("span",
-      { class: "count", "data-kind": kind, title: app.catalogue.kinds[kind] }, String(count))));
+      { class: "count", "data-kind": kind, title: machineOf(app).kinds[kind] }, String(count))));
     bar.hidden = false;
     const full = answer.gap > 0 ? clamp(1 + Math.log10(Math.min(answer.gap, 1)) / 16, 0.004, 1) : answer.gap === null
       ? 1 : 0.004;
@@ -770,17 +794,24 @@ function certificateView(app) {
 
   function change() {
     note.textContent = app.notice;
-    list.querySelector("[data-name=width]").textContent = `width ${machineOf(app).level === "1" ? 2 : "2ρ"}/‖w‖`;
+    for (const [name, words] of [["width", "width"], ["accuracy", "correct"]]) {
+      list.querySelector(`[data-name=${name}]`).textContent = machineOf(app)[words];
+    }
   }
 
   return { element, draw, change };
 }
 
 /** What is written where an address names a machine that nobody knows. */
-const UNKNOWN = { parameters: [], bound: "C", share: "α / C", level: "1", eta: "η" };
+const UNKNOWN = { parameters: [], bound: "C", share: "α / C", against: "α / C", level: "1", eta: "η", learnt: "labels",
+  sides: 1, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
+  width: "width 2/‖w‖", correct: "correct", balance: "yᵀα" };
 
-/** The machine that is chosen, as the catalogue has it: how its bound, its level and its shares are written. */
-const machineOf = ({ catalogue, state }) => catalogue.machines.find(({ name }) => name === state.machine) ?? UNKNOWN;
+/** The machine that is chosen, as the catalogue has it: what it learns, and how its letters are written. */
+function machineOf({ catalogue, state }) {
+  const machine = catalogue.machines.find(({ name }) => name === state.machine) ?? UNKNOWN;
+  return (state.parameters.loss === "squared" && machine.squared) || machine;
+}
 
 /** The field of what machine and samples are together responsible for: said below the plane, where it moves nothing. */
 const DATA = "machine";
@@ -818,7 +849,7 @@ function controlsView(app) {
   const scene = html("select", { "data-control": "scene", onchange: () => chooseScene(app, scene.value) },
     html("option", { value: "" }, "your own"), ...options(catalogue.scenes));
   const machine = html("select", { "data-control": "machine",
-    onchange: () => app.edit((state) => chooseMachine(app, state, machine.value)) }, ...options(catalogue.machines));
+    onchange: () => takeMachine(app, machine.value) }, ...options(catalogue.machines));
   const kernel = html("select", { "data-control": "kernel",
     onchange: () => app.edit((state) => chooseKernel(app, state, kernel.value)) }, ...options(catalogue.kernels));
   const formula = html("p", { class: "formula" }), parameters = html("div", { class: "parameters" }),
@@ -876,9 +907,21 @@ function defaults(parameters, held) {
   return Object.fromEntries(parameters.map(({ name, default: value }) => [name, held[name] ?? value]));
 }
 
+/** Take another machine; where it learns something else, the plane is fitted anew. */
+function takeMachine(app, name) {
+  const { learnt } = machineOf(app), other = app.catalogue.machines.find((each) => each.name === name).learnt !== learnt;
+  if (other) app.release();  // its α are not as many
+  app.edit((state) => chooseMachine(app, state, name));
+  if (!other) return;
+  app.fit();
+  app.changed();
+}
+
 function chooseMachine(app, state, name) {
-  const { parameters } = app.catalogue.machines.find((each) => each.name === name);
+  const { parameters, learnt } = app.catalogue.machines.find((each) => each.name === name);
   Object.assign(state, { machine: name, parameters: defaults(parameters, state.parameters) });
+  const last = (state.points[0]?.length ?? 2) - 1;  // the target of a regression, which stands upwards
+  if (learnt === "numbers" && state.axes[1] !== last) state.axes = [state.axes[0] === last ? 0 : state.axes[0], last];
 }
 
 function chooseKernel(app, state, name) {
@@ -888,14 +931,15 @@ function chooseKernel(app, state, name) {
 /** Which two of more features the plane shows. */
 function axesChoice(app) {
   const d = app.state.points[0]?.length ?? 2;
+  const target = machineOf(app).learnt === "numbers";
   if (d <= 2) return [];
   const choose = (k, feature) => {
     app.edit((state) => turn(state, k, feature));
     app.fit();
     app.changed();
   };
-  return ["Across", "Upwards"].map((words, k) => {
-    const options = Array.from({ length: d }, (_, i) => html("option", { value: i }, featureName(app, i)));
+  return (target ? ["Across"] : ["Across", "Upwards"]).map((words, k) => {
+    const options = Array.from({ length: target ? d - 1 : d }, (_, i) => html("option", { value: i }, featureName(app, i)));
     const select = html("select", { "data-control": `axis-${k}`, onchange: () => choose(k, select.selectedIndex) },
       ...options);
     return html("label", { class: "field" }, html("span", null, words), select);
@@ -908,7 +952,11 @@ function turn(state, k, feature) {
   state.axes[k] = feature;
 }
 
-const featureName = (app, i) => app.names.features?.[i] ?? `x${numeral(i + 1)}`;
+function featureName(app, i) {
+  const named = app.names.features?.[i], d = app.state.points[0]?.length ?? 2;
+  if (named || machineOf(app).learnt !== "numbers") return named ?? `x${numeral(i + 1)}`;
+  return i === d - 1 ? "t" : d === 2 ? "x" : `x${numeral(i + 1)}`;
+}
 
 /** One parameter: a slider and a number, or a choice. `where` is the part of the state that holds it. */
 function parameterRow(app, { name, symbol, scale, low, high, step, choices, default: start }, where) {
@@ -1015,24 +1063,34 @@ function shade(canvas, values, n, rho) {
 
 function planeView(app) {
   const canvas = html("canvas", { class: "shade", "aria-hidden": "true" });
-  const names = ["axes", "hulls", "lines", "closest", "samples", "proof"];
+  const names = ["axes", "hulls", "band", "lines", "contours", "closest", "samples", "proof"];
   const groups = Object.fromEntries(names.map((name) => [name, svg("g", { class: name })]));
   const lines = ["minus", "zero", "plus"].map((name) => svg("path", { class: `line ${name}`, "data-level": name }));
   groups.lines.append(...lines);
   const drawing = svg("svg", { class: "plane", role: "group", "aria-label": "the plane: samples and decision boundary",
-    "aria-description": KEYS, tabindex: 0 }, ...Object.values(groups));
+    tabindex: 0 }, ...Object.values(groups));
   const chip = html("div", { class: "chip", hidden: true });
   const trouble = html("p", { class: "complaint", role: "alert", "data-field": DATA });
   const frame = html("div", { class: "frame" }, canvas, drawing, chip), why = html("p", { class: "quiet why" });
-  const legend = legendOf(app, () => view.change());
+  const legend = html("p", { class: "legend" }), tools = planeTools(app);
   const past = () => app.root.querySelector(".panel > summary").focus();
   const skip = html("button", { type: "button", class: "skip", "data-action": "skip", onclick: past },
     "Skip the samples");
-  const element = html("section", { class: "planecard card", "aria-label": "plane" }, planeTools(app), skip, frame,
+  const element = html("section", { class: "planecard card", "aria-label": "plane" }, tools.element, skip, frame,
     trouble, legend, why);
   const view = { element, part: "plane", size: 0, plane: null, open: () => true, visible: () => seen, place, draw,
     change, held };
-  let seen = true;
+  let seen = true, written = "";
+
+  /** Words and tools that change with the machine. */
+  function rewrite() {
+    const key = JSON.stringify([app.state.machine, app.state.parameters.loss]);
+    if (key === written) return;
+    written = key;
+    legend.replaceChildren(...legendOf(app, () => view.change()));
+    tools.change();
+    set(drawing, { "aria-description": keysOf(app), "aria-label": PLANES[machineOf(app).learnt] });
+  }
 
   /** From the plane's coordinates to pixels of the drawing, and from a pointer back. */
   function place([x, y]) {
@@ -1050,12 +1108,12 @@ function planeView(app) {
     while (groups.samples.childElementCount > app.state.points.length) groups.samples.lastChild.remove();
     const n = app.state.points.length;
     for (let i = groups.samples.childElementCount; i < n; i++) groups.samples.append(newSample(i));
+    rewrite();
     writeNames(app, element);
-    legend.querySelector("[data-word=level]").textContent = `f = ±${machineOf(app).level}`;
-    legend.querySelector("[data-word=share]").textContent = `size: ${machineOf(app).share}`;
     const [p, q] = app.state.axes;
-    const { children } = groups.samples, { points, labels } = app.state;
-    points.forEach((point, i) => placeSample(children[i], place([point[p], point[q]]), labels[i]));
+    const { children } = groups.samples, { points } = app.state;
+    points.forEach((point, i) => placeSample(children[i], place([point[p], point[q]]), app.state.labels[i],
+      markOf(app, i)));
     if (app.dragging && view.plane) return;  // the boundary follows with the answer
     drawAxes(groups.axes, app, view);
     redraw();
@@ -1063,6 +1121,7 @@ function planeView(app) {
 
   function draw(answer, asked) {
     if (answer.plane || answer.error) view.plane = answer.plane ?? null;
+    view.samples = answer.samples;
     const mine = answer.error && (asked.dragging || fieldOf(answer.error) === DATA);
     const buttons = mine && !asked.dragging ? hints(app, answer.hint) : [];
     trouble.replaceChildren(mine ? answer.error.sentence : "", ...buttons);
@@ -1075,10 +1134,17 @@ function planeView(app) {
     const { plane } = view;
     const current = plane && same(plane.box, app.box);
     const f = current && plane.f?.[0] !== null ? plane.f : null;
-    lines.forEach((line, k) => set(line, { d: f ? contour(f, plane.n, plane.levels[k], view.size) : "" }));
+    const traced = (level) => (f && level !== null ? contour(f, plane.n, level, view.size) : "");
+    const curves = current && plane.curve ? [-plane.epsilon, 0, plane.epsilon].map((by) => curve(app, plane, place, by))
+      : lines.map((_, k) => traced(plane?.levels[k] ?? null));
+    lines.forEach((line, k) => set(line, { d: curves[k] }));
+    drawBand(app, groups.band, current ? plane : null, place);
+    groups.contours.replaceChildren(...(app.layers.contours && f ? plane.contours ?? [] : []).map((level) => svg("path",
+      { class: "line contour", d: traced(level) })));
     canvas.hidden = !(f && app.layers.shading);
-    if (!canvas.hidden) shade(canvas, f, plane.n, plane.levels[2]);
+    if (!canvas.hidden) shade(canvas, f, plane.n, plane.levels[2] ?? plane.contours?.at(-1));
     drawHulls(app, groups, plane, place);
+    groups.closest.append(...residuals(app, view.samples, current ? plane : null, place), ...ballOf(plane, place));
     why.textContent = app.layers.hulls && plane?.why_no_hulls ? `No hulls here: ${plane.why_no_hulls}` : "";
   }
 
@@ -1097,6 +1163,43 @@ function planeView(app) {
   pointers(app, drawing, back);
   keys(app, drawing);
   return view;
+}
+
+/** f + by of a regression over the horizontal axis, as one path; points beyond sight are left where they are. */
+function curve(app, { curve: f, box: [x0, x1] }, place, by) {
+  if (f.some((value) => value === null)) return "";
+  const at = (k) => place([x0 + ((x1 - x0) * k) / (f.length - 1), f[k] + by]).map((v) => clamp(v, -1e6, 1e6).toFixed(1));
+  return `M${f.map((_, k) => at(k).join(" ")).join("L")}`;
+}
+
+/** The tube of a regression as an area. */
+function drawBand(app, group, plane, place) {
+  const shown = app.layers.shading && plane?.curve && plane.epsilon > 0;
+  const [low, high] = shown ? [-plane.epsilon, plane.epsilon].map((by) => curve(app, plane, place, by)) : ["", ""];
+  const back = high.slice(1).split("L").reverse().join("L");
+  group.replaceChildren(...(low ? [svg("path", { class: "band", d: `${low}L${back}Z` })] : []));
+}
+
+/** What each sample is paid for: from the sample to the nearer edge of the tube. */
+function residuals(app, samples, plane, place) {
+  if (!app.layers.residuals || !plane?.curve || !samples?.f) return [];
+  const [p, q] = app.state.axes;
+  return app.state.points.map((point, i) => {
+    const apart = point[q] - samples.f[i], edge = samples.f[i] + Math.sign(apart) * plane.epsilon;
+    const paid = Math.abs(apart) > plane.epsilon;
+    const [x, y] = place([point[p], point[q]]), [, to] = place([point[p], edge]);
+    return svg("path", { class: "paid", "data-paid": i, d: paid ? `M${x} ${y}V${clamp(to, -1e6, 1e6)}` : "" });
+  });
+}
+
+/** The ball of an SVDD: its circle, its centre, and its radius. */
+function ballOf(plane, place) {
+  if (!plane?.ball?.radius) return [];
+  const { centre: [cx, cy], radius } = plane.ball;
+  const [x, y] = place([cx, cy]), [right] = place([cx + radius, cy]), [, top] = place([cx, cy + radius]);
+  return [svg("ellipse", { class: "ball", cx: x, cy: y, rx: right - x, ry: y - top }),
+    svg("path", { class: "radius", d: `M${x} ${y}H${right}` }),
+    svg("path", { class: "end", "data-centre": true, d: `M${x - 4} ${y}h8M${x} ${y - 4}v8` })];
 }
 
 /** Tell the width of a frame whenever it changes, and whether the frame is in sight. */
@@ -1122,7 +1225,7 @@ function writeNames(app, place) {
 }
 
 function planeTools(app) {
-  const tools = [["move", ["Move"], `Drag samples; a double-click adds one. ${KEYS}`],
+  const tools = [["move", ["Move"], "Drag samples; a double-click adds one."],
     ["plus", ["Add ● ", nameOf(1)], "a click adds a sample of this class"],
     ["minus", ["Add ▲ ", nameOf(-1)], "a click adds a sample of this class"],
     ["flip", ["Flip"], "a click on a sample changes its class (F)"],
@@ -1136,12 +1239,33 @@ function planeTools(app) {
     "aria-pressed": String(name === app.tool), onclick: () => choose(name) }, ...words));
   const zoom = (name, words, label, action) => html("button",
     { type: "button", "data-action": name, title: label, "aria-label": label, onclick: action }, words);
-  return html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" },
+  /** Without classes there is one mark to add, and nothing to flip. */
+  function change() {
+    const classes = machineOf(app).learnt === "labels";
+    for (const button of buttons) {
+      button.hidden = !classes && ["minus", "flip"].includes(button.dataset.tool);
+      if (button.dataset.tool === "move") button.title = `Drag samples; a double-click adds one. ${keysOf(app)}`;
+      if (button.dataset.tool === "plus") button.lastChild.hidden = !classes;
+      if (button.hidden && app.tool === button.dataset.tool) choose("move");
+    }
+  }
+
+  const element = html("div", { class: "tools", role: "toolbar", "aria-label": "what a click does" },
     html("span", { class: "segment" }, ...buttons), html("span", { class: "spring" }),
     html("span", { class: "segment" }, zoom("zoom-out", "−", "show more", () => app.zoom(1.25)),
       zoom("zoom-in", "+", "show less", () => app.zoom(0.8)),
       zoom("fit", "fit", "show every sample", () => { app.fit(); app.zoom(1); })));
+  return { element, change };
 }
+
+/** What the plane is called to those who listen, and what its lines are, by what the machine learns. */
+const PLANES = { labels: "the plane: samples and decision boundary", numbers: "the plane: samples and the curve f",
+  none: "the plane: samples and the boundary of what is usual" };
+const LINES = { labels: (level) => [["zero", "f = 0"], ["plus", `f = ±${level}`]],
+  numbers: (_, tube) => [["zero", "f"], ...(tube ? [["plus", "f ± ε"]] : [])],
+  none: () => [["zero", "f = 0"], ["contour", "f at other levels"]] };
+const LAYERS = { labels: [["shading", "shading"], ["hulls", "hulls"]],
+  numbers: [["shading", "tube"], ["residuals", "slack"]], none: [["shading", "shading"], ["contours", "levels"]] };
 
 function legendOf(app, redraw) {
   const layer = (name, words) => html("label", { class: "layer" },
@@ -1152,24 +1276,27 @@ function legendOf(app, redraw) {
     svg("path", { class: "mark", d, transform: `scale(${scale})` }));
   const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
     svg("path", { class: `line ${name}`, d: "M1 8H25" }));
-  return html("p", { class: "legend" },
-    html("span", null, mark(CIRCLE, "class"), "class ", nameOf(1)),
-    html("span", null, mark(TRIANGLE, "class"), "class ", nameOf(-1)),
-    ...app.catalogue.kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
-    html("span", null, stroke("zero"), "f = 0"),
-    html("span", null, stroke("plus"), html("span", { "data-word": "level" })),
-    html("span", { class: "quiet", "data-word": "share" }), html("span", { class: "spring" }),
-    layer("shading", "shading"), layer("hulls", "hulls"));
+  const { learnt, kinds, level, share, width } = machineOf(app), tube = width.startsWith("tube");
+  const classes = learnt === "labels" ? [[CIRCLE, 1], [TRIANGLE, -1]] : [];
+  return [...classes.map(([d, label]) => html("span", null, mark(d, "class"), "class ", nameOf(label))),
+    ...kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
+    ...LINES[learnt](level, tube).map(([name, words]) => html("span", null, stroke(name), words)),
+    html("span", { class: "quiet" }, `size: ${share}`), html("span", { class: "spring" }),
+    ...LAYERS[learnt].filter(([name]) => name !== "shading" || learnt !== "numbers" || tube)
+      .map(([name, words]) => layer(name, words))];
 }
+
+/** The mark of a sample: of its class, where it has one. */
+const markOf = (app, i) => (machineOf(app).learnt !== "labels" || app.state.labels[i] > 0 ? CIRCLE : TRIANGLE);
 
 function newSample(i) {
   return svg("g", { class: "sample", "data-sample": i, tabindex: 0, role: "button", "aria-keyshortcuts": "F Delete +" },
     svg("circle", { class: "hit", r: 14 }), svg("path", { class: "mark" }));
 }
 
-function placeSample(element, [x, y], label) {
+function placeSample(element, [x, y], label, d) {
   set(element, { transform: `translate(${x.toFixed(2)} ${y.toFixed(2)})`, "data-label": label });
-  set(element.lastChild, { d: label > 0 ? CIRCLE : TRIANGLE });
+  set(element.lastChild, { d });
 }
 
 /** Size and colour from the answer, and the words for those who listen (at rest only: they are many). */
@@ -1184,11 +1311,19 @@ function sizeSamples(app, elements, { samples }, { dragging }) {
 
 function describe(app, i, samples) {
   const [p, q] = app.state.axes, point = app.state.points[i];
-  const name = app.className(app.state.labels[i]), at = `${shown(point[p], 4)}, ${shown(point[q], 4)}`;
-  const where = `sample ${i}, class ${name}, at ${at}`;
+  const at = `${shown(point[p], 4)}, ${shown(point[q], 4)}`, machine = machineOf(app);
+  const where = `${nameOfSample(app, i)}, at ${at}`;
   if (!samples?.alpha) return where;
-  const kind = app.catalogue.kinds[samples.kind[i]];
-  return `${where}; ${kind}, α = ${shown(samples.alpha[i], 4)}, y f = ${shown(samples.yf[i], 4)}`;
+  const kind = machine.kinds[samples.kind[i]], value = (samples.value ?? samples.yf)[i];
+  return `${where}; ${kind}, ${letterOf(machine)} = ${shown(samples.alpha[i], 4)}, ${machine.value} = ${shown(value, 4)}`;
+}
+
+/** What a sample's multiplier is called: of a regression it has a sign. */
+const letterOf = ({ sides }) => (sides === 2 ? "β" : "α");
+
+/** A sample in words, with its class where it has one. */
+function nameOfSample(app, i) {
+  return `sample ${i}${machineOf(app).learnt === "labels" ? `, class ${app.className(app.state.labels[i])}` : ""}`;
 }
 
 function drawAxes(group, app, { size, place }) {
@@ -1320,14 +1455,13 @@ function placeOf({ state, box: [x0, x1, y0, y1] }, i) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Complementarity: at the optimum every sample stands on one path of three straight pieces.
 
-const pathInWords = ({ level, bound }) =>
-  `At an optimum every sample is on the blue path: α is 0, or y f = ${level}${bound && `, or α is ${bound}`}.`;
+const pathInWords = ({ path }) => `At an optimum every sample is on the blue path: ${path}.`;
 
 function complementarityView(app) {
   const stairs = svg("path", { class: "stairs" }), zero = svg("path", { class: "zero" }),
     words = svg("g", { class: "words" }), dots = svg("g", { class: "dots" });
   const drawing = svg("svg", { class: "pair", role: "img",
-    "aria-label": "y f of every sample against α as a share of its bound, with the path on which the optimum lies" },
+    "aria-label": "complementarity: every sample, and the path on which the optimum lies" },
     zero, stairs, words, dots);
   const path = html("p", { class: "quiet" });
   const base = panel(app, "complementarity", "Complementarity", null, [drawing, path]);
@@ -1335,52 +1469,56 @@ function complementarityView(app) {
   let scale = null;
   set(drawing, { viewBox: `0 0 ${frame.width} ${frame.height}` });
 
-  function draw({ samples, rho, error }) {
+  function draw({ samples, pair, error }) {
     drawing.classList.toggle("stale", Boolean(error));
     if (error) return dots.replaceChildren();
-    scale = scaleOf(samples, rho, frame);
-    const { x, y } = scale, bounded = samples.upper.every((upper) => upper !== null);
-    set(stairs, { d: `M${x(0)} ${frame.top}V${y(rho)}H${x(1)}${bounded ? `V${frame.height - frame.bottom}` : ""}` });
-    set(zero, { d: scale.low < 0 ? `M${x(0)} ${y(0)}H${x(1)}` : "" });
-    words.replaceChildren(...pairWords(scale, frame, machineOf(app).share));
+    const values = samples.value ?? samples.yf, shares = samples.signed ?? samples.share;
+    scale = scaleOf(values, pair, frame);
+    const { x, y } = scale, ends = { top: frame.top, bottom: frame.height - frame.bottom };
+    set(stairs, { d: `M${pair.path.map(([share, at]) => `${x(share)} ${ends[at] ?? y(at)}`).join("L")}` });
+    set(zero, { d: scale.low < 0 ? `M${x(pair.low)} ${y(0)}H${x(1)}` : "" });
+    words.replaceChildren(...pairWords(scale, frame, machineOf(app)));
     while (dots.childElementCount > samples.share.length) dots.lastChild.remove();
     for (let i = dots.childElementCount; i < samples.share.length; i++) {
       dots.append(svg("g", { class: "dot", "data-of": i }, svg("circle", { class: "hit", r: 12 }),
         svg("path", { class: "mark" })));
     }
-    samples.share.forEach((share, i) => {
-      set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(samples.yf[i]).toFixed(1)})`,
+    shares.forEach((share, i) => {
+      set(dots.children[i], { transform: `translate(${x(share).toFixed(1)} ${y(values[i]).toFixed(1)})`,
         "data-kind": samples.kind[i] });
-      set(dots.children[i].lastChild, { d: app.state.labels[i] > 0 ? CIRCLE : TRIANGLE, transform: "scale(5)" });
+      set(dots.children[i].lastChild, { d: markOf(app, i), transform: "scale(5)" });
     });
   }
 
-  pull(app, drawing, (event, { left, width }) =>
-    (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right));
+  pull(app, drawing, (event, { left, width }) => {
+    const share = (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right);
+    return scale.least + share * (1 - scale.least);
+  }, (i) => Math.max(fullPrice(app, i), fullPrice(app, i, -1)));
   return { ...base, draw, change: () => { path.textContent = pathInWords(machineOf(app)); } };
 }
 
 /** Ticks and names of the two axes. */
-function pairWords({ x, y, low, high }, { left, height }, share) {
+function pairWords({ x, y, low, high, least }, { left, height }, { against, value }) {
   const middle = { "text-anchor": "middle" };
   return [...ticks(low, high, 5).filter((v) => y(v) > 24).map((v) => svg("text",
     { x: left - 12, y: y(v) + 4, "text-anchor": "end" }, shown(v, 3))),
-  ...[0, 0.5, 1].map((v) => svg("text", { x: x(v), y: height - 18, ...middle }, String(v))),
-  svg("text", { class: "axis", x: x(0.5), y: height - 3, ...middle }, share),
-  svg("text", { class: "axis", x: 3, y: 14 }, "y f")];
+  ...[least, (least + 1) / 2, 1].map((v) => svg("text", { x: x(v), y: height - 18, ...middle }, shown(v))),
+  svg("text", { class: "axis", x: x((least + 1) / 2), y: height - 3, ...middle }, against),
+  svg("text", { class: "axis", x: 3, y: 14 }, value)];
 }
 
-/** Scales of the picture: all of y f, and the margin. */
-function scaleOf({ yf }, rho, { width, height, left, right, top, bottom }) {
-  const least = Math.min(...yf, rho, 0), most = Math.max(...yf, rho), room = 0.08 * (most - least) || 1;
+/** Scales of the picture: all values, and the path; shares from 0 to 1, or from −1 of a regression. */
+function scaleOf(values, { path, low: from }, { width, height, left, right, top, bottom }) {
+  const levels = path.map(([, at]) => at).filter((at) => typeof at === "number");
+  const least = Math.min(...values, ...levels, 0), most = Math.max(...values, ...levels), room = 0.08 * (most - least) || 1;
   const low = least - room, high = most + room;
-  return { low, high, x: (share) => left + clamp(share, 0, 1) * (width - left - right),
+  return { low, high, least: from, x: (share) => left + ((clamp(share, from, 1) - from) / (1 - from)) * (width - left - right),
     y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
 }
 
-/** Drag α where the user is the solver: `share` reads the share of C off a pointer. */
-function pull(app, drawing, share) {
-  let held = null, full = 1, where = null;
+/** Drag α where the user is the solver: `share` reads the share of C off a pointer, `whole` is what all of it is. */
+function pull(app, drawing, share, whole = null) {
+  let held = null, full = [1, 1], where = null;
   drawing.addEventListener("pointerdown", (event) => {
     const of = event.target.closest("[data-of]");
     if (!of) return;
@@ -1388,51 +1526,54 @@ function pull(app, drawing, share) {
     app.select(Number(of.dataset.of));
     if (app.whose !== "yours" || event.button !== 0) return;
     held = Number(of.dataset.of);
-    full = fullPrice(app, held);
+    full = [1, -1].map((side) => (whole ? whole(held) : fullPrice(app, held, side)));
     app.dragging = true;
     drawing.setPointerCapture(event.pointerId);
     event.preventDefault();
   });
   keepStill(drawing, (target) => app.whose === "yours" && target.closest("[data-of]"));
   drawing.addEventListener("pointermove", (event) => {
-    if (held !== null) app.price(held, clamp(share(event, where), 0, 1) * full);
+    if (held === null) return;
+    const part = clamp(share(event, where), machineOf(app).sides === 2 ? -1 : 0, 1);
+    app.price(held, part * full[part < 0 ? 1 : 0]);
   });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
   drawing.addEventListener("pointercancel", release);
 }
 
-/** What a full bar is worth: C, or where there is none, a quarter more than the largest α. */
-function fullPrice(app, i) {
-  const { alpha, upper } = app.answer?.samples ?? {};
-  return upper?.[i] ?? (1.25 * Math.max(0, ...(app.alpha ?? alpha ?? [])) || 1);
+/** What a full bar is worth: C, or where there is none, a quarter more than the largest α. Of a regression also below. */
+function fullPrice(app, i, side = 1) {
+  const { upper, lower } = app.answer?.samples ?? {};
+  const bound = side > 0 || machineOf(app).sides === 1 ? upper?.[i] : lower && lower[i] !== null ? -lower[i] : null;
+  return bound ?? (1.25 * Math.max(0, ...(app.alpha ?? app.answer?.alpha ?? [])) || 1);
 }
+
+/** How many α the machine has: one a sample, or two. */
+const alphasOf = (app) => machineOf(app).sides * app.state.points.length;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The selected sample: its letters, its two products, and what the certificate says about them.
 
 function sampleView(app) {
   const name = html("p", { class: "who" }), verdict = html("p", { class: "sentence", "data-figure": "verdict" });
-  const letters = [["alpha", "multiplier"], ["upper", "its bound"], ["eta", "price of ξ ≥ 0"], ["xi", "slack"],
-    ["yf", "signed margin"], ["gap", "share of the gap"], ["margin_product", "0 at an optimum"],
-    ["slack_product", "0 at an optimum"]];
-  const cells = Object.fromEntries(letters.map(([key]) => [key, html("td", { "data-letter": key }, "–")]));
-  const table = html("table", { class: "letters" },
-    html("tbody", null, ...letters.map(([key, words]) => html("tr", null, html("th", { scope: "row" }), cells[key],
-      html("td", { class: "quiet" }, words)))));
+  const body = html("tbody"), table = html("table", { class: "letters" }, body);
+  let cells = {}, written = "";
   const slider = html("input", { type: "range", min: 0, max: 1, step: "any", "aria-label": "α of the selected sample",
     "data-slider": "alpha" });
-  const row = html("label", { class: "field mine", hidden: true }, html("span", null, "α"), slider);
+  const letter = html("span", null, "α"), row = html("label", { class: "field mine", hidden: true }, letter, slider);
   const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict]);
   slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
 
   function change() {
-    const written = lettersOf(machineOf(app));
-    for (const [key] of letters) {
-      const { parentNode: line } = cells[key];
-      line.hidden = !written[key];
-      line.firstChild.textContent = written[key];
+    const { letters } = machineOf(app), key = JSON.stringify(letters);
+    if (key !== written) {
+      written = key;
+      cells = Object.fromEntries(letters.map(([name]) => [name, html("td", { "data-letter": name }, "–")]));
+      body.replaceChildren(...letters.map(([name, symbol, words]) => html("tr", null,
+        html("th", { scope: "row" }, symbol), cells[name], html("td", { class: "quiet" }, words))));
+      letter.textContent = letterOf(machineOf(app));
     }
     draw();
   }
@@ -1440,18 +1581,18 @@ function sampleView(app) {
   function draw() {
     const i = app.selected, samples = app.answer?.samples, known = samples?.alpha && i < samples.alpha.length;
     base.element.dataset.selected = i;
-    const kind = known ? `, ${app.catalogue.kinds[samples.kind[i]]}` : "";
-    name.textContent = app.state.points.length ? `Sample ${i}, class ${app.className(app.state.labels[i])}${kind}`
+    const kind = known ? `, ${machineOf(app).kinds[samples.kind[i]]}` : "";
+    name.textContent = app.state.points.length ? `${nameOfSample(app, i).replace("s", "S")}${kind}`
       : "There is no sample yet.";
-    for (const [key] of letters) cells[key].textContent = known ? shown(samples[key][i]) : "–";
+    for (const [key, cell] of Object.entries(cells)) cell.textContent = known ? shown(samples[key]?.[i]) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
-    const held = known && app.whose === "yours" ? app.alpha[i] : null;
+    const held = known && cells.alpha && app.whose === "yours" ? app.priceOf(i) : null;
     const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
     if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
-    cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
+    if (cells.alpha) cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
     verdict.textContent = samples?.verdict?.[i] ?? "";
     for (const key of ["margin_product", "slack_product"]) {
-      cells[key].classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
+      cells[key]?.classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
     }
     priced();
   }
@@ -1459,19 +1600,12 @@ function sampleView(app) {
   function priced() {
     row.hidden = app.whose !== "yours";
     if (row.hidden || app.dragging) return;
+    slider.min = machineOf(app).sides === 2 ? -fullPrice(app, app.selected, -1) : 0;
     slider.max = fullPrice(app, app.selected);
-    slider.value = app.alpha[app.selected] ?? 0;
+    slider.value = app.priceOf(app.selected);
   }
 
   return { ...base, draw, select: draw, change, held: priced, priced };
-}
-
-/** How a machine writes what the table shows; "" for what a machine without slack does not have. */
-function lettersOf({ bound, level, eta }) {
-  const known = { alpha: "α", yf: "y f", gap: "g" };
-  if (!bound) return { ...known, upper: "", eta: "", xi: "", margin_product: `α (y f − ${level})`, slack_product: "" };
-  return { ...known, upper: bound, eta: `${eta} = ${bound} − α`, xi: "ξ", margin_product: `α (y f − ${level} + ξ)`,
-    slack_product: `(${bound} − α) ξ` };
 }
 
 /** Whether a product that is 0 at an optimum has a part in a gap that is open. */
@@ -1490,11 +1624,11 @@ function pricesView(app) {
   const toggle = html("input", { type: "checkbox", role: "switch", "data-control": "mine",
     onchange: () => begin(toggle.checked) });
   const zero = html("button", { type: "button", "data-action": "zero", hidden: true,
-    onclick: () => app.hold(app.state.points.map(() => 0), "yours") }, "Start from α = 0");
+    onclick: () => app.hold(Array(alphasOf(app)).fill(0), "yours") }, "Start from α = 0");
   const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) },
     "Let the solver finish");
   const said = html("p", { class: "sentence", "data-figure": "repair" });
-  const base = panel(app, "multipliers", "Multipliers", "α up, share of the gap down",
+  const base = panel(app, "multipliers", "Multipliers", " ",
     [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")),
     zero, finish), scroll, said]);
   const height = 132, floor = 92;
@@ -1504,7 +1638,7 @@ function pricesView(app) {
   app.stop.signal.addEventListener("abort", () => watch.disconnect());
 
   function begin(on) {
-    if (on) app.hold([...(app.answer?.samples?.alpha ?? app.state.points.map(() => 0))], "yours");
+    if (on) app.hold([...(app.answer?.alpha ?? Array(alphasOf(app)).fill(0))], "yours");
     else { app.release(); app.refresh(); }
   }
 
@@ -1520,10 +1654,10 @@ function pricesView(app) {
     const mine = app.whose === "yours";
     wide = clamp(room / Math.max(n, 1), mine ? 24 : 5, 44);
     set(bars, { width: Math.ceil(wide * n), height, viewBox: `0 0 ${Math.ceil(wide * n)} ${height}` });
-    const key = `${n} ${wide} ${mine}`;
+    const { sides } = machineOf(app), key = `${n} ${wide} ${mine} ${sides}`;
     if (key === first) return;
     first = key;
-    bars.replaceChildren(...Array.from({ length: n }, (_, i) => newBar(i, wide, floor, height, mine)));
+    bars.replaceChildren(...Array.from({ length: n }, (_, i) => newBar(i, wide, floor, height, mine, sides)));
   }
 
   function draw({ samples, error, gap, tol }) {
@@ -1532,32 +1666,45 @@ function pricesView(app) {
     const proof = (i) => ({ share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 });
     if (error) return [...bars.children].forEach((bar, i) => fillBar(bar, proof(i)));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
-    const mine = app.whose === "yours" && app.alpha.length === samples.alpha.length;
+    const mine = app.whose === "yours" && app.alpha.length === app.answer.alpha.length;
     samples.alpha.forEach((alpha, i) => fillBar(bars.children[i], {
-      alpha: mine ? app.alpha[i] : alpha, kind: samples.kind[i],
-      share: mine ? app.alpha[i] / fullPrice(app, i) : samples.share[i],
+      alpha: mine ? app.priceOf(i) : alpha, kind: samples.kind[i],
+      share: mine ? shareOf(i) : alpha < 0 ? -samples.share[i] : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
-    said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app).bound || "the largest α") : "";
+    base.element.querySelector(".about").textContent = aboutBars(machineOf(app));
+    said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app)) : "";
+  }
+
+  /** The α that is held as a share of its bound. */
+  function shareOf(i) {
+    const price = app.priceOf(i);
+    return price / fullPrice(app, i, price < 0 ? -1 : 1);
   }
 
   function priced(i) {
     const bar = bars.children[i];
-    if (bar) fillBar(bar, { share: app.alpha[i] / fullPrice(app, i), alpha: app.alpha[i] });
+    if (bar) fillBar(bar, { share: shareOf(i), alpha: app.priceOf(i) });
   }
 
-  pull(app, bars, (event, { top }) => (floor - (event.clientY - top)) / (floor - 8));
+  pull(app, bars, (event, { top }) => {
+    const { from, reach } = barOf(floor, machineOf(app).sides);
+    return (from - (event.clientY - top)) / reach;
+  });
   priceKeys(app, bars);
   return { ...base, draw, held, priced };
 }
 
+const aboutBars = ({ sides }) => (sides === 2 ? "β above and below 0, share of the gap down" : "α up, share of the gap down");
+
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
-function heldInWords(answer, unit) {
+function heldInWords(answer, { bound, balance }) {
+  const unit = bound || "the largest α";
   const repaired = answer.repaired > 1e-6
     ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
   const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
     : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
-  return `yᵀα = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
+  return `${balance} = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
 }
 
 /** Keys at a bar: arrows change its α (with Shift further), Home and End take it to the ends of its box. */
@@ -1566,30 +1713,36 @@ function priceKeys(app, bars) {
     const of = event.target.closest("[data-of]");
     if (!of || app.whose !== "yours") return;
     const i = Number(of.dataset.of), full = fullPrice(app, i), step = full * (event.shiftKey ? 0.1 : 0.01);
-    const to = { ArrowUp: app.alpha[i] + step, ArrowRight: app.alpha[i] + step, ArrowDown: app.alpha[i] - step,
-      ArrowLeft: app.alpha[i] - step, Home: 0, End: full }[event.key];
+    const price = app.priceOf(i), least = machineOf(app).sides === 2 ? -fullPrice(app, i, -1) : 0;
+    const to = { ArrowUp: price + step, ArrowRight: price + step, ArrowDown: price - step,
+      ArrowLeft: price - step, Home: least, End: full }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     app.price(i, to);
   });
 }
 
-function newBar(i, wide, floor, height, mine) {
+/** Where bars begin, and how far they reach: from the floor upwards, or of a regression from the middle both ways. */
+const barOf = (floor, sides) => (sides === 2 ? { from: (floor + 8) / 2, reach: (floor - 8) / 2 }
+  : { from: floor, reach: floor - 8 });
+
+function newBar(i, wide, floor, height, mine, sides) {
+  const { from, reach } = barOf(floor, sides);
   const inner = Math.max(2, Math.min(wide - 2, 16)), x = (i + 0.5) * wide - inner / 2, box = { x, width: inner };
   return svg("g", { class: "bar", "data-of": i, tabindex: mine ? 0 : null, role: mine ? "slider" : null,
-    "aria-label": `α of sample ${i}`, "aria-valuemin": mine ? 0 : null, "aria-valuemax": mine ? 1 : null },
+    "aria-label": `α of sample ${i}`, "aria-valuemin": mine ? 1 - sides : null, "aria-valuemax": mine ? 1 : null },
     svg("rect", { class: "hit", x: i * wide, y: 0, width: wide, height }),
     svg("rect", { class: "slot", ...box, y: 8, height: floor - 8, rx: 2 }),
-      svg("rect", { class: "level", ...box, rx: 2, "data-floor": floor }),
+      svg("rect", { class: "level", ...box, rx: 2, "data-floor": from, "data-reach": reach }),
       svg("rect", { class: "owed", ...box, y: floor + 5, rx: 2, "data-room": height - floor - 8 }));
 }
 
 function fillBar(bar, { share, alpha, kind, gap }) {
-  const [, , level, owed] = bar.children, floor = Number(level.dataset.floor),
-    tall = clamp(share ?? 0, 0, 1) * (floor - 8);
-  set(level, { y: (floor - tall).toFixed(2), height: tall.toFixed(2) });
+  const [, , level, owed] = bar.children, { floor, reach } = level.dataset, signed = clamp(share ?? 0, -1, 1);
+  const tall = Math.abs(signed) * reach;
+  set(level, { y: (floor - (signed > 0 ? tall : 0)).toFixed(2), height: tall.toFixed(2) });
   if (bar.getAttribute("role") === "slider") set(bar,
-    { "aria-valuenow": clamp(share ?? 0, 0, 1).toFixed(3), "aria-valuetext": `α = ${shown(alpha, 4)}` });
+    { "aria-valuenow": signed.toFixed(3), "aria-valuetext": `α = ${shown(alpha, 4)}` });
   if (kind !== undefined) set(bar, { "data-kind": kind });
   if (gap !== undefined) set(owed, { height: (gap * Number(owed.dataset.room)).toFixed(2) });
 }
@@ -1847,7 +2000,7 @@ function qpView(app, folded) {
     base = panel(app, "qp", "The quadratic program, as numbers", null, [place], { part: "qp", folded });
   let drawn = null;
 
-  function draw({ qp, samples }, asked) {
+  function draw({ qp, alpha }, asked) {
     place.classList.toggle("stale", !qp);
     if (!qp || qp === drawn) return;
     drawn = qp;
@@ -1855,10 +2008,12 @@ function qpView(app, folded) {
       html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
     place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)),
       cite(qp.objective_tag)),
-      qp.P ? html("div", { class: "scroll" }, matrix(qp, samples)) : qp.heat ? heat(app, qp) : "",
+      qp.P ? html("div", { class: "scroll" }, matrix(qp, alpha, app.state.points.length)) : qp.heat ? heat(app, qp) : "",
         html("div", { class: "scroll" }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"),
-        html("pre", { tabindex: 0 }, qp.text)));
+        html("pre", { tabindex: 0 }, qp.text)),
+      qp.primal && html("details", { class: "written" }, html("summary", null, "its primal, as the library prints it"),
+        html("pre", { tabindex: 0 }, qp.primal)));
     hover(app.hovered);
     if (!asked.dragging) app.point(app.equation);
   }
@@ -1877,19 +2032,19 @@ function boxLine({ box }) {
 }
 
 /** P with q, α, the rows of A and the box around it: one column a variable. */
-function matrix(qp, samples) {
+function matrix(qp, alpha, n) {
   const largest = Math.max(...qp.P.flat().map(Math.abs)) || 1;
-  const cell = (value, j, extra) => html("td", { "data-column": j, ...extra }, shown(value, 3));
+  const cell = (value, j, extra) => html("td", { "data-column": j % n, ...extra }, shown(value, 3));
   const head = html("tr", null, html("th", { class: "corner" }, "P"),
-    ...qp.variables.map((name, j) => html("th", { scope: "col", "data-column": j }, variable(name))));
+    ...qp.variables.map((name, j) => html("th", { scope: "col", "data-column": j % n }, variable(name))));
   const body = qp.P.map((row, i) => html("tr", null,
-    html("th", { scope: "row", "data-row": i }, variable(qp.variables[i])),
-    ...row.map((value, j) => tinted(cell(value, j, { "data-row": i }), value / largest))));
+    html("th", { scope: "row", "data-row": i % n }, variable(qp.variables[i])),
+    ...row.map((value, j) => tinted(cell(value, j, { "data-row": i % n }), value / largest))));
   const line = (title, values, tag) => values && html("tr", { class: "line", "data-equation": tag },
     html("th", { scope: "row" }, title),
-    ...values.map((value, j) => (value === null ? html("td", { "data-column": j }, "∞") : cell(value, j))));
+    ...values.map((value, j) => (value === null ? html("td", { "data-column": j % n }, "∞") : cell(value, j))));
   const lines = [line("q", qp.q, qp.objective_tag), ...qp.rows.map((row) => line(row.name, row.coefficients, row.tag)),
-    line("upper", qp.box.upper, qp.box.tag), line("α", samples?.alpha, null)];
+    line("upper", qp.box.upper, qp.box.tag), line("α", alpha, null)];
   return html("table", { class: "matrix" }, html("thead", null, head), html("tbody", null, ...body),
     html("tbody", { class: "lines" }, ...lines));
 }
@@ -1921,7 +2076,7 @@ function heat(app, { heat: { n: k, values }, n }) {
     const r = canvas.getBoundingClientRect();
     const i = sampleAt((event.clientY - r.top) / r.height), j = sampleAt((event.clientX - r.left) / r.width);
     const block = Math.floor((i * k) / n) * k + Math.floor((j * k) / n);
-    app.hover(i);
+    app.hover(i % app.state.points.length);
     said.textContent = `P${numeral(i)},${numeral(j)}${near}: ${shown(values[block], 4)}`;
   });
   return html("div", { class: "heatbox" }, html("div", { class: "heatframe" }, canvas,

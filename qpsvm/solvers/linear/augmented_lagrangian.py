@@ -202,7 +202,7 @@ class AugmentedLagrangian:
         self._slack = self._residuals()
         pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
         found = certified(self._problem, pair)
-        if not self._losses.hinges:
+        if not self._losses.hinges or self._problem.offset[-1]:
             return found
         depth = float(self._slack.max())
         if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:

@@ -24,7 +24,7 @@ from qpsvm.solvers.shared.stopping import Budget, Clock
 def goes_first(problem: RowProblem) -> bool:
     """Whether it is expected to save more than it costs."""
     rows, losses, X = problem.rows, problem.losses, problem.rows.source.whole
-    if X is None or is_large(rows.n, rows.d) or task_of(losses, rows.y, rows.unit > 0.0) is None:
+    if X is None or is_large(rows.n, rows.d) or not _takes(problem):
         return False
     if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
         return False
@@ -42,6 +42,11 @@ def goes_first(problem: RowProblem) -> bool:
     return least <= reach <= most and fits(X) and compiled_train() is not None
 
 
+def _takes(problem: RowProblem) -> bool:
+    """Whether it has such losses; a sum of α that is given it does not have."""
+    return not problem.offset.any() and task_of(problem.losses, problem.rows.y, problem.rows.unit > 0.0) is not None
+
+
 def most_reach(n: int) -> float:
     """The mean of C‖(x, 1)‖² up to which it goes first on n rows of few columns."""
     few = n <= SETTINGS.coordinate_few_rows
@@ -51,7 +56,7 @@ def most_reach(n: int) -> float:
 def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point | None:
     """The pair that it ends with, its gap measured; None where there is none."""
     rows, X = problem.rows, problem.rows.source.whole
-    if X is None or not fits(X) or task_of(problem.losses, rows.y, rows.unit > 0.0) is None:
+    if X is None or not fits(X) or not _takes(problem):
         return None
     limit = None if budget.clock.limit is None else max(SETTINGS.coordinate_share * budget.clock.left, 0.0)
     squared = problem.losses.endless

@@ -70,6 +70,8 @@ class RowLosses:
     ----------
     upper, level, lower, width, curvature : float or ndarray, shape (n,)
         hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound is infinite.
+    unit : float, optional
+        What residuals are measured in, where the levels do not say.
     """
 
     upper: PerRow
@@ -77,10 +79,14 @@ class RowLosses:
     lower: PerRow = 0.0
     width: PerRow = 0.0
     curvature: PerRow = 0.0
+    unit: float | None = None
 
     def of(self, rows: slice | IntArray) -> RowLosses:
         """Those of some rows."""
-        return RowLosses(*(at(getattr(self, name), rows) for name in ("upper", "level", "lower", "width", "curvature")))
+        return RowLosses(
+            at(self.upper, rows), at(self.level, rows), at(self.lower, rows), at(self.width, rows),
+            at(self.curvature, rows), self.unit,
+        )  # fmt: skip
 
     def times(self, factors: PerRow) -> RowLosses:
         """φ_i times a factor f_i > 0: the same row f_i times."""
@@ -125,6 +131,8 @@ class RowLosses:
     @cached_property
     def scale(self) -> float:
         """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
+        if self.unit is not None:
+            return self.unit
         if isinstance(self.level, float):
             size = abs(self.level) if self.one_sided else 0.0
         elif not len(self.level):
@@ -216,12 +224,14 @@ class RowLosses:
 
     def mismatch(self, a: FloatArray, r: FloatArray) -> float:
         """Σ of (LOSSES.3)."""
+        if self.plain:
+            return _dot(self.upper, np.maximum(r, 0.0)) - float(a @ r)
         return self.loss(r) + self.conjugate(a) - float(a @ r)
 
     def worth(self, a: FloatArray) -> float:
         """ℓᵀa − Σφ*(a): what a contributes to the dual."""
         gained = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
-        return gained - self.conjugate(a)
+        return gained if self.plain else gained - self.conjugate(a)
 
     # --- kinks ---
 
@@ -269,47 +279,43 @@ class RowLosses:
         return np.clip(a, self.lower, self.upper)
 
 
-@dataclass(frozen=True, eq=False)
 class Response:
     """(LOSSES.4): how the multipliers answer to t at one σ.
 
-    Attributes
+    Parameters
     ----------
     losses : RowLosses
     sigma : float
         σ.
+
+    Attributes
+    ----------
+    steepness : float or ndarray, shape (n,)
+        d, the slope of a free row: one number where δ is.
+    threshold : float or ndarray, shape (n,), or None
+        dε; None where ε = 0.
     """
 
-    losses: RowLosses
-    sigma: float
-
-    @cached_property
-    def steepness(self) -> PerRow:
-        """d, the slope of a free row: one number where δ is."""
-        return self.sigma if self.losses.flat else 1.0 / (1.0 / self.sigma + self.losses.curvature)
-
-    @cached_property
-    def threshold(self) -> PerRow:
-        """dε."""
-        return 0.0 if is_zero(self.losses.width) else self.steepness * self.losses.width
+    def __init__(self, losses: RowLosses, sigma: float) -> None:
+        self._lower, self._upper = losses.lower, losses.upper
+        self._flat, self.sigma = losses.flat, sigma
+        self.steepness: PerRow = sigma if losses.flat else 1.0 / (1.0 / sigma + losses.curvature)
+        self.threshold: PerRow | None = None if is_zero(losses.width) else self.steepness * losses.width
 
     def arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
         """T for the multiplier estimate a and the residuals r: (n,)."""
-        if self.losses.flat:
-            return a + self.sigma * r
-        return self.steepness * (a / self.sigma + r)
+        return a + self.sigma * r if self._flat else self.steepness * (a / self.sigma + r)
 
     def alpha(self, t: FloatArray) -> FloatArray:
         """The multipliers: (n,)."""
-        return np.clip(_soft(t, self.threshold), self.losses.lower, self.losses.upper)
+        return np.clip(t if self.threshold is None else _soft(t, self.threshold), self._lower, self._upper)
 
     def free(self, t: FloatArray) -> NDArray[np.bool_]:
         """Whether a row is free: its multiplier moves with t. (n,)."""
+        if self.threshold is None:
+            return (t >= self._lower) & (t <= self._upper)
         v = _soft(t, self.threshold)
-        free = (v >= self.losses.lower) & (v <= self.losses.upper)
-        if not is_zero(self.threshold):
-            free &= np.abs(t) >= self.threshold
-        return free
+        return (v >= self._lower) & (v <= self._upper) & (np.abs(t) >= self.threshold)
 
 
 def _soft(t: FloatArray, k: PerRow) -> FloatArray:

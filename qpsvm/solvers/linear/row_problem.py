@@ -28,9 +28,9 @@ class RowProblem:
     ridge : ndarray, shape (d + 1,)
         The diagonal of R.
     offset : ndarray, shape (d + 1,)
-        h.
+        h. Where the multipliers are to have a sum other than 0, h_b is minus that.
     constant : float
-        ℓ.
+        κ.
     """
 
     rows: SignedRows

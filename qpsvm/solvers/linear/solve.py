@@ -8,7 +8,7 @@ intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -66,6 +66,7 @@ def solve_linear(
     C: float | FloatArray | RowLosses,
     *,
     intercept: Intercept = "free",
+    total: float = 0.0,
     tol: float = 1e-6,
     max_iter: int = 3000,
     time_limit: float | None = None,
@@ -84,6 +85,8 @@ def solve_linear(
     C : float or ndarray, shape (n,), or RowLosses
         Of hinges at level 1, positive; or what each row costs.
     intercept : "free", "penalised" or None
+    total : float
+        What yᵀα is to be where the intercept is free: the objective has b times that, too, as in a one-class machine.
     tol : float
         Relative gap to reach.
     max_iter : int
@@ -121,15 +124,20 @@ def solve_linear(
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
         y = np.asarray(y, dtype=np.float64)
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
-        narrow = reduced(source.whole, intercept == "free")
+        centred = intercept == "free" and not total
+        narrow = reduced(source.whole, centred)
         if narrow is None:
-            rows, mean = signed_rows(source, y, unit, intercept == "free")
+            rows, mean = signed_rows(source, y, unit, centred)
         else:
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
         losses = C if isinstance(C, RowLosses) else RowLosses(per_row(C))
-        origin = losses.middle if intercept == "free" and bool((y > 0.0).all()) else 0.0
+        origin = losses.middle if centred and bool((y > 0.0).all()) else 0.0
         problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
-        first = _first(problem, intercept) if start is None else _given(problem, start, mean, narrow, origin)
+        if total:
+            problem, first = _summed(problem, total)
+        else:
+            first = _first(problem, intercept)
+        first = first if start is None else _given(problem, start, mean, narrow, origin)
         by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
         point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
@@ -142,6 +150,29 @@ def _problem(rows: SignedRows, losses: RowLosses, intercept: Intercept) -> RowPr
     ridge = np.ones(rows.d + 1)
     ridge[-1] = 0.0 if intercept == "free" else 1.0
     return RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
+
+
+def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
+    """(ALM.1) where yᵀα is to be `total`, and a start: every row with the same share of its bound, and b by that.
+
+    The levels may all be 0: then what r is measured in follows from the margins that this gives.
+    """
+    rows, losses = problem.rows, problem.losses
+    offset = problem.offset.copy()
+    offset[-1] = -total
+    W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
+    bound = np.broadcast_to(losses.upper if total * float(rows.y[0]) > 0.0 else losses.lower, rows.n)
+    most = float(bound @ rows.y)
+    if most and np.isfinite(most):
+        share = min(total / most, 1.0)
+        alpha = share * bound
+        W = rows.gradient(alpha)
+        W[-1] = 0.0
+        short = rows.y * losses.residuals(rows.margins(W))
+        low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if rows.y[0] > 0.0 else share, 0.75])
+        losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
+    summed = replace(problem, losses=losses, offset=offset)
+    return summed, Start(W, alpha, losses.warm_sigma)
 
 
 def _run(

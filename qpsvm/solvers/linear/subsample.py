@@ -38,7 +38,7 @@ def sample_size(n: int, d: int) -> int:
 
 
 def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
-    """(SUB.1) and (SUB.2) for (ALM.1) with h = 0, both subsamples begun at `first`."""
+    """(SUB.1) and (SUB.2) for (ALM.1), both subsamples begun at `first`."""
     rows = problem.rows
     n0 = sample_size(rows.n, rows.d)
     goal = float(np.clip(SETTINGS.sample_goal * rows.d / n0, *SETTINGS.sample_goal_limits))
@@ -65,7 +65,7 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
         found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
         return a
 
-    pull = problem.rows.scan(W, visit)
+    pull = problem.rows.scan(W, visit) + problem.offset
     distances, mismatches = zip(*in_order(found), strict=True)
     residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, sum(mismatches))
     sample = np.sort(np.concatenate(distances))

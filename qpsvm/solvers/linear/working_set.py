@@ -36,7 +36,7 @@ def is_large(n: int, d: int) -> bool:
 
 
 def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
-    """Solve (ALM.1), h = 0, to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
+    """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
 
     Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
     """
@@ -128,7 +128,7 @@ class _Bands:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
         rows, losses = problem.rows.select(index), self._losses.of(index)
-        part = RowProblem(rows, losses, problem.ridge, self._pull, self._fixed_total)
+        part = RowProblem(rows, losses, problem.ridge, self._pull + problem.offset, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:

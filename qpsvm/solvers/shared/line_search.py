@@ -38,8 +38,10 @@ class Slope:
         ΔWᵀ(RW − h₀) and ΔWᵀRΔW.
     t, change : ndarray, shape (n,)
         t and Δm.
-    sigma, upper, lower, threshold : float or ndarray, shape (n,)
-        σ, hi, lo and k.
+    sigma, upper, lower : float or ndarray, shape (n,)
+        σ, hi and lo.
+    threshold : float or ndarray, shape (n,), or None
+        k; None for 0.
     """
 
     constant: float
@@ -49,13 +51,13 @@ class Slope:
     sigma: float | FloatArray
     upper: float | FloatArray
     lower: float | FloatArray = 0.0
-    threshold: float | FloatArray = 0.0
+    threshold: float | FloatArray | None = None
 
     def __call__(self, s: float) -> float:
         """h(s)."""
         moved = self.change * (-s * self.sigma)
         moved += self.t
-        if not (isinstance(self.threshold, float) and self.threshold == 0.0):
+        if self.threshold is not None:
             moved -= np.clip(moved, -np.asarray(self.threshold), self.threshold)
         np.clip(moved, self.lower, self.upper, out=moved)
         return self.constant + s * self.linear - float(self.change @ moved)

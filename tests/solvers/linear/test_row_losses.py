@@ -15,7 +15,7 @@ from qpsvm.arrays.constant import repeated
 from qpsvm.backends.abilities import traits_of
 from qpsvm.backends.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.linear_rows import linear_rows
-from qpsvm.choice import choices
+from qpsvm.choice import choices, size_of
 from qpsvm.rows import as_row_source
 from qpsvm.solvers.linear import coordinate, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
@@ -60,8 +60,9 @@ GRID = np.linspace(-12.0, 12.0, 24_001)
 def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
     """The α that maximises αr − φ*(α) − (α − a)²/2σ and its worth, row by row, among the candidates."""
     found, worth = [], []
+    names = ("upper", "level", "lower", "width", "curvature")
     for i in range(ROWS):
-        one = {name: float(np.broadcast_to(getattr(kind, name), ROWS)[i]) for name in vars(LOSSES["hinge"])}
+        one = {name: float(np.broadcast_to(getattr(kind, name), ROWS)[i]) for name in names}
         alpha = np.clip(GRID, one["lower"], one["upper"])
         value = alpha * r[i] - one["width"] * np.abs(alpha) - 0.5 * one["curvature"] * alpha**2
         value -= (alpha - a[i]) ** 2 / (2.0 * sigma)
@@ -390,7 +391,10 @@ def test_rows_that_nothing_may_fall_short_of_are_left_to_others():
 
 def test_auto_takes_it_first_where_rows_are_many():
     X, y, t = table(4000, 10)
-    for problem in machines(X, y, t).values():
+    novelty = [qpsvm.OneClass(X, kernel="linear"), qpsvm.SVDD(X, kernel="linear")]
+    pairs = qpsvm.Ranking(X[:200], t[:200])
+    assert size_of(pairs).rows == len(pairs.pairs) == 19_900
+    for problem in (*machines(X, y, t).values(), *novelty, pairs):
         assert next(choices(problem)).backend == "augmented_lagrangian"
 
 
@@ -461,3 +465,33 @@ def test_it_goes_first_on_wide_sparse_rows(name, intercept):
     assert result.primal == pytest.approx(solved(problem, engine="newton").primal, rel=2 * TOL)
     if intercept != "free":
         assert qpsvm.solve(problem, "liblinear").primal == pytest.approx(result.primal, rel=2 * TOL)
+
+
+# --- a sum that is given ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nu", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("rows", [60, 21_000])
+def test_novelty(nu, rows):
+    X = np.random.default_rng(0).standard_normal((rows, 4)) + 1.0
+    for problem in (qpsvm.OneClass(X, nu=nu, kernel="linear"), qpsvm.SVDD(X, nu=nu, kernel="linear")):
+        result = solved(problem)
+        assert result.status == "optimal"
+        reference = qpsvm.solve(problem, "interior_point")
+        assert result.primal == pytest.approx(reference.primal, rel=2 * TOL)
+        again = solved(problem, start=result)
+        assert again.status == "optimal"
+
+
+def test_a_sum_of_the_rows_own_column():
+    """Of an equality whose column is −2 times the sign: Σα = 3."""
+    X = np.random.default_rng(0).standard_normal((30, 3)) + 1.0
+    plain = qpsvm.OneClass(X, nu=0.1, kernel="linear").svm
+    group = replace(plain.groups[0], column=-2.0 * plain.sign, total=-6.0)
+    rows = linear_rows(replace(plain, groups=(group,)))
+    assert (rows.total, rows.factor) == (3.0, -2.0)
+    answer = solve_linear(rows.source, rows.sign, rows.losses, total=rows.total)
+    assert answer.reason == "converged"
+    assert answer.alpha.sum() == pytest.approx(3.0)
+    same = qpsvm.solve(qpsvm.OneClass(X, nu=0.1, kernel="linear"))
+    np.testing.assert_allclose(answer.w, same.w, rtol=1e-3)

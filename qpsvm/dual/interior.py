@@ -1,0 +1,148 @@
+"""Whether rows that nothing may fall short of can be kept at all, and a point that keeps them with room to spare.
+
+Row k asks for a_k·z + e_k b ≥ ℓ_k, where z are coordinates of w in the span of the rows. Three linear programs say all:
+
+    (ROOM.1)  minimise ε subject to a_k·z + e_k b + ε ≥ ℓ_k, ε ≥ −1.  ε < 0: there is room in every row.  ε > 0: no
+              point keeps them, and the program's multipliers λ are the proof,
+    (ROOM.2)  λ ≥ 0,  Σ λ_k a_k = 0,  Σ λ_k e_k = 0,  Σ λ_k ℓ_k > 0  (Farkas)
+    (ROOM.3)  ε = 0: some rows can be kept as equalities only, those with t = 0 in: maximise Σ t_k subject to
+              a_k·z + e_k b ≥ ℓ_k σ + t_k, 0 ≤ t ≤ 1, σ ≥ 1;  (z, b)/σ has room in all others
+
+Sources: Farkas (1902); Freund, Roundy & Todd, *Identifying the set of always-active constraints* (1985).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.errors import SolverError
+
+#: ε of (ROOM.1), in units of the levels, below which it may be rounding of the program's solver.
+ROUNDING = 1e-9
+#: Multipliers below this share of the largest are rounding.
+IDLE = 1e-9
+#: Most rows in a proof that is looked for in fractions, and most numbers that they may have.
+FEW_ROWS, FEW_NUMBERS = 60, 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """What (ROOM.1) to (ROOM.3) say of k rows.
+
+    Attributes
+    ----------
+    z : ndarray, shape (r,)
+    b : float
+        A point that keeps the rows, with room in all but those of `equal`.
+    equal : ndarray of bool, shape (k,)
+        Rows that can be kept as equalities only.
+    farkas : ndarray, shape (k,), or None
+        λ of (ROOM.2) where no point keeps the rows.
+    exact : bool
+        Whether λ was found in fractions, so that its sums are 0 and not rounding.
+    """
+
+    z: FloatArray
+    b: float
+    equal: NDArray[np.bool_]
+    farkas: FloatArray | None = None
+    exact: bool = False
+
+
+def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
+    """Look for a point that keeps rows a·z + e b ≥ ℓ.
+
+    Parameters
+    ----------
+    a : ndarray, shape (k, r)
+        Rows of a common size.
+    e, level : ndarray, shape (k,)
+
+    Raises
+    ------
+    SolverError
+        The linear program's solver gave up.
+    """
+    k, r = a.shape
+    unit = float(np.abs(level).max(initial=0.0)) or 1.0
+    size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0
+    left, right = np.column_stack([a / size, e]), level / unit
+    spread = [(None, None)] * (r + 1)
+    first = _solved(
+        np.append(np.zeros(r + 1), 1.0), np.column_stack([left, np.ones(k)]), right, [*spread, (-1.0, None)]
+    )
+    epsilon, z = float(first.x[-1]), first.x[:-1]
+    nothing = np.zeros(k, dtype=bool)
+    if epsilon > ROUNDING:
+        weights = np.maximum(-first.ineqlin.marginals, 0.0)
+        proof, exact = _sharpened(weights, np.column_stack([a, e]), level)
+        return Room(np.zeros(r), 0.0, nothing, proof, exact)
+    if epsilon < -ROUNDING:
+        return Room(z[:r] * (unit / size), float(z[r]) * unit, nothing)
+    costs = np.concatenate([np.zeros(r + 2), -np.ones(k)])
+    columns = np.column_stack([left, -right, -np.eye(k)])
+    second = _solved(costs, columns, np.zeros(k), [*spread, (1.0, None), *[(0.0, 1.0)] * k])
+    sigma = float(second.x[r + 1])
+    return Room(second.x[:r] * (unit / size / sigma), float(second.x[r]) * unit / sigma, second.x[r + 2 :] < 0.5)
+
+
+def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list[tuple[float | None, ...]]) -> Any:
+    """HiGHS on: minimise costs·x subject to left x ≥ right and bounds."""
+    from scipy.optimize import linprog  # imported late: it costs a tenth of a second
+
+    found = linprog(costs, A_ub=-left, b_ub=-right, bounds=bounds, method="highs")
+    if found.x is None:
+        raise SolverError(f"the linear program over {len(right)} rows was not solved: {found.message}")
+    return found
+
+
+def _sharpened(weights: FloatArray, rows: FloatArray, level: FloatArray) -> tuple[FloatArray, bool]:
+    """λ of (ROOM.2) without rounding, where its rows are few: the one direction with Σ λ_k (a_k, e_k) = 0."""
+    weights = np.where(weights > IDLE * weights.max(), weights, 0.0)
+    support = np.flatnonzero(weights)
+    used = np.flatnonzero((rows[support] != 0.0).any(axis=0))
+    if len(support) <= FEW_ROWS and len(support) * len(used) <= FEW_NUMBERS:
+        found = null_vector(rows[np.ix_(support, used)].T)
+        if found is not None:
+            sign = 1 if found[0] > 0 else -1
+            found = [sign * value for value in found]
+            gain = sum(value * Fraction(float(level[k])) for value, k in zip(found, support, strict=True))
+            if min(found) > 0 and gain > 0:
+                total = sum(found, Fraction(0))
+                weights[support] = [float(value / total) for value in found]
+                return weights, True
+    return weights / weights.sum(), False
+
+
+def null_vector(matrix: FloatArray) -> list[Fraction] | None:
+    """x ≠ 0 with Mx = 0 in exact arithmetic, for M (r, k); None where there is none, or more than one direction."""
+    rows = [[Fraction(float(value)) for value in row] for row in matrix]
+    k = matrix.shape[1]
+    pivots: list[int] = []
+    for column in range(k):
+        done = len(pivots)
+        best = next((i for i in range(done, len(rows)) if rows[i][column]), None)
+        if best is None:
+            continue
+        rows[done], rows[best] = rows[best], rows[done]
+        head = rows[done][column]
+        rows[done] = [value / head for value in rows[done]]
+        for i, row in enumerate(rows):
+            if i != done and row[column]:
+                factor = row[column]
+                rows[i] = [value - factor * other for value, other in zip(row, rows[done], strict=True)]
+        pivots.append(column)
+    free = [column for column in range(k) if column not in pivots]
+    if len(free) != 1:
+        return None
+    x = [Fraction(0)] * k
+    x[free[0]] = Fraction(1)
+    for i, column in enumerate(pivots):
+        x[column] = -rows[i][free[0]]
+    return x

@@ -1,0 +1,187 @@
+# ruff: noqa: ARG001, ARG005
+"""Primals written from the textbooks for CVXPY, with rows of a user's: independent of the library's QPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+import qpsvm
+
+HUBER_WIDTH = 0.5
+
+
+@dataclass(frozen=True)
+class Book:
+    """A machine of the library and its primal: `make(X, y, t, **options)`, and `primal(F, y, t)` over features F."""
+
+    make: Callable[..., Any]
+    primal: Callable[[Any, Any, Any], tuple[Any, list[Any], Any, Any]]
+
+
+def _two_class(cost):
+    def primal(F, y, t):
+        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        objective, rows = cost(w, b, y, F)
+        return objective, rows, w, b
+
+    return primal
+
+
+def _soft(C):
+    return _two_class(
+        lambda w, b, y, F: (0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))), [])
+    )
+
+
+def _hinge(lam, penalty):
+    def cost(w, b, y, F):
+        loss = cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))) / len(y)
+        rows = [b == 0] if penalty is None else []
+        return 0.5 * lam * (cp.sum_squares(w) + (penalty or 0.0) * cp.square(b)) + loss, rows
+
+    return _two_class(cost)
+
+
+def _huberised(C, width):
+    def cost(w, b, y, F):
+        t = cp.pos(1 - cp.multiply(y, F @ w + b))
+        return 0.5 * cp.sum_squares(w) + C * cp.sum(cp.huber(t, width)) / (2 * width), []
+
+    return _two_class(cost)
+
+
+def _nu(nu):
+    def cost(w, b, y, F):
+        rho = cp.Variable()
+        return 0.5 * cp.sum_squares(w) - nu * rho + cp.sum(cp.pos(rho - cp.multiply(y, F @ w + b))) / len(y), []
+
+    return _two_class(cost)
+
+
+def _regression(loss):
+    def primal(F, y, t):
+        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        return 0.5 * cp.sum_squares(w) + loss(t - F @ w - b), [], w, b
+
+    return primal
+
+
+def _nu_regression(C, nu):
+    def primal(F, y, t):
+        w, b, e = cp.Variable(F.shape[1]), cp.Variable(), cp.Variable()
+        return 0.5 * cp.sum_squares(w) + C * nu * len(t) * e + C * cp.sum(cp.pos(cp.abs(t - F @ w - b) - e)), [], w, b
+
+    return primal
+
+
+def _one_class(nu):
+    def primal(F, y, t):
+        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        return 0.5 * cp.sum_squares(w) + nu * len(y) * b + cp.sum(cp.pos(-(F @ w + b))), [], w, b
+
+    return primal
+
+
+def _ball(nu):
+    """f = R² − ‖φ − c‖² = wᵀφ + b − ‖φ‖² with w = 2c, b = R² − ‖c‖²."""
+
+    def primal(F, y, t):
+        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        square = np.sum(F**2, axis=1)
+        slack = cp.sum(cp.pos(square - F @ w - b))
+        return 0.25 * cp.sum_squares(w) + b + slack / (nu * len(y)), [], w, b
+
+    return primal
+
+
+def _ranks(C):
+    def primal(F, y, t):
+        w = cp.Variable(F.shape[1])
+        better, worse = np.nonzero(y[:, None] > y)
+        return 0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - (F[better] - F[worse]) @ w)), [], w, 0.0
+
+    return primal
+
+
+BOOKS = {
+    "CSVM": Book(lambda X, y, t, **o: qpsvm.CSVM(X, y, C=2.0, **o), _soft(2.0)),
+    "HardMargin": Book(
+        lambda X, y, t, **o: qpsvm.HardMargin(X, y, **o),
+        _two_class(lambda w, b, y, F: (0.5 * cp.sum_squares(w), [cp.multiply(y, F @ w + b) >= 1])),
+    ),
+    "NuSVM": Book(lambda X, y, t, **o: qpsvm.NuSVM(X, y, nu=0.4, **o), _nu(0.4)),
+    "PrimalHinge": Book(lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, **o), _hinge(0.05, 0.0)),
+    "PrimalHinge penalised": Book(
+        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept="penalised", **o), _hinge(0.05, 1.0)
+    ),
+    "PrimalHinge without b": Book(
+        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept=None, **o), _hinge(0.05, None)
+    ),
+    "SquaredHinge": Book(
+        lambda X, y, t, **o: qpsvm.SquaredHinge(X, y, C=2.0, **o),
+        _two_class(
+            lambda w, b, y, F: (
+                0.5 * cp.sum_squares(w) + 2.0 * cp.sum(cp.square(cp.pos(1 - cp.multiply(y, F @ w + b)))), []
+            )
+        ),
+    ),
+    "HuberHinge": Book(
+        lambda X, y, t, **o: qpsvm.HuberHinge(X, y, C=2.0, width=HUBER_WIDTH, **o), _huberised(2.0, HUBER_WIDTH)
+    ),
+    "EpsilonSVR": Book(
+        lambda X, y, t, **o: qpsvm.EpsilonSVR(X, t, C=2.0, epsilon=0.2, **o),
+        _regression(lambda e: 2.0 * cp.sum(cp.pos(cp.abs(e) - 0.2))),
+    ),
+    "EpsilonSVR squared": Book(
+        lambda X, y, t, **o: qpsvm.EpsilonSVR(X, t, C=2.0, epsilon=0.2, loss="squared", **o),
+        _regression(lambda e: 2.0 * cp.sum(cp.square(cp.pos(cp.abs(e) - 0.2)))),
+    ),
+    "NuSVR": Book(lambda X, y, t, **o: qpsvm.NuSVR(X, t, C=2.0, nu=0.4, **o), _nu_regression(2.0, 0.4)),
+    "QuantileSVR": Book(
+        lambda X, y, t, **o: qpsvm.QuantileSVR(X, t, C=2.0, quantile=0.3, **o),
+        _regression(lambda e: 2.0 * cp.sum(0.3 * cp.pos(e) + 0.7 * cp.pos(-e))),
+    ),
+    "OneClass": Book(
+        lambda X, y, t, **o: qpsvm.OneClass(X, nu=0.3, **{"kernel": qpsvm.Linear(), **o}), _one_class(0.3)
+    ),
+    "SVDD": Book(lambda X, y, t, **o: qpsvm.SVDD(X, nu=0.3, **o), _ball(0.3)),
+    "Ranking": Book(lambda X, y, t, **o: qpsvm.Ranking(X, np.round(y), C=0.5, **o), _ranks(0.5)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What CVXPY finds: the value, w, b, and the price of each row."""
+
+    value: float
+    w: np.ndarray
+    b: float
+    prices: np.ndarray
+
+
+def optimum(book: Book, X, y, t, G=None, h=None, c=0.0, features=None, values=None) -> Optimum:
+    """The textbook's primal with rows G w + c b ≤ h, or with rows A f(Z) ≤ h for `values` (F_Z, K_zz, A).
+
+    `features` (n, r) are φ(x) of a kernel that is not linear; f has −K(x, x) besides for SVDD.
+    """
+    F = X if features is None else features
+    objective, rows, w, b = book.primal(F, y, t)
+    if values is not None:
+        FZ, own, A = values
+        held = A @ (FZ @ w + b * np.ones(len(FZ)) - own) <= h
+    else:
+        held = G @ w + np.broadcast_to(c, (len(G),)) * b <= h
+    problem = cp.Problem(cp.Minimize(objective), [held, *rows])
+    try:
+        problem.solve(solver="CLARABEL")
+    except cp.SolverError:  # where there is hardly a feasible point, or none
+        problem.solve(solver="SCS", eps=1e-9, max_iters=200_000)
+    if w.value is None:
+        return Optimum(np.inf, np.zeros(F.shape[1]), 0.0, np.zeros(len(np.atleast_1d(h))))
+    shift = float(b.value) if isinstance(b, cp.Variable) else 0.0
+    return Optimum(float(problem.value), w.value, shift, np.ravel(held.dual_value))
