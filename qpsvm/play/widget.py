@@ -37,8 +37,7 @@ class Playground(anywidget.AnyWidget):
     Parameters
     ----------
     problem : Problem, optional
-        What it shows first: `CSVM`, `NuSVM`, `HardMargin` or `PrimalHinge` with at most 1000 rows. By default two
-        clouds of samples.
+        What it shows first: any machine but `Ranking`, with at most 1000 rows. By default two clouds of samples.
 
     Attributes
     ----------

@@ -90,7 +90,7 @@ def primal(problem: Any, w: Any, b: float, epsilon: float | None = None) -> Frac
 
 
 def dual(problem: Any, alpha: Any, near: Any) -> tuple[Fraction, bool, float]:
-    """D at α (2n,) moved onto its equalities on rows whose slack is near 0; whether α was in its box; how far off it was."""
+    """D at α (2n,) moved onto its equalities where slack is near 0; whether α was in its box; how far off it was."""
     price, n = prices(problem), problem.n
     above, below = fractions(alpha[:n]), fractions(alpha[n:])
     upper = [None if price.squared else c for c in (*price.above, *price.below)]

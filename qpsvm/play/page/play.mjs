@@ -2011,7 +2011,9 @@ function qpView(app, folded) {
       qp.P ? html("div", { class: "scroll" }, matrix(qp, alpha, app.state.points.length)) : qp.heat ? heat(app, qp) : "",
         html("div", { class: "scroll" }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"),
-        html("pre", { tabindex: 0 }, qp.text)));
+        html("pre", { tabindex: 0 }, qp.text)),
+      qp.primal && html("details", { class: "written" }, html("summary", null, "its primal, as the library prints it"),
+        html("pre", { tabindex: 0 }, qp.primal)));
     hover(app.hovered);
     if (!asked.dragging) app.point(app.equation);
   }
