@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
 NAMES = {
     1: "hard_margin", 2: "soft_margin", 3: "kernels", 4: "nu_svm", 5: "primal_hinge", 6: "seeds", 7: "solvers",
-    10: "constraints",
+    9: "novelty_and_ranking", 10: "constraints",
 }  # fmt: skip
 
 
