@@ -10,18 +10,11 @@ from matplotlib import pyplot
 from test_architecture import MENTION, definitions
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
 NAMES = (
-    "hard_margin",
-    "soft_margin",
-    "kernels",
-    "nu_svm",
-    "primal_hinge",
-    "seeds",
-    "solvers",
-    "regression",
-    "novelty_and_ranking",
-)
+    "hard_margin", "soft_margin", "kernels", "nu_svm", "primal_hinge", "seeds", "solvers", "regression",
+    "novelty_and_ranking", "constraints",
+)  # fmt: skip
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
