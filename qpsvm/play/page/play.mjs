@@ -804,7 +804,7 @@ function certificateView(app) {
 
 /** What is written where an address names a machine that nobody knows. */
 const UNKNOWN = { parameters: [], bound: "C", share: "α / C", against: "α / C", level: "1", eta: "η", learnt: "labels",
-  sides: 1, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
+  sides: 1, tube: false, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
   width: "width 2/‖w‖", correct: "correct", balance: "yᵀα" };
 
 /** The machine that is chosen, as the catalogue has it: what it learns, and how its letters are written. */
@@ -1276,7 +1276,7 @@ function legendOf(app, redraw) {
     svg("path", { class: "mark", d, transform: `scale(${scale})` }));
   const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
     svg("path", { class: `line ${name}`, d: "M1 8H25" }));
-  const { learnt, kinds, level, share, width } = machineOf(app), tube = width.startsWith("tube");
+  const { learnt, kinds, level, share, tube } = machineOf(app);
   const classes = learnt === "labels" ? [[CIRCLE, 1], [TRIANGLE, -1]] : [];
   return [...classes.map(([d, label]) => html("span", null, mark(d, "class"), "class ", nameOf(label))),
     ...kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
@@ -1512,7 +1512,8 @@ function scaleOf(values, { path, low: from }, { width, height, left, right, top,
   const levels = path.map(([, at]) => at).filter((at) => typeof at === "number");
   const least = Math.min(...values, ...levels, 0), most = Math.max(...values, ...levels), room = 0.08 * (most - least) || 1;
   const low = least - room, high = most + room;
-  return { low, high, least: from, x: (share) => left + ((clamp(share, from, 1) - from) / (1 - from)) * (width - left - right),
+  const across = (width - left - right) / (1 - from);
+  return { low, high, least: from, x: (share) => left + (clamp(share, from, 1) - from) * across,
     y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
 }
 
@@ -1694,7 +1695,7 @@ function pricesView(app) {
   return { ...base, draw, held, priced };
 }
 
-const aboutBars = ({ sides }) => (sides === 2 ? "β above and below 0, share of the gap down" : "α up, share of the gap down");
+const aboutBars = ({ sides }) => `${sides === 2 ? "β above and below 0" : "α up"}, share of the gap down`;
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer, { bound, balance }) {
