@@ -105,6 +105,11 @@ class Machine:
                 object.__setattr__(self, name, text)
 
     @property
+    def tube(self) -> bool:
+        """Whether what is near f is free: of the regressions, all but the quantile."""
+        return self.learnt == "numbers" and self.kind is not QuantileSVR
+
+    @property
     def kinds(self) -> tuple[str, str, str]:
         """The three kinds of samples in words."""
         first, second, third = self.kind.kinds.words
@@ -136,7 +141,7 @@ class Machine:
             "learnt": self.learnt, "kinds": list(self.kinds), "value": self.value, "path": self.path,
             "against": self.against,
             "letters": [list(letter) for letter in self.letters], "width": self.width, "correct": self.correct,
-            "balance": self.balance, "sides": self.kind.sides,
+            "balance": self.balance, "sides": self.kind.sides, "tube": self.tube,
             "parameters": [parameter.to_json() for parameter in self.parameters],
             "squared": None if self.squared is None else self.squared.to_json(),
         }  # fmt: skip

@@ -79,7 +79,7 @@ def _of_regression(result: SVMResult, machine: Machine, products: Products, i: i
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
     above = residual > 0.0
-    tube = machine.correct == "beyond"
+    tube = machine.tube
     side, full = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
     letter, where = ("α⁺", "up") if above else ("α⁻", "down")
     bound = _bound(machine, above) if np.isfinite(full) else "2C ξ"

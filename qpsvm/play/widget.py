@@ -70,7 +70,8 @@ class Playground(anywidget.AnyWidget):
 
     def __init__(self, problem: Problem | None = None) -> None:
         self._start = default_start() if problem is None else start_of(problem)
-        self._labels = (-1, 1) if problem is None else problem.classes
+        named = None if problem is None else problem.samples.classes
+        self._labels = (-1, 1) if named is None else named
         super().__init__(state=self._start.state.to_json())
         self.on_msg(self._answer)
 

@@ -51,7 +51,7 @@ def _of_regression(result: SVMResult, machine: Machine, norm: float) -> str:
         return "ε is 0, so the tube is f itself: a smaller ν gives it a width."
     if not machine.curved and not len(result.on_margin) and high - low > SEEN * (abs(low) + abs(high)):
         return f"No sample holds the curve: any b from {low:.4g} to {high:.4g} is as good."
-    if machine.correct == "beyond" and len(result.at_bound) > len(result.kind) / 2:
+    if machine.tube and len(result.at_bound) > len(result.kind) / 2:
         return "More than half of the samples are beyond the tube: raise C, or ε, or choose a kernel that bends."
     return ""
 
