@@ -367,7 +367,7 @@ class Proof:
             primal = half_norm + losses
             primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
             primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
-        dual = primal - point.gap * primal if math.isfinite(point.gap) else point.dual / point.unit
+        dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 
 

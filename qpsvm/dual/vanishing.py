@@ -6,7 +6,8 @@ w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
     (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
     (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
-                there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0
+                there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0.
+                Those are no part of that size: prices that cancel each other may be as large as one likes
 
 And a ball around samples that are all one and the same has no size. Nothing is rounded in that:
 
@@ -118,7 +119,8 @@ class Vanishing:
         support = np.flatnonzero(beta)
         part = self.space.samples.take(support)
         if self.svm.intercept is None or self.svm.intercept.total:
-            return self._rounding(found[0], found[1], abs(part).T @ np.abs(beta[support]), len(support))
+            own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
+            return self._rounding(found[0], found[1], abs(part).T @ (own * np.abs(beta[support])), len(support))
         mean = np.asarray(part.mean(axis=0)).ravel()
         own = found[0] - mean * total(beta)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
@@ -128,7 +130,7 @@ class Vanishing:
     @staticmethod
     def _rounding(own: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> tuple[float, float] | None:
         """‖own‖² and ‖size‖² (d,) unless an entry of own is more than the rounding of so many terms of that size."""
-        if not (np.abs(own) <= gamma(terms + 2) * size).all():
+        if not (np.maximum(np.abs(own), radii) <= gamma(terms + 2) * size).all():
             return None
         own = np.where(np.abs(own) <= radii, 0.0, own)
         return float(own @ own), float(size @ size)

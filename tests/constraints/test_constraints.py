@@ -268,3 +268,29 @@ def test_a_tube_wider_than_the_targets_beside_rows():
     result = qpsvm.solve(qpsvm.EpsilonSVR(X, T, epsilon=5.0, constraints=rows))
     assert result.status == "optimal"
     assert result.b >= 9.0
+
+
+# --- the certificate beside a user's prices ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e16, 1e20, 1e100, 1e200])
+def test_prices_that_cancel_each_other_are_no_reason_to_call_a_length_rounding(size):
+    """Three rows that add up to nothing: beside their prices, any w(α) is small, and 0 is still no optimum."""
+    apart = np.array([1.0, -1.0, 1.0]) + 0.3 * np.random.default_rng(0).normal(size=(12, 3))
+    rows = qpsvm.Constraints([[1.0, 1.0, 0.0], [-1.0, 0.0, 1.0], [0.0, -1.0, -1.0]], np.zeros(3))
+    problem = qpsvm.OneClass(apart, nu=0.5, kernel="linear", constraints=rows)
+    optimum = qpsvm.solve(problem)
+    assert optimum.status == "optimal"
+    assert optimum.primal < 0.0
+    candidate = problem.at(np.concatenate([optimum.alpha, np.full(3, size)]))
+    assert candidate.status != "optimal"
+    assert candidate.gap >= 0.1 or candidate.primal <= optimum.primal * (1.0 - candidate.gap)
+
+
+def test_the_dual_is_below_a_primal_that_is_negative():
+    problem = qpsvm.OneClass(X + 4.0, nu=0.5, kernel="linear", constraints=qpsvm.Constraints([[1.0, 0, 0]], [0.2]))
+    optimum = qpsvm.solve(problem)
+    assert optimum.primal < 0.0
+    for alpha in (np.zeros(40), 1.1 * optimum.alpha + 0.01):
+        candidate = problem.at(alpha)
+        assert candidate.dual <= optimum.primal <= candidate.primal

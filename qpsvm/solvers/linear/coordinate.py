@@ -171,6 +171,8 @@ def passes(
     n, d = X.shape
     task = task_of(losses, y, intercept)
     assert task is not None  # it is asked before
+    if losses.one_sided and n < 2:  # it would have one label, and LIBLINEAR prints a warning of its own
+        return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
     target, price = targets(losses, y), prices(losses, n)

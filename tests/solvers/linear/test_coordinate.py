@@ -338,3 +338,13 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
 def test_squared_norms_where_rows_are_empty():
     np.testing.assert_allclose(as_row_source(EMPTY).squared_norms(), (EMPTY.toarray() ** 2).sum(axis=1))
     np.testing.assert_array_equal(as_row_source(sp.csr_array((3, 4))).squared_norms(), np.zeros(3))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_one_pair_prints_nothing(capfd, monkeypatch, compiled):
+    """LIBLINEAR would print a warning of one label, and its class would refuse it."""
+    if not compiled:
+        monkeypatch.setattr(coordinate, "compiled_train", lambda: None)
+    result = qpsvm.solve(qpsvm.Ranking([[0.0], [1.0]], [0, 1]), "augmented_lagrangian")
+    assert result.status == "optimal"
+    assert capfd.readouterr() == ("", "")
