@@ -105,7 +105,8 @@ class Proof:
             pushed = self._pushed(base)
             if pushed.gap <= tol:
                 return pushed
-        base = self._refined(base)
+        if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
+            base = self._refined(base)
         best = self._pushed(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():

@@ -330,3 +330,10 @@ def test_the_hunt_meets_both_machines_and_both_ends_of_nu():
     problems = [drawn(seed)[0] for seed in range(100)]
     assert {type(problem) for problem in problems} == {OneClass, SVDD}
     assert {1.0, 1e-12} <= {problem.nu for problem in problems}
+
+
+@pytest.mark.parametrize("machine", [qpsvm.OneClass, qpsvm.SVDD])
+def test_samples_whose_kernel_values_have_squares_beyond_all_floats(machine):
+    samples = 1e100 * np.random.default_rng(0).normal(size=(7, 2))
+    result = qpsvm.solve(machine(samples, nu=0.4, kernel="linear"), check=False)
+    assert result.status == "optimal"
