@@ -196,6 +196,13 @@ class SVMResult:
         return np.flatnonzero(self.kind == 2)
 
     @property
+    def kind_words(self) -> tuple[str, str, str]:
+        """What the three kinds are called, for people: where nothing bounds α, the third is not at a bound."""
+        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
+        idle, inner, beyond = self.kinds.words
+        return idle, inner, beyond if bounded else self.kinds.curved
+
+    @property
     def w(self) -> FloatArray:
         """Weight vector of a linear machine, (d,).
 
@@ -387,8 +394,7 @@ class SVMResult:
           solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
           time        build ...s, solve ...s
         """
-        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
-        beyond = self.kinds.words[2] if bounded else self.kinds.curved
+        _, inner, beyond = self.kind_words
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         lines = [
             self.title,
@@ -396,7 +402,7 @@ class SVMResult:
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {len(self.support)} support = "
-            f"{len(self.on_margin)} {self.kinds.words[1]} + "
+            f"{len(self.on_margin)} {inner} + "
             f"{len(self.at_bound)} {beyond}, of {len(self.kind)}",
             f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "

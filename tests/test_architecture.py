@@ -298,7 +298,8 @@ def test_each_equation_mentioned_is_defined():
 
 def test_every_variant_derives_its_dual():
     """The page of a variant defines its primal and dual, and the code line that states each carries the tag."""
-    for name, prefix in (("c_svm", "CSVM"), ("nu_svm", "NUSVM"), ("hard_margin", "HARD"), ("primal_hinge", "PHINGE")):
+    two_classes = (("c_svm", "CSVM"), ("nu_svm", "NUSVM"), ("hard_margin", "HARD"), ("primal_hinge", "PHINGE"))
+    for name, prefix in (*two_classes, ("epsilon_svr", "ESVR"), ("nu_svr", "NUSVR"), ("quantile_svr", "QSVR")):
         path = ROOT / "problems" / f"{name}.py"
         source = path.read_text(encoding="utf-8")
         assert f"({prefix}.1)" in source

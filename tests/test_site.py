@@ -40,6 +40,10 @@ def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():
     names = {"qpsvm": qpsvm, "problem": problem, "result": qpsvm.solve(problem)}
     names["ball"] = qpsvm.SVDD(X, 0.1)
     names["enclosed"] = qpsvm.solve(names["ball"])
+    names["regression"] = qpsvm.EpsilonSVR(X[:, :1], X[:, 1])
+    names["curve"] = qpsvm.solve(names["regression"])
+    names["median"] = qpsvm.QuantileSVR(X[:, :1], X[:, 1])
+    names["middle"] = qpsvm.solve(names["median"])
     names["found"] = qpsvm.cross_validate(problem, C=[0.1, 1.0], folds=2)
     guide = (DOCS / "guide" / "pictures.md").read_text(encoding="utf-8")
     block = re.search(r"```python\n(.*?)\n```", guide, flags=re.DOTALL)

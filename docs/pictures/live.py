@@ -1,6 +1,6 @@
-"""The guide's picture of the live page, as a browser shows it.
+"""The guide's pictures of the live page, as a browser shows it.
 
-python docs/pictures/live.py        # writes docs/pictures/live.png; needs the extras play and test, and Chromium
+python docs/pictures/live.py        # writes live.png and live_tube.png; needs the extras play and test, and Chromium
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ HERE = Path(__file__).resolve().parent
 ADDRESS = "http://"
 #: The window, in pixels.
 WIDTH, HEIGHT = 1280, 800
+#: The pictures, and the scene of each.
+PICTURES = {"live.png": "clouds", "live_tube.png": "tube"}
 
 
 def main() -> None:
@@ -30,10 +32,11 @@ def main() -> None:
             words = server.stdout.readline().split()
             address = next(word for word in words if word.startswith(ADDRESS))
             with playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]) as opened:
-                page = opened.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-                page.goto(address)
-                page.wait_for_selector('.qpsvm-play[data-status="optimal"]:not([data-asking])')
-                page.screenshot(path=HERE / "live.png")
+                for name, scene in PICTURES.items():
+                    page = opened.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                    page.goto(f"{address}#scene={scene}")
+                    page.wait_for_selector('.qpsvm-play[data-status="optimal"]:not([data-asking])')
+                    page.screenshot(path=HERE / name)
         finally:
             server.terminate()
 

@@ -1,10 +1,12 @@
 """A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: over intervals of β.
 
-(IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
-(IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
-(IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
-(IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
-(IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
+    (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
+    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
+    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+
+The solver's β lead back to α, and its b and ε to the multipliers of the groups.
 """
 
 from __future__ import annotations

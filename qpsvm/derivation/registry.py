@@ -65,8 +65,13 @@ def steps_of(problem: Problem) -> tuple[Step, ...]:
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this machine.
+        Nobody has listed the steps of this machine, or of rows of a user's beside it.
     """
+    if problem.constraints:
+        raise UnsupportedError(
+            "the derivation of a machine with rows of your own is not written yet: derive the machine without them; "
+            "result.constraints measures the rows"
+        )
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:
         known = ", ".join(each.__name__ for each in STEPS)

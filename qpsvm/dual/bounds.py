@@ -237,7 +237,8 @@ class Bounds:
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
-        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):  # products that count may be gone
+        exact = difference == 0.0 and self._idle(point, t, r, rows)
+        if size < NEXT_TO_NOTHING and not exact:  # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:

@@ -59,7 +59,8 @@ class Certificate:
     b_interval : tuple of float
         Every b that is as good.
     w : ndarray, shape (d,), or None
-        The primal point's weight vector, where the feature space is explicit.
+        The primal point's weight vector, where the feature space is explicit; of an SVDD the centre, over the samples
+        as they are computed with, which may be centred.
     coef : ndarray, shape (n,)
         f = K coef + b.
     primal, dual, gap : float

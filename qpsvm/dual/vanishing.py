@@ -95,9 +95,12 @@ class Vanishing:
         at = np.full(self.svm.m, level)
         w = None if dense is None or point.w is None else self.space.over_rows(dense[0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
+        coef = np.zeros_like(point.coef)
+        coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return replace(
-            point, w=w, b=mu, level=mu, b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at,
-            margin=at.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
+            point, w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
+            b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
+            half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
     def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:

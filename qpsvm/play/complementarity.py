@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.play.finite import number
 from qpsvm.play.figures import half_tube
+from qpsvm.play.finite import number
 from qpsvm.play.machines import Machine
 from qpsvm.play.table import full_size
 from qpsvm.problems import Problem

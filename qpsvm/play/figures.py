@@ -17,7 +17,7 @@ def width(problem: Problem, result: SVMResult, machine: Machine, norm: float) ->
         return 2.0 * result.rho / norm if norm > 0.0 else None
     if machine.learnt == "none":
         return next(iter(result.extras.values()))
-    return 2.0 * half_tube(problem, result) if machine.correct == "beyond" else norm
+    return 2.0 * half_tube(problem, result) if machine.tube else norm
 
 
 def half_tube(problem: Problem, result: SVMResult) -> float:
@@ -32,7 +32,7 @@ def counted(problem: Problem, result: SVMResult, machine: Machine) -> float:
     if machine.learnt == "labels":
         return float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0)))
     third = result.kind == 2
-    if machine.correct == "below f":
+    if machine.learnt == "numbers" and not machine.tube:
         assert result.target is not None
         third &= result.target < result.yf[: len(result.kind)]
     return float(np.mean(third)) if len(third) else math.nan

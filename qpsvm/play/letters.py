@@ -34,7 +34,9 @@ def curved(curvature: str = "", bound: str = "") -> tuple[Letter, ...]:
 def two_sided(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[Letter, ...]:
     """Of a regression, with the bounds of α⁺ and α⁻."""
     apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
-    bounds = (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
+    bounds: tuple[Letter, ...] = (
+        (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
+    )
     bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
     slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
     return (

@@ -105,10 +105,15 @@ class Machine:
                 object.__setattr__(self, name, text)
 
     @property
+    def tube(self) -> bool:
+        """Whether what is near f is free: of the regressions, all but the quantile."""
+        return self.learnt == "numbers" and self.kind is not QuantileSVR
+
+    @property
     def kinds(self) -> tuple[str, str, str]:
         """The three kinds of samples in words."""
         first, second, third = self.kind.kinds.words
-        return first, second, self.kind.kinds.curved if self.curved else third
+        return first, second, self.kind.kinds.curved if self.curved and not self.bound else third
 
     def under(self, values: Mapping[str, Any]) -> Machine:
         """How it is written with these parameters."""
@@ -136,7 +141,7 @@ class Machine:
             "learnt": self.learnt, "kinds": list(self.kinds), "value": self.value, "path": self.path,
             "against": self.against,
             "letters": [list(letter) for letter in self.letters], "width": self.width, "correct": self.correct,
-            "balance": self.balance, "sides": self.kind.sides,
+            "balance": self.balance, "sides": self.kind.sides, "tube": self.tube,
             "parameters": [parameter.to_json() for parameter in self.parameters],
             "squared": None if self.squared is None else self.squared.to_json(),
         }  # fmt: skip
@@ -153,7 +158,8 @@ EPSILON_SVR = Machine(
         Parameter("loss", "loss", "choice", "absolute", choices=("absolute", "squared")), INTERCEPT,
     ),
     learnt="numbers", value="t − f", path="β is 0 inside the tube, between −C and C on an edge, and −C or C beyond it",
-    against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box="0 ≤ α⁺_i, α⁻_i ≤ C",
+    against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ",
+    box="0 ≤ α⁺_i, α⁻_i ≤ C",
 )  # fmt: skip
 
 MACHINES: dict[str, Machine] = {
@@ -177,18 +183,20 @@ MACHINES: dict[str, Machine] = {
         path="α is 0, or y f = 1 − hα/C, or α is C", letters=letters.curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
-        EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True, letters=letters.two_sided("", "", squared=True),
+        EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,
+        letters=letters.two_sided("", "", squared=True),
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": Machine(
         "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, (PRICE, NU),
-        learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C", letters=letters.two_sided("C", "C"), width="tube 2ε",
-        correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
+        learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C",
+        letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
     ),
     "quantile-svr": Machine(
         "quantile", QuantileSVR, "Cτ", "|β| / bound", {"balance": "QSVR.5", "box": "QSVR.7"},
         (PRICE, Parameter("quantile", "τ", "linear", 0.5, 0.01, 0.99, accepts=(1e-9, 1.0 - 1e-9)), INTERCEPT),
-        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
+        learnt="numbers", value="t − f", path="β is Cτ above f, −C(1 − τ) below it, and between the two on it",
+        against="β / larger bound",
         letters=letters.two_sided("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f", balance="1ᵀβ",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),

@@ -44,9 +44,7 @@ def plane(request: Request, state: State, problem: Problem, result: SVMResult) -
     return shown | {"levels": [-result.rho, 0.0, result.rho], **_hulls(state, problem, result)}
 
 
-def _curve(
-    state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]
-) -> dict[str, Any]:
+def _curve(state: State, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]) -> dict[str, Any]:
     """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
     x = np.linspace(box[0], box[1], TICKS_OF_CURVE)
     at = np.tile(np.median(state.points[:, :-1], axis=0), (len(x), 1))

@@ -1,4 +1,4 @@
-"""The dual QP as numbers: P, q, rows and box of a small problem, a heat map of P where it is larger."""
+"""The dual QP as numbers: P, q, rows and box of a small problem, a heat map of P where it is larger; and the primal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from qpsvm.result import SVMResult
 
 #: Variables up to which every number is shown; and cells of the heat map a side.
 MOST_SHOWN, MOST_CELLS = 14, 48
+#: Samples up to which the primal is written out, too: of a kernel that takes a Cholesky factor, at every drag.
+MOST_WRITTEN = 120
 
 
 def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
@@ -40,6 +42,7 @@ def quadratic(state: State, problem: Problem, result: SVMResult) -> dict[str, An
         "form": "dual", "text": str(qp), "variables": _variables(n, machine.kind.sides), "objective": qp.formula,
         "n": n, "P": numbers(P) if small else None, "heat": None if small else _heat(P),
         "q": numbers(qp.q) if small else None, "rows": rows, "box": box, "objective_tag": problem.dual_tag,
+        "primal": str(problem.qp("primal")) if problem.n <= MOST_WRITTEN else "",
     }  # fmt: skip
 
 

@@ -46,7 +46,9 @@ def unlabelled(points: Points, machine: str, kernel: Mapping[str, Any] = LINEAR,
     return read_state({"points": points, "machine": machine, "kernel": dict(kernel), "parameters": parameters})
 
 
-def along(n: int, of: Callable[[FloatArray], FloatArray], noise: Callable[[FloatArray], FloatArray], seed: int) -> Points:
+def along(
+    n: int, of: Callable[[FloatArray], FloatArray], noise: Callable[[FloatArray], FloatArray], seed: int
+) -> Points:
     """n points (x, t) with x evenly from −3 to 3 and t = of(x) + noise(x) times a normal number, to two decimals."""
     x = np.linspace(-3.0, 3.0, n)
     t = of(x) + noise(x) * np.random.default_rng(seed).standard_normal(n)

@@ -143,6 +143,8 @@ def start_of(problem: Problem) -> Start:
         )
     if common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
         raise UnsupportedError("the page knows no sample weights: leave them out")
+    if problem.constraints:
+        raise UnsupportedError("the page knows no constraints: leave them out")
     held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
         held["psd"] = problem.psd

@@ -59,7 +59,9 @@ def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, 
     wanted = "hα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
     if products.beyond[i] > noticed:
-        return f"Violated: α (y f − 1) = {products.beyond[i]:.3g}. It lies beyond its margin, so α should be 0: lower α."
+        return (
+            f"Violated: α (y f − 1) = {products.beyond[i]:.3g}. It lies beyond its margin, so α should be 0: lower α."
+        )
     if products.slack[i] > noticed:
         way = "raise" if result.xi[i] > result.curvature[i] * alpha else "lower"
         return f"Violated: its slack is {result.xi[i]:.3g}, and {wanted} is {result.curvature[i] * alpha:.3g}: {way} α."
@@ -67,7 +69,9 @@ def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, 
         return "α = 0 and y f ≥ 1: both products are 0. Without this sample, nothing would change."
     if alpha >= upper:
         return f"α = {machine.bound} and y f ≤ 1 − h: both products are 0. It is on the slope, where each unit costs C."
-    return f"0 < α and y f = 1 − {wanted}: both products are 0. The more slack it has, the more it pays for the next bit."
+    return (
+        f"0 < α and y f = 1 − {wanted}: both products are 0. The more slack it has, the more it pays for the next bit."
+    )
 
 
 def _of_regression(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
@@ -75,7 +79,7 @@ def _of_regression(result: SVMResult, machine: Machine, products: Products, i: i
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
     above = residual > 0.0
-    tube = machine.correct == "beyond"
+    tube = machine.tube
     side, full = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
     letter, where = ("α⁺", "up") if above else ("α⁻", "down")
     bound = _bound(machine, above) if np.isfinite(full) else "2C ξ"

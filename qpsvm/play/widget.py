@@ -37,8 +37,7 @@ class Playground(anywidget.AnyWidget):
     Parameters
     ----------
     problem : Problem, optional
-        What it shows first: `CSVM`, `NuSVM`, `HardMargin` or `PrimalHinge` with at most 1000 rows. By default two
-        clouds of samples.
+        What it shows first: any machine but `Ranking`, with at most 1000 rows. By default two clouds of samples.
 
     Attributes
     ----------
@@ -71,7 +70,8 @@ class Playground(anywidget.AnyWidget):
 
     def __init__(self, problem: Problem | None = None) -> None:
         self._start = default_start() if problem is None else start_of(problem)
-        self._labels = (-1, 1) if problem is None else problem.classes
+        named = None if problem is None else problem.samples.classes
+        self._labels = (-1, 1) if named is None else named
         super().__init__(state=self._start.state.to_json())
         self.on_msg(self._answer)
 

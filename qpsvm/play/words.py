@@ -9,6 +9,9 @@ from qpsvm.play.machines import Machine
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 
+#: The width of an interval, as a share of its ends, that is worth telling.
+SEEN = 1e-6
+
 
 def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
     """What a solved result means; `norm` is ‖w‖."""
@@ -46,9 +49,9 @@ def _of_regression(result: SVMResult, machine: Machine, norm: float) -> str:
         return "The samples pull w both ways, and it is 0: f is constant."
     if result.extras.get("epsilon", 1.0) <= 0.0:
         return "ε is 0, so the tube is f itself: a smaller ν gives it a width."
-    if not machine.curved and not len(result.on_margin) and low < high:
+    if not machine.curved and not len(result.on_margin) and high - low > SEEN * (abs(low) + abs(high)):
         return f"No sample holds the curve: any b from {low:.4g} to {high:.4g} is as good."
-    if machine.correct == "beyond" and len(result.at_bound) > len(result.kind) / 2:
+    if machine.tube and len(result.at_bound) > len(result.kind) / 2:
         return "More than half of the samples are beyond the tube: raise C, or ε, or choose a kernel that bends."
     return ""
 
@@ -60,7 +63,7 @@ def _of_novelty(result: SVMResult, machine: Machine, norm: float) -> str:
     if norm == 0.0:
         return "The origin is a mixture of the samples, so w = 0: lower ν, or choose the RBF kernel."
     low, high = result.intervals.get("rho", (0.0, 0.0))
-    if high - low > EPS * max(abs(low), 1.0) and not np.isfinite(high):
+    if low < high == np.inf:
         return "Every sample is at its bound: any larger ρ is as good."
     return ""
 

@@ -20,5 +20,9 @@ from qpsvm.plotting.multipliers import multipliers
 from qpsvm.plotting.novelty import novelty
 from qpsvm.plotting.path import path
 from qpsvm.plotting.scores import scores
+from qpsvm.plotting.tube import quantiles, tube
 
-__all__ = ["boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "novelty", "path", "scores"]
+__all__ = [
+    "boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "novelty", "path", "quantiles", "scores",
+    "tube",
+]  # fmt: skip

@@ -171,7 +171,7 @@ def _ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) ->
     length = float(np.linalg.norm(way))
     end = centre + (radius / length * way if length else way * radius)
     ax.plot([centre[0], end[0]], [centre[1], end[1]], color=BLACK, linestyle="--", linewidth=1.1, zorder=2)
-    ax.scatter(*centre, marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
+    ax.scatter(centre[0], centre[1], marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
     return [marker_proxy("+", BLACK, BLACK, "centre c"), line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]
 
 

@@ -99,7 +99,7 @@ def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArr
                 )
     counts = np.bincount(kind, minlength=len(KINDS))
     classes = [f"class {plain(label)}" for label in problem.classes]
-    names = [f"{name} ({count})" for (name, _), count in zip(KINDS, counts, strict=True)]
+    names = [f"{name} ({count})" for name, count in zip(result.kind_words, counts, strict=True)]
     fills = [fill for _, fill in KINDS]
     return [
         *(marker_proxy("s", GREY, fill, name) for name, fill, count in zip(names, fills, counts, strict=True) if count),

@@ -550,9 +550,9 @@ class Problem(ABC):
         alpha : array_like, shape (n,), or (2n,) of a regression
             Anything finite; it is repaired first. Indexed by the caller's rows.
         w : array_like, shape (d,) or (n,), optional
-            An explicit weight vector for a linear kernel, used where its primal value is the better one. For another
-            kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the certificate needs the
-            kernel values of those samples only, however many α are not 0.
+            An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
+            better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
+            certificate needs the kernel values of those samples only, however many α are not 0.
 
         Returns
         -------

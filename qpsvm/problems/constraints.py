@@ -84,7 +84,7 @@ class Constraints:
     >>> rows = qpsvm.Constraints([[-1.0, 0.0]], 0.0, names=["w0 ≥ 0"])
     >>> held = qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], constraints=rows))
     >>> print(free.w.round(4), held.w.round(4) + 0.0, held.status)
-    [-0.2  0.4] [0. 1.] optimal
+    [-0.4  0.8] [0. 1.] optimal
     >>> print({name: round(price, 4) for name, price in held.constraint_multipliers.items()})
     {'w0 ≥ 0': 0.5}
     """

@@ -50,6 +50,8 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
         )
     f = samples.taking_part(result.decision_function(_features(samples, result))) / level
     short = svm.level - svm.sign * svm.at_rows(f)
+    if problem.diagonal:  # f has the level in it
+        short = -svm.at_rows(f) / problem.size_of_f
     width = 1.0 if svm.common_level == 1.0 else float(np.abs(short).mean()) or 1.0
     share: FloatArray = np.clip(0.5 + short / (BAND * width), 0.0, 1.0)
     return np.where(bounded, svm.upper, 0.0) * share

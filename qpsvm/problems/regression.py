@@ -69,7 +69,7 @@ class Regression(Problem):
         t, width = self.labels, self._least_width
         ends = (float(t.min()), float(t.max()))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
-        if reached:  # (SVR.4)
+        if reached and not self.constraints:  # (SVR.4)
             return min(self._certify(self._still), certificate, key=lambda point: point.gap)
         return super()._polished(certificate, tol, clock, each)
 

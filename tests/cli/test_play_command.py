@@ -65,7 +65,9 @@ def test_a_regression_of_a_file_has_its_target_upwards(served, table):
     assert start.features == ("length", "weight", "t")
     assert start.state.axes == (0, 2)
     assert start.state.points[:, 2] == pytest.approx(-start.state.points[:, 0])
-    assert run("--data", table, "--target", "age", "--drop", "kind", "--variant", "nu-svr", "--axes", "weight", "t") == 0
+    assert (
+        run("--data", table, "--target", "age", "--drop", "kind", "--variant", "nu-svr", "--axes", "weight", "t") == 0
+    )
     assert served[1][0].state.axes == (1, 2)
 
 

@@ -262,6 +262,14 @@ def test_refusals(make, error, words):
         make()
 
 
+def test_a_tube_wider_than_the_targets_beside_rows():
+    """Without rows the optimum is w = 0 at no price; with b held away from the targets it is not."""
+    rows = qpsvm.Constraints([[0.0, 0.0, 0.0]], -9.0, c=-1.0, names=["b ≥ 9"])
+    result = qpsvm.solve(qpsvm.EpsilonSVR(X, T, epsilon=5.0, constraints=rows))
+    assert result.status == "optimal"
+    assert result.b >= 9.0
+
+
 # --- the certificate beside a user's prices ---------------------------------------------------------------------------
 
 

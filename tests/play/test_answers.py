@@ -147,6 +147,7 @@ def test_a_small_qp_is_shown_in_numbers(machine):
     held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
     answer, qp = ask("solve", held, show=["qp"]), read_state(held).problem().qp("dual")
     shown, alpha = answer["qp"], np.array(answer["alpha"])
+    assert shown["primal"] == str(read_state(held).problem().qp("primal"))
     assert shown["n"] == 12
     assert shown["heat"] is None
     assert np.array(shown["P"]) == pytest.approx(qp.P.dense())
@@ -314,7 +315,12 @@ def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
 def test_numbers_that_overflow_are_null_without_a_warning():
     """The parameters at the ends of what is accepted."""
     kernel = {"name": "polynomial", "degree": 20, "gamma": 1e12, "coef0": 1e6}
-    held = {"points": [[i, 2 * i] for i in range(8)], "labels": [1, -1] * 4, "machine": "squared-hinge", "parameters": {"C": 1e12}}
+    held = {
+        "points": [[i, 2 * i] for i in range(8)],
+        "labels": [1, -1] * 4,
+        "machine": "squared-hinge",
+        "parameters": {"C": 1e12},
+    }
     answer = ask("solve", {**held, "kernel": kernel}, grid=8)
     assert answer["status"] != "optimal"
     assert None in [answer["norm"], *answer["samples"]["slack_product"], *answer["samples"]["margin_product"]]

@@ -43,6 +43,17 @@ def test_it_begins_with_the_problem_and_gives_it_back():
     assert playground.result.alpha == pytest.approx(qpsvm.solve(given).alpha)
 
 
+@pytest.mark.parametrize("kind", [qpsvm.NuSVR, qpsvm.OneClass])
+def test_a_machine_without_classes_is_shown_and_may_become_one_with_two(kind):
+    X = np.array(samples(12)["points"])
+    given = kind(X, X[:, 0] ** 2) if kind is qpsvm.NuSVR else kind(X)
+    playground = qpsvm.Playground(given)
+    assert playground.result.coef == pytest.approx(qpsvm.solve(given).coef, abs=1e-6)
+    labels = np.where(X[:, 0] > 0.0, 1, -1).tolist()
+    playground.state = {**playground.state, "machine": "c", "parameters": {}, "labels": labels, "axes": [0, 1]}
+    assert playground.problem.classes.tolist() == [-1, 1]
+
+
 @pytest.mark.parametrize(
     "given",
     [

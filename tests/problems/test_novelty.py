@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from exact_novelty import drawn, examined, faults, judge
+from hostile import SPOILERS, STORAGE, stored
+from hostile import samples as spoilt
 from sklearn.svm import OneClassSVM
 
 import qpsvm
@@ -337,3 +339,31 @@ def test_samples_whose_kernel_values_have_squares_beyond_all_floats(machine):
     samples = 1e100 * np.random.default_rng(0).normal(size=(7, 2))
     result = qpsvm.solve(machine(samples, nu=0.4, kernel="linear"), check=False)
     assert result.status == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(2 * len(SPOILERS)))
+def test_hostile_samples_get_an_honest_answer(seed):
+    """Thirteen ways to spoil samples, seven to store them, ν over nine orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X: Any = stored(spoilt(rng, SPOILERS[seed % len(SPOILERS)])[0], str(rng.choice(STORAGE)))
+    nu = float(rng.choice([1.0, 0.5, 10.0 ** rng.uniform(-9, 0)]))
+    for machine in MACHINES:
+        problem = machine(X, nu, "linear")
+        assert faults(problem, qpsvm.solve(problem, check=False), 1e-6) == []
+    size = float(abs(X).max()) or 1.0
+    curved = MACHINES[seed % 2](X, nu, RBF(float(10.0 ** rng.uniform(-2, 2) / (X.shape[1] * size**2))))
+    result = qpsvm.solve(curved, check=False)
+    assert (result.status == "optimal") == (result.gap <= 1e-6)
+    assert np.isfinite(result.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kernel", ["linear", RBF(0.5)], ids=str)
+def test_a_result_over_other_rows_is_a_start_that_is_near(machine, kernel):
+    X = cloud(60) + 1.5
+    half = qpsvm.solve(machine(X[::2], 0.31, kernel))
+    problem = machine(X, 0.31, kernel)
+    start = problem.start(half)
+    assert problem.at(start).gap < 0.75 * problem.at(np.ones(60)).gap
+    again = problem.start(qpsvm.solve(machine(X, 0.3, kernel)))
+    assert problem.at(again).gap < 0.2 * problem.at(np.ones(60)).gap

@@ -17,7 +17,9 @@ _numbers = itertools.count(1)
 USABLE = {name: {"name": name, **({"psd": "clip"} if name == "sigmoid" else {})} for name in KERNELS}
 PAIRS = [(machine, kernel) for machine in MACHINES for kernel in KERNELS]
 #: The machines by what they learn: two classes, numbers, nothing.
-LEARNT = {what: [name for name, each in MACHINES.items() if each.learnt == what] for what in ("labels", "numbers", "none")}
+LEARNT = {
+    what: [name for name, each in MACHINES.items() if each.learnt == what] for what in ("labels", "numbers", "none")
+}
 
 
 def samples(n: int = 16, apart: float = 1.2, seed: int = 0) -> dict[str, Any]:

@@ -134,14 +134,17 @@ def rows_of(X: Any, svm: SVMDual) -> list[list[Fraction]]:
 
 def primal_value(X: Any, svm: SVMDual, w: list[Fraction], multipliers: dict[str, Fraction]) -> Fraction | float:
     """P of (DUAL.3), infinite where a hard row falls short."""
-    value: Fraction | float = dot(w, w) / 2
+    value = dot(w, w) / 2
     for group in svm.groups:
         mu = multipliers[group.multiplier]
         value += Fraction(group.total) * mu + Fraction(group.ridge) * mu * mu / 2
     for k, z in enumerate(rows_of(X, svm)):
         t = Fraction(float(svm.level[k])) - Fraction(float(svm.sign[k])) * dot(w, z)
         t -= sum((Fraction(float(g.column[k])) * multipliers[g.multiplier] for g in svm.groups), Fraction(0))
-        value += loss(t, float(svm.upper[k]), Fraction(float(svm.curvature[k])))
+        paid = loss(t, float(svm.upper[k]), Fraction(float(svm.curvature[k])))
+        if isinstance(paid, float):
+            return paid
+        value += paid
     return value
 
 

@@ -86,12 +86,19 @@ def repaired(
     surplus = sum(alpha, Fraction(0)) - e
     if not surplus:
         return alpha, 0.0
-    found = []
-    for k, a in enumerate(alpha):
-        if 0 <= a - surplus <= upper[k]:
-            found.append([*alpha[:k], a - surplus, *alpha[k + 1 :]])
-    best = max(found, key=lambda other: dual_value(ball, X, other)) if found else alpha
-    return best, float(abs(surplus) / e) if found else math.inf
+    able = [k for k, a in enumerate(alpha) if 0 <= a - surplus <= upper[k]]
+    if not able:
+        return alpha, math.inf
+    own, unit = weights_of(X, alpha), 1 if ball else Fraction(1, 2)
+
+    def lost(k: int) -> Fraction:
+        """What D loses where row k takes the surplus."""
+        square = dot(X[k], X[k])
+        slope = 2 * unit * dot(own, X[k]) - (square if ball else 0)
+        return surplus * (unit * surplus * square - slope)
+
+    best = min(able, key=lost)
+    return [*alpha[:best], alpha[best] - surplus, *alpha[best + 1 :]], float(abs(surplus) / e)
 
 
 def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
@@ -104,15 +111,16 @@ def judge(problem: qpsvm.Problem, result: Any) -> Verdict:
     if abs(sum(upper, Fraction(0)) - e) <= len(X) * ROUNDING * e:  # ν = 1: one α is feasible, but U and e are rounded
         imbalance = float(abs(sum(alpha, Fraction(0)) - e) / e)
         alpha = upper = [u * e / sum(upper, Fraction(0)) for u in upper]
-    alpha, moved = repaired(ball, X, upper, e, alpha)
+    given, (alpha, moved) = alpha, repaired(ball, X, upper, e, alpha)
     primal, dual = primal_value(ball, X, upper, e, result), dual_value(ball, X, alpha)
     size = max(abs(primal), abs(dual))
     gap: Fraction | float = (primal - dual) / size if size else Fraction(0)
     if not ball and primal == 0 and not result.w.any():
-        own, spread = weights_of(X, alpha), weights_of([[abs(entry) for entry in x] for x in X], alpha)
+        size = [[abs(entry) for entry in x] for x in X]
+        own, spread = weights_of(X, given), weights_of(size, given)
         small = all(abs(one) <= (len(X) + 2) * ROUNDING * most for one, most in zip(own, spread, strict=True))
         whole = dot(spread, spread)
-        gap = (dot(own, own) / whole if whole else Fraction(0)) if small else math.inf
+        gap = (-2 * dual / whole if whole else -dual) if small else math.inf  # of α with Σα = e to the last digit
     return Verdict(primal, dual, gap, in_box, max(imbalance, moved))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from proof import Task
 
+import qpsvm
 from qpsvm import RBF, Linear, Polynomial
 
 SPOILERS = (
@@ -89,3 +90,45 @@ def hostile_task(seed: int) -> Task:
         return Task(X, y, "c", kernel, C=C, weight=weight)
     intercept = [None, "free", "penalised"][int(rng.integers(3))]
     return Task(X, y, "hinge", kernel, lam=1 / (C * len(y)), intercept=intercept, weight=weight)
+
+
+#: The machines that are not a hinge loss over two classes.
+MACHINES = (
+    "squared hinge", "huber", "eps-svr", "eps-svr squared", "nu-svr", "quantile", "one class", "svdd", "ranking",
+)  # fmt: skip
+
+
+def hostile_machine(seed: int) -> tuple[str, str, qpsvm.Problem]:
+    """What spoils the samples, which machine, and the problem: parameters over many orders, targets of any size."""
+    rng = np.random.default_rng(seed)
+    spoiler, name = SPOILERS[seed % len(SPOILERS)], MACHINES[seed % len(MACHINES)]
+    X, y = samples(rng, spoiler)
+    X = stored(X, str(rng.choice(STORAGE)))
+    n, d = X.shape
+    gamma = float(10.0 ** rng.uniform(-3, 3) / (d * (float(abs(X).max()) or 1.0) ** 2))
+    kernel: Any = RBF(gamma) if name in ("one class", "svdd") or rng.random() < 0.5 else Linear()
+    weight = rng.choice([0.0, 0.5, 1.0, 100.0], n) if rng.random() < 0.2 else None
+    if weight is not None and not all(weight[y == sign].any() for sign in (-1, 1)):
+        weight = None
+    common: dict[str, Any] = {"kernel": kernel, "sample_weight": weight}
+    t = (y + rng.standard_normal(n)) * 10.0 ** rng.uniform(-6, 6)
+    t = np.round(t) if rng.random() < 0.2 else t
+    spread = float(np.ptp(t)) or 1.0
+    C = float(10.0 ** rng.uniform(-6, 6))
+    epsilon = float(rng.choice([0.0, 1e-3, 0.1, 2.0])) * spread
+    nu = float(rng.choice([1e-9, 0.1, 0.5, 1.0]))
+    if name == "squared hinge":
+        return spoiler, name, qpsvm.SquaredHinge(X, y, C, **common)
+    if name == "huber":
+        return spoiler, name, qpsvm.HuberHinge(X, y, C, width=float(10.0 ** rng.uniform(-4, 2)), **common)
+    if name.startswith("eps-svr"):
+        loss: Any = "squared" if name.endswith("squared") else "absolute"
+        return spoiler, name, qpsvm.EpsilonSVR(X, t, C, epsilon, loss=loss, **common)
+    if name == "nu-svr":
+        return spoiler, name, qpsvm.NuSVR(X, t, C, nu, **common)
+    if name == "quantile":
+        return spoiler, name, qpsvm.QuantileSVR(X, t, C, float(rng.choice([0.05, 0.5, 0.9])), **common)
+    if name == "ranking":
+        return spoiler, name, qpsvm.Ranking(X, t, C, **common)
+    machine = qpsvm.OneClass if name == "one class" else qpsvm.SVDD
+    return spoiler, name, machine(X, nu, **common)

@@ -215,7 +215,8 @@ function fromAddress(address, catalogue) {
   if (!given.has("points")) return { state: copy(catalogue.start), scene: sceneOf(catalogue, catalogue.start) };
   const value = (text) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
   const rows = given.get("points").split(";").filter(Boolean).map((row) => row.split("@"));
-  const state = { points: rows.map(([x]) => x.split(",").map(Number)), labels: rows.map(([, label]) => Number(label ?? 1)),
+  const state = { points: rows.map(([x]) => x.split(",").map(Number)),
+    labels: rows.map(([, label]) => Number(label ?? 1)),
     axes: (given.get("axes") ?? "0,1").split(",").map(Number), machine: given.get("machine") ?? catalogue.start.machine,
     parameters: {}, kernel: { name: given.get("kernel") ?? "linear" } };
   const d = state.points[0]?.length ?? 2, isAxis = (axis) => Number.isInteger(axis) && axis >= 0 && axis < d;
@@ -804,7 +805,7 @@ function certificateView(app) {
 
 /** What is written where an address names a machine that nobody knows. */
 const UNKNOWN = { parameters: [], bound: "C", share: "α / C", against: "α / C", level: "1", eta: "η", learnt: "labels",
-  sides: 1, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
+  sides: 1, tube: false, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
   width: "width 2/‖w‖", correct: "correct", balance: "yᵀα" };
 
 /** The machine that is chosen, as the catalogue has it: what it learns, and how its letters are written. */
@@ -909,7 +910,8 @@ function defaults(parameters, held) {
 
 /** Take another machine; where it learns something else, the plane is fitted anew. */
 function takeMachine(app, name) {
-  const { learnt } = machineOf(app), other = app.catalogue.machines.find((each) => each.name === name).learnt !== learnt;
+  const chosen = app.catalogue.machines.find((each) => each.name === name);
+  const other = chosen.learnt !== machineOf(app).learnt;
   if (other) app.release();  // its α are not as many
   app.edit((state) => chooseMachine(app, state, name));
   if (!other) return;
@@ -939,7 +941,8 @@ function axesChoice(app) {
     app.changed();
   };
   return (target ? ["Across"] : ["Across", "Upwards"]).map((words, k) => {
-    const options = Array.from({ length: target ? d - 1 : d }, (_, i) => html("option", { value: i }, featureName(app, i)));
+    const options = Array.from({ length: target ? d - 1 : d }, (_, i) =>
+      html("option", { value: i }, featureName(app, i)));
     const select = html("select", { "data-control": `axis-${k}`, onchange: () => choose(k, select.selectedIndex) },
       ...options);
     return html("label", { class: "field" }, html("span", null, words), select);
@@ -1168,7 +1171,8 @@ function planeView(app) {
 /** f + by of a regression over the horizontal axis, as one path; points beyond sight are left where they are. */
 function curve(app, { curve: f, box: [x0, x1] }, place, by) {
   if (f.some((value) => value === null)) return "";
-  const at = (k) => place([x0 + ((x1 - x0) * k) / (f.length - 1), f[k] + by]).map((v) => clamp(v, -1e6, 1e6).toFixed(1));
+  const step = (x1 - x0) / (f.length - 1);
+  const at = (k) => place([x0 + step * k, f[k] + by]).map((v) => clamp(v, -1e6, 1e6).toFixed(1));
   return `M${f.map((_, k) => at(k).join(" ")).join("L")}`;
 }
 
@@ -1276,7 +1280,7 @@ function legendOf(app, redraw) {
     svg("path", { class: "mark", d, transform: `scale(${scale})` }));
   const stroke = (name) => svg("svg", { class: "key wide", viewBox: "0 0 26 16", "aria-hidden": "true" },
     svg("path", { class: `line ${name}`, d: "M1 8H25" }));
-  const { learnt, kinds, level, share, width } = machineOf(app), tube = width.startsWith("tube");
+  const { learnt, kinds, level, share, tube } = machineOf(app);
   const classes = learnt === "labels" ? [[CIRCLE, 1], [TRIANGLE, -1]] : [];
   return [...classes.map(([d, label]) => html("span", null, mark(d, "class"), "class ", nameOf(label))),
     ...kinds.map((kind, k) => html("span", null, mark(CIRCLE, k, 4 + k), kind)),
@@ -1315,7 +1319,8 @@ function describe(app, i, samples) {
   const where = `${nameOfSample(app, i)}, at ${at}`;
   if (!samples?.alpha) return where;
   const kind = machine.kinds[samples.kind[i]], value = (samples.value ?? samples.yf)[i];
-  return `${where}; ${kind}, ${letterOf(machine)} = ${shown(samples.alpha[i], 4)}, ${machine.value} = ${shown(value, 4)}`;
+  const alpha = `${letterOf(machine)} = ${shown(samples.alpha[i], 4)}`;
+  return `${where}; ${kind}, ${alpha}, ${machine.value} = ${shown(value, 4)}`;
 }
 
 /** What a sample's multiplier is called: of a regression it has a sign. */
@@ -1491,8 +1496,8 @@ function complementarityView(app) {
   }
 
   pull(app, drawing, (event, { left, width }) => {
-    const share = (((event.clientX - left) / width) * frame.width - frame.left) / (frame.width - frame.left - frame.right);
-    return scale.least + share * (1 - scale.least);
+    const across = ((event.clientX - left) / width) * frame.width - frame.left;
+    return scale.least + (across / (frame.width - frame.left - frame.right)) * (1 - scale.least);
   }, (i) => Math.max(fullPrice(app, i), fullPrice(app, i, -1)));
   return { ...base, draw, change: () => { path.textContent = pathInWords(machineOf(app)); } };
 }
@@ -1510,9 +1515,11 @@ function pairWords({ x, y, low, high, least }, { left, height }, { against, valu
 /** Scales of the picture: all values, and the path; shares from 0 to 1, or from −1 of a regression. */
 function scaleOf(values, { path, low: from }, { width, height, left, right, top, bottom }) {
   const levels = path.map(([, at]) => at).filter((at) => typeof at === "number");
-  const least = Math.min(...values, ...levels, 0), most = Math.max(...values, ...levels), room = 0.08 * (most - least) || 1;
+  const least = Math.min(...values, ...levels, 0), most = Math.max(...values, ...levels);
+  const room = 0.08 * (most - least) || 1;
   const low = least - room, high = most + room;
-  return { low, high, least: from, x: (share) => left + ((clamp(share, from, 1) - from) / (1 - from)) * (width - left - right),
+  const across = (width - left - right) / (1 - from);
+  return { low, high, least: from, x: (share) => left + (clamp(share, from, 1) - from) * across,
     y: (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom) };
 }
 
@@ -1542,7 +1549,7 @@ function pull(app, drawing, share, whole = null) {
   drawing.addEventListener("pointercancel", release);
 }
 
-/** What a full bar is worth: C, or where there is none, a quarter more than the largest α. Of a regression also below. */
+/** What a full bar is worth: C, or where there is none, a quarter more than the largest α; also below 0. */
 function fullPrice(app, i, side = 1) {
   const { upper, lower } = app.answer?.samples ?? {};
   const bound = side > 0 || machineOf(app).sides === 1 ? upper?.[i] : lower && lower[i] !== null ? -lower[i] : null;
@@ -1694,7 +1701,7 @@ function pricesView(app) {
   return { ...base, draw, held, priced };
 }
 
-const aboutBars = ({ sides }) => (sides === 2 ? "β above and below 0, share of the gap down" : "α up, share of the gap down");
+const aboutBars = ({ sides }) => `${sides === 2 ? "β above and below 0" : "α up"}, share of the gap down`;
 
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer, { bound, balance }) {
@@ -2008,10 +2015,13 @@ function qpView(app, folded) {
       html("tbody", null, ...qp.rows.map((row) => rowLine(row)), boxLine(qp)));
     place.replaceChildren(html("p", { class: "objective" }, html("span", null, "minimise ", ...scripted(qp.objective)),
       cite(qp.objective_tag)),
-      qp.P ? html("div", { class: "scroll" }, matrix(qp, alpha, app.state.points.length)) : qp.heat ? heat(app, qp) : "",
+      qp.P ? html("div", { class: "scroll" }, matrix(qp, alpha, app.state.points.length)) : "",
+      qp.heat ? heat(app, qp) : "",
         html("div", { class: "scroll" }, rows),
       html("details", { class: "printed" }, html("summary", null, "as the library prints it"),
-        html("pre", { tabindex: 0 }, qp.text)));
+        html("pre", { tabindex: 0 }, qp.text)),
+      qp.primal && html("details", { class: "written" }, html("summary", null, "its primal, as the library prints it"),
+        html("pre", { tabindex: 0 }, qp.primal)));
     hover(app.hovered);
     if (!asked.dragging) app.point(app.equation);
   }

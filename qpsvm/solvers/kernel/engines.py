@@ -78,6 +78,8 @@ class Settings:
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
+    #: A ν-SVR's steps that stall are made again on rows so far inside their right side, too.
+    start_reach: float = 0.005
     #: Where the whole Gram matrix is there, as along a path, they are made on all rows where at most so many move, a
     #: free row of the start and besides: else LIBSVM's loop is sooner. At most so many, until the gap is this share of
     #: the target: what is left of it grows from point to point.
@@ -154,6 +156,8 @@ class Engines:
                 pass
             elif engine in ("auto", "gram") and there:
                 self._small()
+            elif isinstance(self.problem, IntervalDual) and self.problem.mass is not None and engine == "auto":
+                self._libsvm()  # no band with a tube of its own
             else:
                 self._large(engine, start is not None)
         if self.brief:
@@ -277,6 +281,10 @@ class Engines:
             return self._along_path(self.blocks.whole, beta)
         point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
+        if isinstance(self.problem, IntervalDual) and self.problem.mass is not None:  # no band with a tube of its own
+            if self._newton("start", point, rough_margin(beta), most) or not most:
+                return self._done("start", None)
+            return self._newton("start", self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
         return self._newton("start", point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _along_path(self, K: FloatArray, beta: FloatArray) -> bool:
@@ -292,11 +300,11 @@ class Engines:
         effort.newton_steps += polished.steps
         return self._done("start", polished.point)
 
-    def _patient(self) -> None:
+    def _patient(self) -> bool:
         """The last resort: from the best point, as many Newton steps as it takes."""
         if isinstance(self.problem, IntervalDual) and self.problem.untubed(self.best):
-            return
-        self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+            return False
+        return self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
 
     def _newton(
         self, engine: str, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf

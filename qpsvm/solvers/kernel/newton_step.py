@@ -197,14 +197,16 @@ class _Step:
     image: FloatArray
     length: float
     violation: float
-    K: FloatArray
+    K: FloatArray | None = None
 
     def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
         u = point.u + self.length * self.image
         stepped, beta = beta, problem.balanced(beta)
-        if isinstance(problem, IntervalDual):  # sums that cannot be met move β by more than rounding
+        if self.K is not None and isinstance(
+            problem, IntervalDual
+        ):  # sums that cannot be met move β by more than rounding
             rest = beta - stepped
             far = (np.abs(rest) > ROUNDING * problem.weight).nonzero()[0]
             u = (

@@ -40,7 +40,7 @@ class Settings:
     least: float = 0.2
     largest: float = 3.0
     hardly: float = 2e-3
-    #: A step within a bracket stays away from its ends by this share of its width.
+    #: A step within a bracket stays away from its ends by this share of its width; by its square where an end is near.
     inset: float = 0.05
 
 
@@ -90,7 +90,7 @@ def tube_start(
         if below is None and tube == 0.0:
             return point.beta, point.u
         tube = _next(problem, below, above, tries)
-    return None
+    return None if below is None or above is None else _between(below, above, problem.mass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +107,14 @@ def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, tri
     assert problem.mass is not None
     last = tried[-1]
     if below is not None and above is not None:
-        width = above.tube - below.tube
-        share = (below.mass - problem.mass) / (below.mass - above.mass)
-        return below.tube + min(max(share, SETTINGS.inset), 1.0 - SETTINGS.inset) * width
+        close, goal = 0.5 * SETTINGS.near * problem.mass, problem.mass
+        if goal - above.mass <= close:  # the other side is to come near, too
+            goal += 0.5 * close
+        elif below.mass - goal <= close:
+            goal -= 0.5 * close
+        share = (below.mass - goal) / (below.mass - above.mass)
+        inset = SETTINGS.inset if goal == problem.mass else SETTINGS.inset**2
+        return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
     if below is None and last.tube <= SETTINGS.hardly:
         return 0.0
     step = problem.edges(last.point.u).tube - last.tube  # what the residuals say

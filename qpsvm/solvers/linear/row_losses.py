@@ -83,8 +83,10 @@ class RowLosses:
 
     def of(self, rows: slice | IntArray) -> RowLosses:
         """Those of some rows."""
-        parts = (self.upper, self.level, self.lower, self.width, self.curvature)
-        return RowLosses(*(at(part, rows) for part in parts), self.unit)
+        return RowLosses(
+            at(self.upper, rows), at(self.level, rows), at(self.lower, rows), at(self.width, rows),
+            at(self.curvature, rows), self.unit,
+        )  # fmt: skip
 
     def times(self, factors: PerRow) -> RowLosses:
         """φ_i times a factor f_i > 0: the same row f_i times."""

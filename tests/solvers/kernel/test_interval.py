@@ -20,6 +20,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.libsvm_interval import interval_loop
 from qpsvm.solvers.kernel.regression import solve_interval
+from qpsvm.solvers.kernel.tube_search import tube_start
 
 TOL = 1e-6
 KINDS = ("tube", "no tube", "nu", "quantile", "one class", "levels")
@@ -313,3 +314,19 @@ def test_both_sides_share_what_no_tube_needs():
     result = qpsvm.solve(qpsvm.NuSVR(X, T, C=1e4, nu=1.0, kernel="rbf"), "kernel_newton")
     assert result.alpha.sum() == pytest.approx(1e4 * 70)
     assert np.abs(result.coef).sum() < 0.99e4 * 70
+
+
+@pytest.mark.parametrize(("C", "share"), [(0.1, 0.7), (10.0, 0.3), (1e3, 0.9)])
+def test_the_search_for_a_tube_ends_near_the_solution(C, share):
+    """It used to go on in steps of no length where free rows lie on the edges, and to close in from one side only."""
+    X, t = table(400, 9)
+    problem, blocks = stated("nu", t, 0, C, share), KernelBlocks(RBF(1.0), X)
+    found = tube_start(blocks, problem, Effort())
+    assert found is not None
+    size = np.abs(found[0]).sum()
+    if size >= problem.mass * (1.0 - 1e-9):
+        beta = problem.balanced(found[0])
+        assert gap(blocks.all(), problem, beta) < 0.02
+    else:  # no tube is needed
+        flat = problem.at(Edges(0.0))
+        assert gap(blocks.all(), flat, flat.balanced(found[0])) < 1e-3
