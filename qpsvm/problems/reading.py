@@ -144,6 +144,13 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     return kind
 
 
+def near_bound(alpha: FloatArray, upper: FloatArray) -> NDArray[np.bool_]:
+    """Whether α is inside, but near enough to a bound that `kinds` may count it as at it: (m,)."""
+    price = SMALL * np.minimum(upper, float(alpha.max(initial=0.0)))
+    near: NDArray[np.bool_] = (alpha > 0.0) & (alpha <= price) | (alpha < upper) & (upper - alpha <= price)
+    return near
+
+
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
     positive = alpha > 0.0
