@@ -34,7 +34,7 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, spread, size = problem.samples, problem.space, problem._spread, problem.size_of_f
-    kind, table = kinds(space, certificate), None
+    kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
         certificate = without_rows(certificate)
@@ -142,13 +142,6 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
-
-
-def near_bound(alpha: FloatArray, upper: FloatArray) -> NDArray[np.bool_]:
-    """Whether α is inside, but near enough to a bound that `kinds` may count it as at it: (m,)."""
-    price = SMALL * np.minimum(upper, float(alpha.max(initial=0.0)))
-    near: NDArray[np.bool_] = (alpha > 0.0) & (alpha <= price) | (alpha < upper) & (upper - alpha <= price)
-    return near
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:

@@ -15,20 +15,19 @@ from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.polish import FINISHED
 from qpsvm.dual.repair import feasible_start
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.problems.reading import kinds, near_bound
+from qpsvm.problems.reading import kinds
 
 
 def swept(space: FeatureSpace, certificate: Certificate, certify: Callable[[FloatArray], Certificate]) -> Certificate:
     """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point."""
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
-    svm, alpha = certificate.svm, certificate.alpha
-    if not near_bound(alpha, svm.upper).any():
-        return certificate
-    kind = kinds(space, certificate)
-    full = (kind == 2) & (svm.curvature == 0.0)
+    svm, alpha, kind = certificate.svm, certificate.alpha, kinds(space, certificate)
+    full = kind == 2
+    if svm.curved:
+        full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
     if (at_bounds == alpha).all():
-        return certificate
+        return certificate.changed(kind=kind)  # which the result asks for again
     clean = certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, FINISHED) else certificate
