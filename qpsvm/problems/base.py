@@ -394,9 +394,10 @@ class Problem(ABC):
 
     def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
         """The dual of the machine over a Gram matrix, with the user's rows."""
-        rows, n = rows or self.user_rows, len(self.labels)
+        rows = rows or self.user_rows
         if rows is None:
             return self._dual(gram, kept)
+        n = len(self.labels)
         return rows.extended(self._dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
 
     @cached_property
