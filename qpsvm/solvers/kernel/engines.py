@@ -185,7 +185,9 @@ class Engines:
             self._gram()
 
     def _outlying(self) -> bool:
-        """Of a novelty machine, the rows that are farthest out, where few can be."""
+        """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
+        if self.problem.n <= SETTINGS.few_from:
+            return False
         first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
         return first is not None and self._done("few", self._solve_from(first, FEW))
 
