@@ -74,6 +74,8 @@ class Settings:
     #: go on from it, and a point that `dense` left is a guess.
     foretelling: float = 0.05
     useful: float = 0.3
+    #: A ν-SVR of which at most this share of the rows can be outside is LIBSVM's first: it begins with those.
+    few_outside: float = 0.03
     #: They do where at most so many rows, and at most this share, are not at rest, and as long as every so many steps
     #: bring the gap to this share.
     start_rows: int = 1500

@@ -34,6 +34,8 @@ from qpsvm.solvers.shared.stopping import Clock
 TYPES = {"OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: The target of the row that takes what Σβ has too much, in units of the largest of all numbers that pull at a row.
 BEYOND = 100.0
+#: Where the loop begins with few rows inside, at most so many times as many support: few iterations are worth a slice.
+SUPPORTING = 2
 #: Σ|β| is less than was allowed where it is by more than this share.
 LESS = 1e-6
 #: ε is one number where it differs by no more than this share of the largest target: rounding of t ± ε.
@@ -145,8 +147,9 @@ class _Run:
         settings = {**settings, **C, **kernel, "tol": self.tol / unit, "cache_size": cache_megabytes, "shrinking": True}
         settings |= self.settings
         width = None if self.gamma is None else self.data.shape[1]
+        busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         raw = run_sliced(
-            _fitted, (kind, np.ascontiguousarray(self.data), target, weights, settings), n, self.most,
+            _fitted, (kind, np.ascontiguousarray(self.data), target, weights, settings), busy, self.most,
             lambda s: iterations_within(s, n, width, begins=begins), lambda: LoopResult(np.zeros(n), 0, False),
             self.clock, self.verbose,
         )  # fmt: skip

@@ -12,8 +12,9 @@
 | low_rank | all: a linear machine over the rows of a pivoted factor of K          | few features           |
 
 Regressions and novelty machines (`interval`, `regression`) go through `start`, `gram`, `band` and `libsvm`, too; a
-novelty machine that may leave few rows outside begins with `few`, on those that are farthest out; a ν-SVR of many rows
-is a search for the width of its tube (`tube_search`).
+novelty machine that may leave few rows outside begins with `few`, on those that are farthest out, unless it has few
+rows at all; a ν-SVR of many rows is a search for the width of its tube (`tube_search`), and LIBSVM's own where few rows
+can be outside.
 
 All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
 outside. The order in which they are tried is in `engines`, the cost model that picks in `costs`. Equal rows are made

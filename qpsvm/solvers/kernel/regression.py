@@ -161,6 +161,10 @@ def _with_tube(
         engines.brief = engine == "auto"
         engines.run(engine, first)
         known = engines.best
+    elif problem.mass <= ENGINES.few_outside * problem.total_penalty:
+        engines.brief = True
+        engines.run("libsvm", first)
+        known = engines.best
     if engines.ended() or engine != "auto":
         return engines
     useful = known is not None and known.gap < ENGINES.foretelling

@@ -255,7 +255,7 @@ class WorkingSet:
         polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        interval = isinstance(part, IntervalDual)
+        interval = isinstance(part, IntervalDual) and self.problem.n <= SETTINGS.cheap_rows
         if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
             steps = SETTINGS.cheap_steps if interval else 1
             polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, steps, point.u, late)

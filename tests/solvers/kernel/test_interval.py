@@ -211,6 +211,32 @@ def test_few_outliers_are_found_by_a_growing_part(share):
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
 
 
+def test_few_outliers_of_few_rows_are_found_in_the_whole():
+    # a growing part would cost more than the matrix, which the certificate makes anyhow
+    X, t = table(500)
+    problem = stated("one class", t, share=0.02)
+    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    assert found.engine == "gram"
+    assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
+
+
+def test_a_nu_svr_with_few_rows_outside_is_solved_by_the_loop_alone():
+    X, t = table(2200)
+    problem = stated("nu", t, share=0.01)
+    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    assert found.engine == "libsvm"
+    assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_rows_that_move_are_solved_to_rounding(seed):
+    # else polishing would begin all over again
+    X, t = table(700, seed)
+    problem = stated("one class", t, share=0.05)
+    found = solve_interval(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
+    assert gap(RBF(0.1)(X, X), problem, found.beta) <= 1e-10
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_rows_are_made_one(kind):
     rng = np.random.default_rng(1)
