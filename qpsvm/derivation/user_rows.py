@@ -67,13 +67,17 @@ def lagrangian(at: RowLetters[Problem]) -> Sides:
     return Sides(L, "=", own.right, "L with the terms of the rows, and the primal's value", at.size)
 
 
-def stationarity_in_w(at: RowLetters[Problem]) -> Sides:
-    """w − Σ α_k s_k φ(x_k) + Σ λ_j g_j = 0: as a vector for a linear kernel, else by products with every φ(x_i)."""
+def stationarity_in_w(at: RowLetters[Problem]) -> tuple[Sides, ...]:
+    """w − Σ α_k s_k φ(x_k) + Σ λ_j g_j = 0: as a vector of a linear kernel, else by products with φ(x_i) and g_j."""
     if at.is_linear:
         scale = size_of(at.w, at.terms_of_w)
-        return worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_k s_k x_k − Σ λ_j g_j", scale)
+        return (worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_k s_k x_k − Σ λ_j g_j", scale),)
     of = "⟨w, φ(x)⟩ at {i}, and the sum of samples less that of the rows there"
-    return worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample)
+    of_row = "the left side of {i}, and that by the two sums"
+    return (
+        worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample),
+        worst(at.left, "=", at.left_of_alpha, of_row, at.row_sizes, lambda j: repr(at.rows.names[j])),
+    )
 
 
 def stationarity_in_b(at: RowLetters[Problem]) -> Sides:
@@ -199,7 +203,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "OWN.5", "Stationarity in w",
             "A row with a price pulls at w as a sample does, against its own direction g. "
             + ("Both sides are vectors with one entry a feature." if isinstance(problem.kernel, Linear) else
-               "The products of both sides with every φ(x_i) are compared."),
+               "The products of both sides with every φ(x_i) and every g_j are compared."),
             rf"\frac{{\partial L}}{{\partial w}}=0\quad\Longrightarrow\quad w={W}",
             primal_points, stationarity_in_w, general="DUAL.5",
         ),
