@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,12 +113,16 @@ COMBINED = (
     Place("osqp", "primal", order="last"),
 )
 
+#: Which of these a machine has.
+Which = Literal["linear", "kernel", "combined"]
+PLACES: dict[Which, tuple[Place, ...]] = {"linear": LINEAR, "kernel": KERNEL, "combined": COMBINED}
+
 
 def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
-    places = LINEAR if size.linear else COMBINED if size.samples else KERNEL
-    ranked, listed, last = _places(places, tuple(backends.REGISTRY))
+    which: Which = "linear" if size.linear else "combined" if size.samples else "kernel"
+    ranked, listed, last = _places(which, tuple(backends.REGISTRY))
 
     def turns(places: Iterable[Place]) -> Iterator[Choice]:
         for place in places:
@@ -130,8 +135,9 @@ def choices(problem: Problem) -> Iterator[Choice]:
 
 
 @cache
-def _places(places: tuple[Place, ...], names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
+def _places(which: Which, names: tuple[str, ...]) -> tuple[list[Place], list[Place], list[Place]]:
     """The places ranked by estimate, those listed, and those that come last, of the backends of these names."""
+    places = PLACES[which]
     given = {place.backend for place in places}
     by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
     ranked = by_order["estimate"] + [Place(name) for name in names if name not in given]

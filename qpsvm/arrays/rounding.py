@@ -141,17 +141,25 @@ def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
 def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
     """aᵀb plus more numbers, rounded once, and how far that may be off. a and b have one length, (n,)."""
     product, error = two_product(a, b)
-    s = math.fsum([*product.tolist(), *error.tolist(), *added])
+    s = _exact_sum([*product.tolist(), *error.tolist(), *added])
     return s, UNIT * abs(s) + len(a) * UNDERFLOW
+
+
+def _exact_sum(values: list[float]) -> float:
+    """`math.fsum`; no number, as of NumPy's sums, where it is beyond all floats or of ∞ − ∞."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def total(values: FloatArray) -> tuple[float, float]:
     """The sum of a vector (n,), and how far it may be off. A long vector is added up in chunks first."""
     n = len(values)
     if n <= EXACT:
-        s = math.fsum(values.tolist())
+        s = _exact_sum(values.tolist())
         return s, UNIT * abs(s)
     whole = n - n % CHUNK
     parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
-    s = math.fsum([*parts.tolist(), *values[whole:].tolist()])
+    s = _exact_sum([*parts.tolist(), *values[whole:].tolist()])
     return s, UNIT * abs(s) + gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))

@@ -227,8 +227,8 @@ class Bounds:
         weight, penalties = self._weight_below(point), 0.0
         for group in self.svm.penalised:
             apart, mu = self.apart(point, group)
-            difference += 0.5 * group.ridge * apart**2
-            penalties += 0.5 * group.ridge * mu**2
+            difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
+            penalties += 0.5 * group.ridge * mu * mu
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)

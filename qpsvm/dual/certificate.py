@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, total
 from qpsvm.arrays.quantile import quantile_interval
@@ -34,6 +35,8 @@ from qpsvm.dual.svm_dual import SVMDual
 AVERAGING_SLACK = 1e-14
 #: Rows whose vectors are worked on at a time: a quarter of a megabyte each.
 BLOCK = 32_768
+#: What the kind of a row follows from.
+KIND_OF = frozenset(("svm", "alpha", "yf", "margin"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,8 @@ class Certificate:
         Rows whose terms of the proven gap are not exactly 0.
     size : float
         What the proven gap is a share of, from below; NaN where it is not proven.
+    kind : ndarray of int8, shape (m,), or None
+        Which rows are at a bound, where somebody has looked at these numbers already.
 
     See Also
     --------
@@ -136,6 +141,7 @@ class Certificate:
     multipliers: Mapping[str, float] = field(default_factory=dict)
     explicit: FloatArray | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    kind: NDArray[np.int8] | None = None
 
     @property
     def rho(self) -> float:
@@ -158,7 +164,8 @@ class Certificate:
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     def __repr__(self) -> str:
-        shown = {name: part for name, part in vars(self).items() if part is not None and name != "intervals"}
+        hidden = ("intervals", "kind")
+        shown = {name: part for name, part in vars(self).items() if part is not None and name not in hidden}
         return outline("Certificate", **shown)
 
     def changed(self, **parts: Any) -> Certificate:
@@ -183,6 +190,8 @@ class Certificate:
         """
         copy = object.__new__(Certificate)
         copy.__dict__.update(self.__dict__)
+        if not KIND_OF.isdisjoint(parts):
+            copy.__dict__.pop("kind", None)
         copy.__dict__.update(parts)
         return copy
 

@@ -267,13 +267,13 @@ def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
 
 def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]) -> Intervals:
     """All values of each multiplier that are as good, from the intervals of the parts."""
+    if len(known) == 1:
+        (low, high), name = known[0], svm.groups[0].multiplier
+        return {name: (float(min(low, multipliers[name])), float(max(high, multipliers[name])))}
     found = {}
     for group, inverse in zip(svm.groups, svm.unmixing, strict=True):
-        if len(known) == 1:
-            low, high = known[0]
-        else:
-            ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
-            low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+        ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
+        low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
         value = multipliers[group.multiplier]
         found[group.multiplier] = float(min(low, value)), float(max(high, value))
     return found

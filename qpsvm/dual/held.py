@@ -138,7 +138,8 @@ class Held:
         for own in self._own_levels(a, point, slopes):
             mu, intervals = self._nearest_allowed(a, beta, point, slopes, *own)
             cost = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))[0]
-            cost += sum(0.5 * g.ridge * (mu[g.multiplier] - slopes[g.multiplier]) ** 2 for g in self.svm.penalised)
+            apart = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised}
+            cost += sum(0.5 * g.ridge * off * off for g, off in apart.items())  # no power: that may raise
             if best is None or cost < best[0]:
                 best = cost, mu, intervals
         assert best is not None

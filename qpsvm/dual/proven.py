@@ -85,10 +85,11 @@ class Proof:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
-        difference = 0.5 * point.offset**2 + self.bounds.terms(point, rows, t, np.zeros_like(t))
+        difference = 0.5 * point.offset * point.offset + self.bounds.terms(point, rows, t, np.zeros_like(t))
         for group in self.svm.penalised:
             slope = (total(point.alpha * group.column)[0] - group.total) / group.ridge
-            difference += 0.5 * group.ridge * (multiplier(point, group) - slope) ** 2
+            apart = multiplier(point, group) - slope
+            difference += 0.5 * group.ridge * apart * apart
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
@@ -105,7 +106,8 @@ class Proof:
             pushed = self._pushed(base)
             if pushed.gap <= tol:
                 return pushed
-        base = self._refined(base)
+        if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
+            base = self._refined(base)
         best = self._pushed(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
@@ -365,7 +367,9 @@ class Proof:
             primal = self.bounds.half_square(point) + losses
         else:
             primal = half_norm + losses
-            primal += sum(0.5 * group.ridge * multiplier(point, group) ** 2 for group in self.svm.penalised)
+            primal += sum(
+                0.5 * group.ridge * float(np.square(multiplier(point, group))) for group in self.svm.penalised
+            )
             primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)

@@ -281,9 +281,9 @@ class SVMDual:
     @cached_property
     def mirrored(self) -> bool:
         """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        n = self.n
-        if self.rows is None or self.m != 2 * n:
+        if self.rows is None or self.m != 2 * self.n:
             return False
+        n = self.n
         each = np.arange(n)
         same = (self.rows[:n] == each).all() and (self.rows[n:] == each).all()
         return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())

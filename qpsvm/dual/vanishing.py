@@ -17,7 +17,6 @@ And a ball around samples that are all one and the same has no size. Nothing is 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -61,15 +60,15 @@ class Vanishing:
         else:
             found = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
             if found is None and point.w is not None:  # an α beside it may do
-                point = replace(point, alpha=self._nearest(point))
+                point = point.changed(alpha=self._nearest(point))
                 found = self._squares(self.svm.beta(point.alpha))
         if found is None:
             return None
         own2, spread2 = found
         gap = own2 / spread2 if spread2 > 0.0 else 0.0
         nothing = np.zeros_like(point.yf)
-        return replace(
-            point, w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
+        return point.changed(
+            w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
             b_interval=self._intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
             margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * own2, yf=nothing, gap=gap,
             half_norm=0.0, slack=None, radius=None, size=math.nan,
@@ -97,8 +96,8 @@ class Vanishing:
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
         coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
-        return replace(
-            point, w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
+        return point.changed(
+            w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
             b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
             half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip

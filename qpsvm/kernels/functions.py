@@ -489,7 +489,8 @@ def gamma_of(gamma: Gamma, X: Matrix) -> float:
     Raises
     ------
     ParameterError
-        "scale" where var(X) is 0, or so small or large that γ overflows.
+        "scale" where var(X) is 0, or so small or large that γ overflows. Of a single sample it is 1 then: there is no
+        distance that it could be wrong for.
     """
     if gamma == "auto":
         return 1.0 / int(X.shape[1])
@@ -501,6 +502,8 @@ def gamma_of(gamma: Gamma, X: Matrix) -> float:
         variance = float(((X.data - mean) ** 2).sum() + (entries - X.nnz) * mean**2) / entries
     else:
         variance = float(X.var())
+    if variance == 0.0 and X.shape[0] == 1:
+        return 1.0
     product = X.shape[1] * variance
     if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):
         raise ParameterError(

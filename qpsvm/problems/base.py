@@ -399,9 +399,10 @@ class Problem(ABC):
 
     def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
         """The dual of the machine over a Gram matrix, with the user's rows."""
-        rows, n = rows or self.user_rows, len(self.labels)
+        rows = rows or self.user_rows
         if rows is None:
             return self._dual(gram, kept)
+        n = len(self.labels)
         return rows.extended(self._dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
 
     @cached_property
@@ -591,7 +592,8 @@ class Problem(ABC):
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
             explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
             explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
-        return self._proven(self._certify(a, explicit), 0.0)
+        with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
+            return self._proven(self._certify(a, explicit), 0.0)
 
     def _given(self, alpha: ArrayLike, name: str) -> FloatArray:
         """α as a user gives it, prices of the constraints behind it or not, over the rows of the dual: (m,)."""

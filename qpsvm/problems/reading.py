@@ -34,7 +34,7 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, spread, size = problem.samples, problem.space, problem._spread, problem.size_of_f
-    kind, table = kinds(space, certificate), None
+    kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
         certificate = without_rows(certificate)

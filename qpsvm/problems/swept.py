@@ -23,9 +23,11 @@ def swept(space: FeatureSpace, certificate: Certificate, certify: Callable[[Floa
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
     svm, alpha, kind = certificate.svm, certificate.alpha, kinds(space, certificate)
-    full = (kind == 2) & (svm.curvature == 0.0)
+    full = kind == 2
+    if svm.curved:
+        full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
     if (at_bounds == alpha).all():
-        return certificate
+        return certificate.changed(kind=kind)  # which the result asks for again
     clean = certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, FINISHED) else certificate

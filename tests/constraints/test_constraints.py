@@ -294,3 +294,11 @@ def test_the_dual_is_below_a_primal_that_is_negative():
     for alpha in (np.zeros(40), 1.1 * optimum.alpha + 0.01):
         candidate = problem.at(alpha)
         assert candidate.dual <= optimum.primal <= candidate.primal
+
+
+def test_multipliers_whose_squares_are_beyond_all_floats_prove_nothing():
+    """Of rows that are as long as a float can be, or of prices that are: no error of Python's own powers."""
+    rows = qpsvm.Constraints([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [0.1, 0.1], c=1e-3)
+    problem = qpsvm.SquaredHinge(X, Y, constraints=rows, intercept="penalised")
+    candidate = problem.at(np.concatenate([np.full(40, 1.0), [1e180, 1e170]]))
+    assert candidate.status == "candidate"

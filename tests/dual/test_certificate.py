@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import qpsvm
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.quantile import quantile_interval
@@ -202,3 +203,13 @@ def test_a_quantile_of_equal_weights_needs_no_sorting() -> None:
         for level in (0.0, 0.3 * (m // 2), 0.3 * (m // 2) + 0.1, 0.3 * m):
             shared = quantile_interval(points, repeated(0.3, m), level)
             assert shared == quantile_interval(points, np.full(m, 0.3), level)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_alpha_whose_sums_are_beyond_all_floats_is_no_optimum():
+    """∞ − ∞ is a sum that proves nothing, and no error of another library."""
+    X = [[8.41734471e99, -1.62879615e99], [4.46504232e99, 8.56490158e99]]
+    problem = qpsvm.SquaredHinge(X, [0, 1], C=114.852)
+    alpha = [3.86607881e138, 8.13391688e138]
+    assert problem.at(alpha).status == "candidate"
+    assert not problem.certify(alpha).gap <= 1.0

@@ -73,6 +73,7 @@ def test_gamma_rules(X):
 def test_gamma_scale_of_constant_data():
     with pytest.raises(qpsvm.ParameterError, match="var"):
         gamma_of("scale", np.ones((3, 2)))
+    assert gamma_of("scale", np.ones((1, 2))) == 1.0
     with pytest.raises(qpsvm.UnknownOptionError, match="'scale' or 'auto'"):
         qpsvm.RBF("scael")
     with pytest.raises(qpsvm.ParameterError, match="positive"):

@@ -334,6 +334,13 @@ def test_the_hunt_meets_both_machines_and_both_ends_of_nu():
     assert {1.0, 1e-12} <= {problem.nu for problem in problems}
 
 
+@pytest.mark.parametrize("machine", [qpsvm.OneClass, qpsvm.SVDD])
+def test_samples_whose_kernel_values_have_squares_beyond_all_floats(machine):
+    samples = 1e100 * np.random.default_rng(0).normal(size=(7, 2))
+    result = qpsvm.solve(machine(samples, nu=0.4, kernel="linear"), check=False)
+    assert result.status == "optimal"
+
+
 @pytest.mark.parametrize("seed", range(2 * len(SPOILERS)))
 def test_hostile_samples_get_an_honest_answer(seed):
     """Thirteen ways to spoil samples, seven to store them, ν over nine orders of magnitude."""

@@ -66,6 +66,8 @@ class Settings:
     gram_rows: int = 2000
     #: From this many rows on a subsample costs less than it saves, on the average.
     few_from: int = 800
+    #: Below so many rows the certificate makes the whole matrix anyhow.
+    outlying_from: int = 600
     #: `dense` is given up after this share of the seconds of the dearest other way.
     waste: float = 0.3
     #: A start is taken for a guess where its relative gap is below the first. Where it is below the second Newton steps
@@ -185,7 +187,9 @@ class Engines:
             self._gram()
 
     def _outlying(self) -> bool:
-        """Of a novelty machine, the rows that are farthest out, where few can be."""
+        """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
+        if self.problem.n <= SETTINGS.outlying_from:
+            return False
         first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
         return first is not None and self._done("few", self._solve_from(first, FEW))
 

@@ -180,15 +180,21 @@ def _with_tube(
 def unit_of(blocks: KernelBlocks, problem: IntervalDual) -> float:
     """What is 1 to the engines."""
     target = problem.target
-    spread = float(target.std())
+    spread = _spread(target)
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total:
         rows = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED]
         f = problem.target[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
-        spread, size = float(f.std()), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
+        spread, size = _spread(f), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
         return spread if spread > NO_SPREAD * size else size or 1.0
     return max(float(np.abs(target).max(initial=0.0)), float(problem.tube.max(initial=0.0))) or 1.0
+
+
+def _spread(values: FloatArray) -> float:
+    """The standard deviation of some numbers (n,), whose squares may overflow."""
+    size = float(np.abs(values).max(initial=0.0))
+    return size * float((values / size).std()) if size > 0.0 else 0.0
 
 
 def _merged(problem: IntervalDual, ties: Ties) -> IntervalDual:

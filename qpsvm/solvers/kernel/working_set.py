@@ -53,9 +53,12 @@ class Settings:
     noticed: float = 1e-3
     #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
     aim: float = 0.7
-    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap:
+    #: Where W is all of at most so many rows, and at most so many move, one more step costs little. Its gap is below.
+    #: Over intervals W need not be all, and rows that were left alone as negligible may take more steps: else the
+    #: polishing that follows would take longer.
     cheap_rows: int = 1000
     cheap_free: int = 150
+    cheap_steps: int = 4
     rounding: float = 1e-13
 
 
@@ -252,8 +255,10 @@ class WorkingSet:
         polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        if self.whole and cheap and SETTINGS.rounding < point.gap <= target:
-            polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, 1, point.u, late)
+        interval = isinstance(part, IntervalDual)
+        if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
+            steps = SETTINGS.cheap_steps if interval else 1
+            polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, steps, point.u, late)
             self.effort.newton_steps += polished.steps
         return polished.point
 
