@@ -70,12 +70,12 @@ def steps_of(problem: Problem) -> tuple[Step, ...]:
     UnsupportedError
         Nobody has listed the steps of this machine.
     """
-    if problem.constraints:
-        own = statements(constraints)
-        return tuple(replace(step, statement=own[step.tag]) for step in user_rows.steps(problem))
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:
         known = ", ".join(each.__name__ for each in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
+    if problem.constraints:
+        own = statements(constraints)
+        return tuple(replace(step, statement=own[step.tag]) for step in user_rows.steps(problem))
     says = statements(inspect.getmodule(kind))
     return tuple(replace(step, statement=says.get(step.tag, step.statement)) for step in STEPS[kind](problem))
