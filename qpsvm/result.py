@@ -46,6 +46,8 @@ class Kinds:
 
 #: What the variables of the primal beside w and b are called at the beginning of a line.
 EXTRA_LINES = {"rho": "margin", "epsilon": "tube", "radius": "ball"}
+#: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
+SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,7 +441,8 @@ class SVMResult:
         words = self.kinds.words
         counts = np.bincount(self.kind, minlength=len(words))
         kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, counts, strict=True)]
-        return said + table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
+        said += table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
+        return said if self.constraints is None else said + _rows_as_table(self.constraints)
 
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
@@ -475,6 +478,18 @@ def _rows_in_words(table: NDArray[np.void]) -> str:
     broken = float(table["violation"].max(initial=0.0))
     kept = "all kept" if broken == 0.0 else f"largest violation {broken:.1e}"
     return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
+
+
+def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
+    """The dearest rows of a user's in HTML, and how many there are."""
+    dearest = np.argsort(-table_of_rows["price"], kind="stable")[:SHOWN_ROWS]
+    columns = ("value", "bound", "price")
+    cells = [
+        [Cell(str(row["name"])), *(Cell(f"{float(row[column]):.6g}", True) for column in columns)]
+        for row in table_of_rows[dearest]
+    ]
+    more = f"the first {SHOWN_ROWS} of {len(table_of_rows)}, by price" if len(table_of_rows) > SHOWN_ROWS else ""
+    return table(cells, head=["row", "value ≤", *columns[1:]], title="rows of your own", caption=more)
 
 
 def _spread(name: str, value: float, interval: tuple[float, float]) -> str:

@@ -80,6 +80,31 @@ def test_the_page_of_a_result_counts_the_kinds():
     assert float(rows["primal"][0]) == pytest.approx(result.primal, rel=1e-9)
 
 
+def test_the_pages_show_rows_of_a_users_the_dearest_first():
+    names = ["w ≤ 0.4 <i>", *(f"idle {k}" for k in range(11)), "w ≤ 0.3 & so"]
+    rows = qpsvm.Constraints(np.ones((13, 1)), [0.4, *np.arange(5.0, 16.0), 0.3], names=names)
+    problem = qpsvm.CSVM(X, Y, constraints=rows)
+    result = qpsvm.solve(problem)
+    page = result._repr_html_()
+    shown = [row for row in Cells(page).rows if len(row) == 4]
+    assert shown[0] == ["row", "value ≤", "bound", "price"]
+    assert len(shown) == 11
+    assert shown[1][0] == "w ≤ 0.3 & so"
+    dearest = result.constraints[-1]
+    assert dearest["price"] > 0.0
+    assert [float(cell) for cell in shown[1][1:]] == pytest.approx(
+        [dearest["value"], dearest["bound"], dearest["price"]], rel=1e-5
+    )
+    assert float(shown[2][3]) == 0.0
+    assert "of 13" in page
+    assert "<i>" not in page + problem._repr_html_()
+    said = {row[0]: row[1:] for row in Cells(problem._repr_html_()).rows}
+    assert said["constraints"] == ["13 rows: w ≤ 0.4 <i>, idle 0, idle 1, …"]
+    free = qpsvm.CSVM(X, Y)
+    assert "constraints" not in free._repr_html_()
+    assert "rows of your own" not in qpsvm.solve(free)._repr_html_()
+
+
 def test_text_and_page_of_a_small_qp_have_its_numbers():
     qp = qpsvm.CSVM(X, Y, C=3).qp("primal")
     names, *lines = [line.split() for line in str(qp).split("\n\n")[1].splitlines()]

@@ -18,6 +18,7 @@ from qpsvm.derivation.given import point_of
 from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.registry import steps_of
+from qpsvm.derivation.row_letters import letters_of
 from qpsvm.derivation.shown import ShownDerivation
 from qpsvm.derivation.step import Measurement, Step
 from qpsvm.derivation.text import describe
@@ -27,6 +28,7 @@ from qpsvm.errors import (
     MissingExtraError,
     ParameterTypeError,
     UnknownOptionError,
+    UnsupportedError,
     nearest,
 )
 from qpsvm.problems import Problem
@@ -115,7 +117,7 @@ class Derivation:
         if self.result is None:
             return None
         point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
-        return Letters(self.problem, point)
+        return letters_of(self.problem, point)
 
     @cached_property
     def _said(self) -> tuple[str, bool]:
@@ -296,7 +298,7 @@ def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLik
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this machine.
+        Nobody has listed the steps of this machine; an α for a machine with rows of a user's, whose prices it has not.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
         values that are not finite.
@@ -326,5 +328,10 @@ def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLik
         return Derivation(problem, steps_of(problem), result)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
+    if problem.constraints:
+        raise UnsupportedError(
+            "with rows of your own an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
+            "prices behind α"
+        )
     steps, given = steps_of(problem), as_finite_vector(alpha, "alpha", problem.alphas)
     return Derivation(problem, steps, problem.at(given), given)

@@ -106,7 +106,7 @@ def decision_difference(at: Letters[Any]) -> float:
 
 def contradiction(at: Letters[Any], measured: Mapping[str, Measurement]) -> str:
     """What is measured at a result and cannot be of a point with its gap, or ""."""
-    if share(kkt.primal_residual(at.dual, at.alpha), at.largest) > SAME:
+    if share(kkt.primal_residual(at.dual, at.dual_point), at.largest) > SAME:
         return violated(at)
     return failed(measured, at.result.gap)
 
@@ -114,7 +114,11 @@ def contradiction(at: Letters[Any], measured: Mapping[str, Measurement]) -> str:
 def values_agree(at: Letters[Any]) -> bool:
     """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum."""
     difference = abs(at.primal_value - at.dual_value)
-    return share(kkt.primal_residual(at.dual, at.alpha), at.largest) <= SAME and difference <= SAME * at.size
+    return (
+        at.rows_agree
+        and share(kkt.primal_residual(at.dual, at.dual_point), at.largest) <= SAME
+        and difference <= SAME * at.size
+    )
 
 
 def failed(measured: Mapping[str, Measurement], gap: float) -> str:
@@ -129,14 +133,13 @@ def failed(measured: Mapping[str, Measurement], gap: float) -> str:
 
 def violated(at: Letters[Any]) -> str:
     """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
-    svm, a = at.problem.svm, at.alpha
+    a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
     said = {f"α of {at.say.row(low)} is {a[low]:.4g}, below 0": -a[low]}
     said[f"α of {at.say.row(high)} is {a[high]:.4g}, above {at.say.C} = {at.C[high]:.4g}"] = (a - at.C)[high]
-    for group in svm.groups:
-        if not group.ridge:
-            value = float(group.column @ a)
-            said[f"{group.formula} fails: the left side is {value:.4g}"] = abs(value - group.total)
+    for formula, value, total in at.pulls:
+        said[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
+    said |= at.violated_besides
     said["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
     clear = [words for words, amount in said.items() if amount > SAME * at.reach]
     return clear[0] if clear else max(said, key=lambda words: said[words])

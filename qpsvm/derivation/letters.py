@@ -300,6 +300,27 @@ class Letters(Generic[P]):
         """The textbook's dual, to minimise over α."""
         return self.problem.qp("dual") if self.moved is None else self.problem.solver_qp("dual").original
 
+    @property
+    def dual_point(self) -> FloatArray:
+        """The variables of the textbook's dual: α, (m,)."""
+        return self.alpha
+
+    @property
+    def pulls(self) -> list[tuple[str, float, float]]:
+        """Formula and both sides of every equality of the dual."""
+        groups = [group for group in self.svm.groups if not group.ridge]
+        return [(group.formula, float(group.column @ self.alpha), group.total) for group in groups]
+
+    @property
+    def violated_besides(self) -> dict[str, float]:
+        """What the dual's point violates besides box and equalities, and by how much: nothing."""
+        return {}
+
+    @property
+    def rows_agree(self) -> bool:
+        """Whether rows of a user's are kept: there are none."""
+        return True
+
     @cached_property
     def primal_value(self) -> float:
         """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
@@ -312,7 +333,7 @@ class Letters(Generic[P]):
     @cached_property
     def dual_value(self) -> float:
         """D(α), what the dual maximises: minus the objective of the textbook's dual."""
-        return -self.dual.objective(self.alpha)
+        return -self.dual.objective(self.dual_point)
 
     @cached_property
     def kind(self) -> NDArray[np.int8]:

@@ -20,6 +20,7 @@ from qpsvm.derivation import (
     ranking,
     squared_hinge,
     svdd,
+    user_rows,
 )
 from qpsvm.derivation.statements import statements
 from qpsvm.derivation.step import Step
@@ -38,6 +39,7 @@ from qpsvm.problems import (
     QuantileSVR,
     Ranking,
     SquaredHinge,
+    constraints,
 )
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
@@ -60,21 +62,20 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
 def steps_of(problem: Problem) -> tuple[Step, ...]:
     """The steps of a problem in order, each with the statement that the docstring of the machine's module defines.
 
-    A step of which that docstring says nothing keeps the statement that it brings.
+    With rows of a user's they are those of `user_rows`, whatever the machine. A step of which that docstring says
+    nothing keeps the statement that it brings.
 
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this machine, or of rows of a user's beside it.
+        Nobody has listed the steps of this machine.
     """
-    if problem.constraints:
-        raise UnsupportedError(
-            "the derivation of a machine with rows of your own is not written yet: derive the machine without them; "
-            "result.constraints measures the rows"
-        )
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:
         known = ", ".join(each.__name__ for each in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
+    if problem.constraints:
+        own = statements(constraints)
+        return tuple(replace(step, statement=own[step.tag]) for step in user_rows.steps(problem))
     says = statements(inspect.getmodule(kind))
     return tuple(replace(step, statement=says.get(step.tag, step.statement)) for step in STEPS[kind](problem))

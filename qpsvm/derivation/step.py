@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.row_letters import letters_of
 from qpsvm.derivation.shown import ShownStep
 from qpsvm.derivation.sides import Sides, foremost
 from qpsvm.derivation.source import code
@@ -19,8 +20,8 @@ from qpsvm.problems.pairing import check_pair
 from qpsvm.result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
-#: A measure may return a residual alone, where there are no sides to show.
-Measure = Callable[[Letters[Any]], Sides | tuple[Sides, ...] | float]
+#: A measure may return a residual alone, where there are no sides to show. The letters are `Letters`, or `RowLetters`.
+Measure = Callable[[Any], Sides | tuple[Sides, ...] | float]
 NAN = float("nan")
 
 
@@ -148,7 +149,7 @@ class Step:
         True
         """
         check_pair(problem, result)
-        return self.measured(Letters(problem, result)).residual
+        return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Letters[Any]) -> Measurement:
         """Both sides at a point and the residual, with the reason where there is none.

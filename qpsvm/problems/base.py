@@ -61,6 +61,8 @@ LOST_TO_ROUNDING = (
 )
 #: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
 FEW_FREE = 150
+#: Rows of a user's that are named where a problem is shown.
+NAMED_ROWS = 3
 
 
 class Problem(ABC):
@@ -220,7 +222,10 @@ class Problem(ABC):
 
     def _said(self) -> list[tuple[str, str]]:
         """What the problem is made of, a label and a short text each."""
-        return [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
+        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
+        names = self._textbook_rows.names if self.constraints else ()
+        first = f"{', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''}"
+        return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
 
     @property
     def n(self) -> int:
@@ -963,7 +968,7 @@ class Problem(ABC):
         gram = self.space.centred
         if own and self.space.is_linear:
             gram = LowRank(rows.behind(self.space.samples.take(np.arange(n))))
-        svm = self._extended(gram, self.intercept, rows)
+        svm = self._extended(gram, self.intercept, rows)  # (OWN.10)
         if self.intercept == "penalised":
             gram = with_ones(gram, rows.ones(n))
             svm = self._extended(gram, None, rows)

@@ -1,7 +1,22 @@
 """Rows of your own: linear inequalities that the weights, or values of f, have to keep.
 
     (OWN.1)  G w + c b ≤ h:  `Constraints`, of a linear kernel
-    (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel
+    (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel:  rows of g_j = Σ_l A_jl φ(z_l), c_j = Σ_l A_jl
+
+What they add to any machine, of the objective P, the Lagrangian L₀ and the dual (DUAL.1), whose rows k have the signs
+s_k and the levels ℓ_k:
+
+    (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
+    (OWN.4)  Lagrangian:  L = L₀ + Σ λ_j (⟨g_j, w⟩ + c_j b − h_j),  λ ≥ 0
+    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ λ_j g_j
+    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − cᵀλ = e, that is what it is without rows, 0 for most machines;  b itself where b is
+             penalised
+    (OWN.7)  dual feasibility:  λ_j ≥ 0, which nothing bounds above;  0 ≤ α_k ≤ U_k as without rows
+    (OWN.8)  complementary slackness:  λ_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without rows
+    (OWN.9)  substitution of (OWN.5) and (OWN.6):  L = ℓᵀα − ½Σ δ_k α_k² − hᵀλ − ½‖Σ α_k s_k φ(x_k) − Σ λ_j g_j‖²
+    (OWN.10)  dual:  minimise the same with its sign turned  over α, λ  subject to (OWN.6) and (OWN.7)
+    (OWN.11)  f is recovered from α and λ:  f(x) = Σ α_k s_k K(x_k, x) − Σ λ_j ⟨g_j, φ(x)⟩ + b
+    (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
 
 An equality is two rows. What users want most has a constructor of its own: signs of weights, monotony, budgets, bounds,
 a covariance with a group that is to be small, an order of f at given points.

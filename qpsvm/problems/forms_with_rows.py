@@ -35,7 +35,7 @@ def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapp
     assert qp.h is not None
     p, b = rows.p, letters.get("b", "b")
     left = sp.lil_array((p, qp.n))
-    left[:, qp.variables[letters.get("w", "w")]] = g
+    left[:, qp.variables[letters.get("w", "w")]] = g  # (OWN.3)
     if b in qp.variables:
         left[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
     start = len(qp.h)

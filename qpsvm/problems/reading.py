@@ -92,7 +92,8 @@ def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> N
     columns = {
         "value": rows.scale * size * (rows.h + short), "bound": rows.scale * size * rows.h,
         "violation": rows.scale * size * np.maximum(short, 0.0),
-        "price": certificate.unit * prices / rows.scale / size, "gap": certificate.unit * prices * np.abs(short),
+        "price": certificate.unit * prices / rows.scale / size,
+        "gap": certificate.unit * prices * np.abs(short),  # (OWN.8)
     }  # fmt: skip
     table = np.empty(rows.p, dtype=[("name", "U64"), *((name, "f8") for name in columns)])
     table["name"] = rows.names

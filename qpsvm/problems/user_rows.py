@@ -122,7 +122,7 @@ class UserRows:
         """
         p, known = self.p, own.level_radius
         none = np.zeros(p)
-        groups = tuple(
+        groups = tuple(  # (OWN.6)
             Group(g.name, g.multiplier, np.concatenate([g.column, -self.c if g.multiplier == "b" else none]), g.total,
                   g.ridge, _beside(g.formula) if g.multiplier == "b" else g.formula)
             for g in own.groups
@@ -208,9 +208,10 @@ def user_rows(
                     f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
                     "rows over values of f, for any kernel"
                 )
-            Z, A, own, bound, off = item.G, sp.eye_array(len(item.h)), item.c, item.h / size, np.zeros(len(item.h))
+            Z, A, own = item.G, sp.eye_array(len(item.h)), item.c  # (OWN.1)
+            bound, off = item.h / size, np.zeros(len(item.h))
         else:
-            Z, A = item.Z, item.A
+            Z, A = item.Z, item.A  # (OWN.2)
             own, bound, off = item.sums, item.h / size, np.zeros(len(item.h))
             if diagonal:
                 K = kernel.diagonal(Z)
