@@ -237,8 +237,8 @@ class Bounds:
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
-        exact = difference == 0.0 and self._idle(point, t, r, rows)
-        if size < NEXT_TO_NOTHING and not exact:  # products that count may be gone
+        if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):
+            # products that count may be gone
             difference += (len(a) + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:
@@ -417,8 +417,11 @@ class Bounds:
 
         None of other points.
         """
-        svm, n = self.svm, self.svm.n
-        if not svm.mirrored or len(svm.parts) != 2 or not np.array_equal(point.alpha[:n], point.alpha[n:]):
+        svm = self.svm
+        if not svm.mirrored:
+            return None
+        n = svm.n
+        if len(svm.parts) != 2 or not np.array_equal(point.alpha[:n], point.alpha[n:]):
             return None
         first, second = svm.parts
         excess, error = surplus(first.column * point.alpha, first.total)

@@ -421,8 +421,10 @@ class SVMDual:
         ndarray, shape (r,), or 0
             Radii.
         """
-        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
+        if not self.margins:
+            return known
+        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
         if exact or not any(multipliers[group.multiplier] for group in self.margins):
             return known
         moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)

@@ -33,7 +33,8 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     Where f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
     (`problems.base` imports this file, so a problem is any object here.)
     """
-    samples, space, spread, size = problem.samples, problem.space, problem._spread, problem.size_of_f
+    samples, space, size = problem.samples, problem.space, problem.size_of_f
+    spread = _itself if samples.takes_all else problem._spread
     kind, table = kinds(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem.user_rows is not None:
         table = constraint_table(certificate, problem.user_rows, size)
@@ -62,6 +63,10 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
         pairs=problem.shown_pairs, **record,
     )  # fmt: skip
+
+
+def _itself(values: NDArray[Any]) -> NDArray[Any]:
+    return values
 
 
 def without_rows(certificate: Certificate) -> Certificate:

@@ -24,13 +24,13 @@ from qpsvm.solvers.shared.stopping import Budget, Clock
 def goes_first(problem: RowProblem) -> bool:
     """Whether it is expected to save more than it costs."""
     rows, losses, X = problem.rows, problem.losses, problem.rows.source.whole
-    if X is None or is_large(rows.n, rows.d) or not _takes(problem):
+    if X is None or is_large(rows.n, rows.d):
         return False
     if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
         return False
     wide, free = sp.issparse(X) and rows.d > SETTINGS.direct_columns, problem.free_intercept
     narrow = losses.plain and not free and (sp.issparse(X) or X.size <= SETTINGS.coordinate_numbers)
-    if not wide and not narrow:
+    if not (wide or narrow) or not _takes(problem):
         return False
     price = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
     reach = price * (rows.source.sum_of_squares() / rows.n + rows.unit)

@@ -225,7 +225,9 @@ class RowLosses:
     def mismatch(self, a: FloatArray, r: FloatArray) -> float:
         """Σ of (LOSSES.3)."""
         if self.plain:
-            return _dot(self.upper, np.maximum(r, 0.0)) - float(a @ r)
+            outside, upper = np.maximum(r, 0.0), self.upper
+            lost = upper * float(outside.sum()) if isinstance(upper, float) else float(upper @ outside)
+            return lost - float(a @ r)
         return self.loss(r) + self.conjugate(a) - float(a @ r)
 
     def worth(self, a: FloatArray) -> float:

@@ -56,7 +56,7 @@ class RowProblem:
             Σφ(r) + Σφ*(α) − αᵀr.
         """
         price = 0.0
-        if self.free_intercept:
+        if self.ridge[-1] == 0.0:  # a free intercept
             price = (self.losses.scale + abs(b)) * abs(float(q[-1]))
             q, pull = q[:-1], pull[:-1]
         return 0.5 * float(q @ q) + price, max(mismatch, 0.0), 0.5 * float(pull @ pull)
