@@ -58,7 +58,7 @@ def tube(
     Returns
     -------
     Axes
-        t over x, or t over f(x).
+        Targets over x, or over f(x).
 
     Raises
     ------
@@ -136,7 +136,7 @@ def quantiles(
     Returns
     -------
     Axes
-        t over x, with a curve for each quantile and the band between the outermost.
+        Targets over x, with a curve for each quantile and the band between the outermost.
 
     Raises
     ------

@@ -120,7 +120,11 @@ class Constraints:
 
         Parameters
         ----------
-        G, h, c, names
+        G : array_like or SciPy sparse, shape (p, d)
+            As for `Constraints`.
+        h, c : float or array_like, shape (p,)
+            As for `Constraints`.
+        names : sequence of str, optional
             As for `Constraints`; the rows are called "name ≤" and "name ≥".
 
         Returns

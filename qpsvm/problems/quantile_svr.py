@@ -67,17 +67,17 @@ class QuantileSVR(Regression):
     C : float or array_like of shape (n,), default=1.0
         Price of a unit, positive.
     quantile : float, default=0.5
-        τ, between 0 and 1: the share of the samples that is to lie below f.
+        Between 0 and 1: τ, the share of the samples that is to lie below f.
     kernel : Kernel, str or callable, default=Linear()
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i.
     psd : "raise", "clip" or "shift", default="raise"
         What to do where the Gram matrix is indefinite.
-    constraints : Constraints, ValueConstraints, or a list of them, optional
-        Rows of your own that w, b and f have to keep.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
 
     Raises
     ------
