@@ -81,6 +81,17 @@ def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: node
     return found
 
 
+def public_bases(_app: Sphinx, _name: str, _shown: Any, _options: Any, bases: list[type]) -> None:
+    """In place of a base that has no page, what that is built on: the reader of a page can go there."""
+    while any(hidden(base) for base in bases):
+        bases[:] = [above for base in bases for above in (base.__bases__ if hidden(base) else (base,))]
+
+
+def hidden(base: type) -> bool:
+    """Whether a class is one of the library's own that it does not show."""
+    return base.__module__.startswith("qpsvm.") and not public(base.__name__)
+
+
 def plain_bars(*given: Any) -> None:
     """|x| in a docstring, whose lines come last, is a size and no name of something to insert."""
     lines: list[str] = given[-1]
@@ -91,5 +102,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """The links."""
     app.connect("doctree-resolved", link)
     app.connect("autodoc-process-docstring", plain_bars, priority=600)
+    app.connect("autodoc-process-bases", public_bases)
     app.connect("missing-reference", by_home)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
