@@ -213,3 +213,12 @@ def test_an_alpha_whose_sums_are_beyond_all_floats_is_no_optimum():
     alpha = [3.86607881e138, 8.13391688e138]
     assert problem.at(alpha).status == "candidate"
     assert not problem.certify(alpha).gap <= 1.0
+
+
+def test_a_point_with_another_alpha_does_not_keep_its_kinds():
+    """What a sweep has found of the kinds of rows is not handed on to a point of which it may not be true."""
+    problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    known = problem.certify([0.0, 0.5, 0.5, 0.0]).changed(kind=np.array([0, 1, 1, 0], dtype=np.int8))
+    assert known.changed(gap=0.5).kind is known.kind
+    for name in ("alpha", "yf", "margin"):
+        assert known.changed(**{name: np.ones(4)}).kind is None
