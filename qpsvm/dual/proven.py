@@ -28,6 +28,8 @@ from qpsvm.dual.vanishing import Vanishing
 PUSHABLE = 1e-3
 #: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
 NEAR = 1e-7
+#: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
+WIDE = 0.1
 #: How often a point is pushed, and evaluated in twice the precision.
 TRIES = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
@@ -357,7 +359,14 @@ class Proof:
             if self.svm.curved or self.svm.penalised:
                 return point
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
-            if not (math.isfinite(point.gap) and norm > 0.0 and point.offset <= NEAR * norm):
+            if not (math.isfinite(point.gap) and norm > 0.0):
+                return point
+            if point.gap > WIDE:
+                slack = point.short if point.slack is None else point.slack
+                primal = half_norm + self.bounds.losses(slice(None), slack)
+                primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
+                return point.changed(primal=point.unit * primal)
+            if point.offset > NEAR * norm:
                 return point
             lower = -0.5 * (norm + point.offset) ** 2
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
