@@ -49,7 +49,8 @@ def test_optimal_keeps_every_row_exactly_and_its_gap_is_one(name, kind):
     if kind != "a thousand" and result.primal:  # in fractions that takes a while; of 0 there is no share
         gap = exact_gap(make(), rows, result, X + 4.0 if name == "one class" else X)
         assert gap is not None
-        assert 0 <= gap <= result.gap * (1 + 1e-9) + 1e-16
+        # the judge lets α exceed a bound by as much as its own repair may be off
+        assert -1e-14 <= gap <= result.gap * (1 + 1e-9) + 1e-16
 
 
 @pytest.mark.parametrize("name", MACHINES)
