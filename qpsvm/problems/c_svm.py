@@ -39,8 +39,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties
-from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import ParameterError
@@ -49,6 +48,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
+from qpsvm.problems.parameters import price_in_words, prices, taking_prices
 from qpsvm.problems.reading import check_result
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
@@ -119,17 +119,12 @@ class CSVM(Problem):
         self._keep(C=C)
 
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
-        self.C = as_penalties(C, self.n)
-        if float(np.log(self.C).max() + np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
-            raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
+        self.C = prices(C, self.samples)
 
     @cached_property
     def title(self) -> str:
         """The machine with its parameters."""
-        common = common_value(self.C)
-        low, high = (float(self.C.min()), float(self.C.max())) if common is None else (common, common)
-        C = f"{low:g}" if low == high else f"{low:g} … {high:g}"
-        return f"C-SVM, C = {C}, kernel {self.kernel}"
+        return f"C-SVM, C = {price_in_words(self.C)}, kernel {self.kernel}"
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         y = self.labels
@@ -140,7 +135,7 @@ class CSVM(Problem):
 
     def _prices(self) -> FloatArray:
         """C_i = C · s_i of the samples that take part."""
-        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
+        return taking_prices(self.C, self.samples)
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape

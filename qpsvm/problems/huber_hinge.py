@@ -46,7 +46,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_positive
-from qpsvm.arrays.constant import divided, repeated, times
+from qpsvm.arrays.constant import divided, repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import Linear
@@ -54,7 +54,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.parameters import as_intercept, price_in_words, prices
+from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
 from qpsvm.samples import two_classes
@@ -152,7 +152,7 @@ class HuberHinge(Problem):
 
     def _prices(self) -> FloatArray:
         """C_i = C · s_i of the samples that take part."""
-        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
+        return taking_prices(self.C, self.samples)
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape

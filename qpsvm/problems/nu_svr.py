@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.constant import repeated, times
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group, SVMDual
@@ -51,7 +51,7 @@ from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.epsilon_svr import EpsilonSVR
-from qpsvm.problems.parameters import as_share, price_in_words, prices
+from qpsvm.problems.parameters import as_share, price_in_words, prices, taking_prices
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
 from qpsvm.qp.program import QP
@@ -158,7 +158,7 @@ class NuSVR(Regression):
 
     def _prices(self) -> FloatArray:
         """C_i = C · s_i of the samples that take part."""
-        return times(self.taking_part(self.sample_weight), self.taking_part(self.C))
+        return taking_prices(self.C, self.samples)
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape

@@ -43,33 +43,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.types import Matrix
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF
 from qpsvm.kernels.indefinite import Intercept, PSDRule
-from qpsvm.model import Model
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
+from qpsvm.problems.enclosing import Enclosing
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.parameters import as_share
 from qpsvm.qp.program import QP
-from qpsvm.result import Kinds
 from qpsvm.samples import unlabelled
 
-#: What a novelty detector says of samples outside and inside.
-OUTSIDE, INSIDE = -1, 1
 #: How far K(x, x) may differ between samples, relative, where it is one number: a few roundings.
 CONSTANT = 1e-14
-#: What the kinds of samples are called.
-ENCLOSING = Kinds(("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside")
 
 
-class OneClass(Problem):
+class OneClass(Enclosing):
     """One-class SVM: f(x) = ⟨w, φ(x)⟩ − ρ, negative for at most a share ν of the samples.
 
     Parameters
@@ -124,9 +118,8 @@ class OneClass(Problem):
     [ 1 -1]
     """
 
-    kinds: ClassVar[Kinds] = ENCLOSING
     letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
-    dual_tag, own = "ONE.10", ("nu",)
+    dual_tag = "ONE.10"
 
     def __init__(
         self,
@@ -140,24 +133,10 @@ class OneClass(Problem):
         super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)  # Σα ≠ 0: nothing may be centred
         self._keep(nu=nu)
 
-    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
-        self.nu = as_share(nu)
-
     @property
     def title(self) -> str:
         """The machine with its parameters."""
         return f"one-class SVM, ν = {self.nu:g}, kernel {self.kernel}"
-
-    @property
-    def predicted(self) -> NDArray[Any]:
-        """−1 outside, +1 inside."""
-        return np.array([OUTSIDE, INSIDE])
-
-    def _absent(
-        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
-    ) -> None:
-        del certificate
-        yf[rows], margin[rows] = model.decision_function(self.X[rows]), 0.0
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         low, high = certificate.b_interval  # (ONE.12), (ONE.19)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
-from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.constant import common_value, times
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
@@ -26,6 +26,11 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     if float(np.log(found).max() + np.log(samples.weight.max())) > np.log(LARGEST_VALUE):
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
+
+
+def taking_prices(C: FloatArray, samples: Samples) -> FloatArray:
+    """C_i · s_i of the samples that take part, for C (n,)."""
+    return times(samples.taking_part(samples.weight), samples.taking_part(C))
 
 
 def price_in_words(C: FloatArray) -> str:

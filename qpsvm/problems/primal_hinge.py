@@ -48,15 +48,15 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.constant import repeated, times
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.arrays.words import shown
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
-from qpsvm.errors import UnknownOptionError, nearest
+from qpsvm.errors import UnknownOptionError
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.forms import margin_group, margin_rows
+from qpsvm.problems.parameters import as_intercept
 from qpsvm.qp.program import QP
 from qpsvm.samples import original_labels, shares_of, two_classes
 
@@ -122,10 +122,7 @@ class PrimalHinge(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
-            known = ("free", "penalised", "None")
-            raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
-        super().__init__(two_classes(X, y, sample_weight), kernel, intercept, psd, constraints)
+        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
         self._keep(lam=lam)
 
     def _keep(self, *, lam: float) -> None:  # type: ignore[override]

@@ -49,29 +49,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.kernels.functions import RBF, Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.products import squared_norms
-from qpsvm.model import Model
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
+from qpsvm.problems.enclosing import Enclosing
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.one_class import ENCLOSING, INSIDE, OUTSIDE, OneClass, check_constant_diagonal
-from qpsvm.problems.parameters import as_share
+from qpsvm.problems.one_class import OneClass, check_constant_diagonal
 from qpsvm.qp.program import QP
-from qpsvm.result import Kinds
 from qpsvm.samples import shares_of, unlabelled
 
 
-class SVDD(Problem):
+class SVDD(Enclosing):
     """The smallest ball: f(x) = R² − ‖φ(x) − c‖², negative for at most a share ν of the samples.
 
     Parameters
@@ -120,12 +118,11 @@ class SVDD(Problem):
     True
     """
 
-    kinds: ClassVar[Kinds] = ENCLOSING
     size_of_f: ClassVar[float] = 2.0
     diagonal: ClassVar[float] = -1.0
     affine: ClassVar[bool] = True
     letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
-    dual_tag, own = "SVDD.11", ("nu",)
+    dual_tag = "SVDD.11"
 
     def __init__(
         self,
@@ -139,24 +136,10 @@ class SVDD(Problem):
         super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints)
         self._keep(nu=nu)
 
-    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
-        self.nu = as_share(nu)
-
     @property
     def title(self) -> str:
         """The machine with its parameters."""
         return f"SVDD, ν = {self.nu:g}, kernel {self.kernel}"
-
-    @property
-    def predicted(self) -> NDArray[Any]:
-        """−1 outside, +1 inside."""
-        return np.array([OUTSIDE, INSIDE])
-
-    def _absent(
-        self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
-    ) -> None:
-        del certificate
-        yf[rows], margin[rows] = model.decision_function(self.X[rows]), 0.0
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """R from μ = (R² − ‖c‖²)/2."""
