@@ -192,9 +192,7 @@ class JointJudge:
         R[dual.own] = 0.0
         return t - R, t + R
 
-    def _terms(
-        self, point: JointPoint, f: FloatArray, r: FloatArray, low: FloatArray, high: FloatArray
-    ) -> FloatArray:
+    def _terms(self, point: JointPoint, f: FloatArray, r: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """The terms of (JOINT.6) from above, by (JPROOF.2): (n, k)."""
         dual, a = self.dual, point.alpha
         each = np.arange(dual.n)
