@@ -35,12 +35,16 @@ STAGES = (0.5, 0.2, 0.1, 0.05, 0.02, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
 LAST_POLISH = 10.0
+#: Rows of the dual up to which every step length of (JPOL.3) is tried after every stage.
+FEW_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
 FINE, LONG = 1e-9, 1.0
 #: A polished point is gone on from where its gap is less than this share of that of the method's own.
 WORTH = 0.5
 #: Rows of the dual up to which CVXOPT is worth trying where our own method has not come to an end.
 FOLLOWED_ROWS = 1500
+#: Rows of the dual up to which CVXOPT is so quick that our own method gets no more steps than these before its turn.
+QUICK_ROWS, QUICK_STEPS = 600, 4000
 FOLLOWER = "cvxopt"
 
 
@@ -79,12 +83,21 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
         raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
     if request.options:
         refuse_unknown(NAME, request.options, frozenset())
-    best = _result(problem, _sequential(problem, request), request)
     limited = request.time_limit is not None or request.max_iter is not None or request.start is not None
-    follows = backend == "auto" and request.polish and not limited and len(problem.joint.places) <= FOLLOWED_ROWS
-    if follows and best.status not in (Status.OPTIMAL, *STOPPED_BY_USER) and backends.get(FOLLOWER).version():
-        other = _result(problem, _general(problem, backends.get(FOLLOWER), None, request), request)
-        best = other if other.gap < best.gap else best
+    rows = len(problem.joint.places)
+    follows = backend == "auto" and request.polish and not limited and rows <= FOLLOWED_ROWS
+    if not follows or backends.get(FOLLOWER).version() is None:
+        return _result(problem, _sequential(problem, request), request)
+    best: JointResult | None = None
+    brief = replace(request, max_iter=QUICK_STEPS)
+    for turn in (brief, None, request) if rows <= QUICK_ROWS else (request, None):
+        follower = backends.get(FOLLOWER)
+        found = _general(problem, follower, None, request) if turn is None else _sequential(problem, turn)
+        result = _result(problem, found, request)
+        best = result if best is None or result.gap < best.gap else best
+        if best.status in (Status.OPTIMAL, Status.INTERRUPTED):
+            break
+    assert best is not None  # there is at least one turn
     return best
 
 
@@ -122,15 +135,15 @@ def _result(problem: JointProblem, found: Found, request: Request) -> JointResul
     elif point.measured <= request.tol:
         status = Status.INACCURATE
         message = (
-            "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f may cost as much as "
-            "the rest of it; centre and scale the features, or lower C"
+            "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f may cost as much "
+            "as the rest of it; centre and scale the features, or lower C"
         )
     elif status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
         status = Status.INACCURATE if status is Status.OPTIMAL else Status.NUMERICAL_ERROR
     if problem.space.shift:
         message = (
-            f"the certificate is for the kernel matrix plus {problem.space.shift:.3g} times the identity (psd='shift'), "
-            f"which has no counterpart for new samples. {message}"
+            f"the certificate is for the kernel matrix plus {problem.space.shift:.3g} times the identity "
+            f"(psd='shift'), which has no counterpart for new samples. {message}"
         ).strip()
     return problem.result(
         point, status=status, message=message, backend=found.backend, form=found.form, iterations=found.iterations,
@@ -165,7 +178,8 @@ def _sequential(problem: JointProblem, request: Request) -> Found:
             ended = reason != "converged" or stage == STAGES[-1]
             if request.polish and not noted():
                 seconds = min(LAST_POLISH if ended else max(solving, POLISHING), request.clock.left)
-                point = _polished(problem, point, seconds, None if ended else 1)
+                few = len(problem.joint.places) <= FEW_ROWS
+                point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
             if request.verbose:
                 print(f"qpsvm: {NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", flush=True)

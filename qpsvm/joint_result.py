@@ -1,4 +1,4 @@
-"""The library's answer to a machine that learns several classes in one program: a certified point that measures itself."""
+"""The library's answer to a machine of several classes in one program: a certified point that measures itself."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,7 @@ from qpsvm.joint_attempt import solve_joint
 from qpsvm.joint_result import JointResult
 from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.forms import Form, check_form
+from qpsvm.problems.machine import Machine, R
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock
@@ -101,40 +102,8 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         ) from error
 
 
-@overload
 def solve(
-    problem: Problem,
-    backend: str = "auto",
-    form: Form | None = None,
-    tol: float = 1e-6,
-    polish: bool = True,
-    check: bool = True,
-    verbose: bool = False,
-    time_limit: float | None = None,
-    max_iter: int | None = None,
-    start: SVMResult | ArrayLike | None = None,
-    **options: Any,
-) -> SVMResult: ...
-
-
-@overload
-def solve(
-    problem: JointProblem,
-    backend: str = "auto",
-    form: Form | None = None,
-    tol: float = 1e-6,
-    polish: bool = True,
-    check: bool = True,
-    verbose: bool = False,
-    time_limit: float | None = None,
-    max_iter: int | None = None,
-    start: JointResult | ArrayLike | None = None,
-    **options: Any,
-) -> JointResult: ...
-
-
-def solve(
-    problem: Problem | JointProblem,
+    problem: Machine[R],
     backend: str = "auto",
     form: Form | None = None,
     tol: float = 1e-6,
@@ -145,7 +114,7 @@ def solve(
     max_iter: int | None = None,
     start: SVMResult | JointResult | ArrayLike | None = None,
     **options: Any,
-) -> SVMResult | JointResult:
+) -> R:
     """Solve a support vector machine and certify the answer.
 
     Parameters
@@ -172,7 +141,8 @@ def solve(
     max_iter : int, optional
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), optional
-        (`JointResult`, or an array of shape (n, k), for machines that learn several classes in one program.) Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α. It changes the
+        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
+        learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
     **options
         The solver's own settings, by their own names.
@@ -268,7 +238,7 @@ def solve(
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
     if check:
         _check(result, request, backend)
-    return result
+    return cast("R", result)
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:

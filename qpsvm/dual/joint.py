@@ -4,17 +4,17 @@ Sample i is of class y = y_i. Every other class is a rival c of it, and each pai
 class has α_iy = 0. k classes, n samples:
 
     (JOINT.1)  f_c(x) = ⟨w_c, φ(x)⟩ + b_c;  t_ic = ℓ − (f_y(x_i) − f_c(x_i)) is what row (i, c) lacks of its level ℓ
-    (JOINT.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i L_i;  L_i = C_i max_c (t_ic)⁺ where a sample has one slack for all its
-               rivals (shared), or L_i = C_i Σ_c (t_ic)⁺ where it has one for each
-    (JOINT.3)  w_c(α) = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival,  β_iy = Σ_c α_ic;  hence Σ_c β_ic = 0, Σ_c w_c(α) = 0
-    (JOINT.4)  dual:  maximise D(α) = ℓ Σα − ½Σ_c ‖w_c(α)‖²  over α ≥ 0, and Σ_c α_ic ≤ C_i (shared) or α_ic ≤ C_i;  with
-               a free intercept Σ_i β_ic = 0 for every class;  with a penalised one D has −½Σ_c (Σ_i β_ic)² besides
+    (JOINT.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i L_i;  L_i = C_i max_c (t_ic)⁺ where a sample has one slack for all
+               its rivals (shared), or L_i = C_i Σ_c (t_ic)⁺ where it has one for each
+    (JOINT.3)  w_c(α) = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival,  β_iy = Σ_c α_ic;  Σ_c β_ic = 0, so that Σ_c w_c = 0
+    (JOINT.4)  dual:  maximise D(α) = ℓ Σα − ½Σ_c ‖w_c(α)‖²  over α ≥ 0, and Σ_c α_ic ≤ C_i (shared) or α_ic ≤ C_i;
+               with a free intercept Σ_i β_ic = 0 for every class;  with a penalised one D has −½Σ_c (Σ_i β_ic)² besides
     (JOINT.5)  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_i g_i, and ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
     (JOINT.6)  g_i = Σ_c α_ic (T_i − t_ic) + (C_i − Σ_c α_ic) T_i,  T_i = max(0, max_c t_ic)  (shared), or
                g_i = Σ_c [(C_i − α_ic)(t_ic)⁺ + α_ic (−t_ic)⁺];  no term is negative
 
-Source: Lagrangian duality; Crammer & Singer (2001), Weston & Watkins (1999); one view on both, Doğan, Glasmachers & Igel
-(2016).
+Source: Lagrangian duality; Crammer & Singer (2001), Weston & Watkins (1999); one view on both, Doğan, Glasmachers &
+Igel (2016).
 """
 
 from __future__ import annotations

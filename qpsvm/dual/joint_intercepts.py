@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.joint import JointDual
 
 #: A row counts as strictly between its bounds from this share of C_i on.
@@ -35,9 +35,8 @@ def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatAr
     missing = dual.missing(u)
     normal, right = np.zeros((dual.k, dual.k)), np.zeros(dual.k)
 
-    def known(classes: FloatArray, others: FloatArray, differences: FloatArray) -> None:
-        """b of one class less b of another is known, (r,) each."""
-        i, j = classes.astype(np.intp), others.astype(np.intp)
+    def known(i: IntArray, j: IntArray, differences: FloatArray) -> None:
+        """b of class i less b of class j is known, (r,) each."""
         for rows, columns, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)):
             np.add.at(normal, (rows, columns), sign)
         np.add.at(right, i, differences)
@@ -56,7 +55,8 @@ def from_free_rows(dual: JointDual, alpha: FloatArray, u: FloatArray) -> FloatAr
         free = inside & (alpha < (1.0 - INSIDE) * C)
     sample, rival = np.nonzero(free)
     known(dual.label[sample], rival, missing[sample, rival])
-    return centred(np.linalg.lstsq(normal, right, rcond=None)[0])
+    b: FloatArray = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64, copy=False)
+    return centred(b)
 
 
 def improved(dual: JointDual, u: FloatArray, b: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ The split says of every row whether α_ic is 0, free or at its bound, and of eve
 whether Σ_c α_ic = C_i. With it known, the optimum is one linear system. A free variable v moves β of its sample i by
 +1 at a class p and −1 at a class q:
 
-    (JPOL.1)  (p, q) = (y, c) for a free row;  where Σ_c α_ic = C_i, the largest α of the sample makes up for the others,
+    (JPOL.1)  (p, q) = (y, c) for a free row;  where Σ_c α_ic = C_i, the largest α of it makes up for the others,
               (p, q) = (that rival, c)
     (JPOL.2)  Σ_v′ K_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) δ_v′ + b_p − b_q = r_v − ⟨w_p − w_q, φ(x_i)⟩,  r_v = ℓ or 0,
               and the balance of every class, as in (POL.1)
@@ -110,7 +110,7 @@ def _rounds(
 
 
 def _split(dual: JointDual, predicted: FloatArray) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 at the bound, (n, k); where the slack is shared, 2 at the own class says that Σ_c α_ic = C_i."""
+    """0 zero, 1 free, 2 at the bound: (n, k); of a shared slack, 2 at the own class says that Σ_c α_ic = C_i."""
     v = np.where(dual.own, 0.0, np.maximum(predicted, 0.0))
     if not dual.shared:
         return np.where(v <= 0.0, 0, np.where(v >= dual.upper[:, None], 2, 1)).astype(np.int8)

@@ -17,6 +17,7 @@ between their bounds while these have something to give, so that those at a boun
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,7 @@ def feasible(dual: JointDual, alpha: FloatArray) -> FloatArray:
     a = np.clip(np.nan_to_num(alpha, nan=0.0, posinf=LARGEST), 0.0, LARGEST)
     a[dual.own] = 0.0
     caps = dual.upper[:, None]
-    if dual.shared:
-        a = _under(a, dual)
-    else:
-        a = np.where(a >= caps * (1.0 - NEAR), caps, a)  # (JREPAIR.1)
+    a = _under(a, dual) if dual.shared else np.where(a >= caps * (1.0 - NEAR), caps, a)  # (JREPAIR.1)
     sums = a.sum(axis=1)
     free = dual.intercept == "free"
     unit = _unit(sums, free)
@@ -132,7 +130,7 @@ def _taken(flows: Whole, surplus: Whole) -> Whole:
 
 
 def _steps(way: list[int]) -> list[tuple[int, int]]:
-    return list(zip(way, way[1:], strict=False))
+    return list(pairwise(way))
 
 
 def _way(flows: Whole, start: int, ends: NDArray[np.bool_]) -> list[int] | None:

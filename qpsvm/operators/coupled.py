@@ -1,4 +1,4 @@
-"""The Hessian of a machine that learns several classes at once: each variable couples two of them through one sample."""
+"""The Hessian of a machine that learns several classes at once: a variable couples two of them through one sample."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.forms import Form, check_form
 from qpsvm.problems.joint_forms import dual_qp, primal_qp, read_alpha, scaling
+from qpsvm.problems.machine import Machine
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.problems.replaced import replaced
 from qpsvm.qp.program import QP
@@ -37,7 +38,7 @@ from qpsvm.samples import Samples, several_classes
 CLEAR, NOTHING = 1e-6, 1e-9
 
 
-class JointProblem:
+class JointProblem(Machine[JointResult]):
     """A machine that learns several classes in one program.
 
     Parameters
@@ -232,7 +233,7 @@ class JointProblem:
         ...     qp = problem.qp(form)
         ...     print({name: part.stop - part.start for name, part in qp.variables.items()}, list(qp.constraints))
         {'alpha': 6} ['share', 'balance']
-        {'w': 3, 'b': 3, 'xi': 3} ['margin', 'centre']
+        {'w': 3, 'b': 2, 'xi': 3} ['margin']
         """
         return self._qp(check_form(form), own=True)
 
@@ -451,7 +452,8 @@ class JointProblem:
         short = np.maximum(missing, 0.0)
         return JointResult(
             alpha=alpha, coef=self._over_all(point.coef), b=point.b, primal=point.primal, dual=point.dual,
-            gap=point.gap, rounding=max(point.gap - max(point.measured, 0.0), 0.0), kind=self._over_all(self._kinds(point)),
+            gap=point.gap, rounding=max(point.gap - max(point.measured, 0.0), 0.0),
+            kind=self._over_all(self._kinds(point)),
             missing=missing, xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing),
             upper=whole.upper, label=label, model=model, title=self.title, **record,
         )  # fmt: skip

@@ -1,10 +1,11 @@
 """The two QPs of a joint machine, and their scaling for a solver.
 
-    (JFORM.1)  dual:  minimise ½αᵀPα − ℓ1ᵀα,  P_vv′ = K_ii′ (e_y − e_c)ᵀ(e_y′ − e_c′) for rows v = (i, c), v′ = (i′, c′),
-               over α ≥ 0 subject to  share:  Σ_c α_ic ≤ C_i, or the box α_ic ≤ C_i;  balance:  Σ_i β_ic = 0 for every
-               class but the last, whose balance follows
+    (JFORM.1)  dual:  minimise ½αᵀPα − ℓ1ᵀα,  P_vv′ = K_ii′ (e_y − e_c)ᵀ(e_y′ − e_c′) for rows v = (i, c), v′ =
+               (i′, c′), over α ≥ 0 subject to  share:  Σ_c α_ic ≤ C_i, or the box α_ic ≤ C_i;  balance:  Σ_i β_ic = 0
+               for every class but the last, whose balance follows
     (JFORM.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ C_i ξ  over w, b, ξ ≥ 0  subject to  margin:  ⟨w_y − w_c, z_i⟩ + b_y −
-               b_c ≥ ℓ − ξ, and centre:  Σ_c b_c = 0 of a free intercept
+               b_c ≥ ℓ − ξ.  Of a free intercept only differences count:  b is how much each class but
+               the last has more than that
     (JFORM.3)  w has the w_c one after the other, b one number a class, ξ one a sample or one a row, and rows (i, c) are
                ordered by sample, then by rival
 
@@ -86,27 +87,24 @@ def primal_qp(dual: JointDual, Z: Matrix, title: str) -> QP:
     entries = 2 * (k - 1) * (Z.nnz if sp.issparse(Z) else Z.size)
     if entries > MOST_ENTRIES:
         raise TooLargeError(
-            f"the primal of {dual.n} samples in {r} coordinates with {k} classes has {entries:.1e} numbers in its rows: "
-            "use form='dual', backend='auto', or fewer samples"
+            f"the primal of {dual.n} samples in {r} coordinates with {k} classes has {entries:.1e} numbers in its "
+            "rows: use form='dual', backend='auto', or fewer samples"
         )
     each, ones = np.arange(m), np.ones(m)
     slacks = dual.n if dual.shared else m
-    width = k if dual.intercept is not None else 0
+    width = {"free": k - 1, "penalised": k, None: 0}[dual.intercept]
     blocks = [coupled_rows(sp.csr_array(Z), sample, label, rival, k)]
     if width:
         places = (np.tile(each, 2), np.concatenate([label, rival]))
-        blocks.append(sp.csr_array((np.concatenate([ones, -ones]), places), shape=(m, k)))
+        differences = sp.csc_array((np.concatenate([ones, -ones]), places), shape=(m, k))
+        blocks.append(sp.csr_array(differences[:, :width]))
     blocks.append(sp.csr_array((ones, (each, sample if dual.shared else each)), shape=(m, slacks)))
     variables = {"w": slice(0, k * r)}
     if width:
-        variables["b"] = slice(k * r, k * r + k)
+        variables["b"] = slice(k * r, k * r + width)
     free = k * r + width
     variables["xi"] = slice(free, free + slacks)
     constraints = {"margin": Rows("G", slice(0, m), f"f_y(x_i) − f_c(x_i) ≥ {dual.level:g} − ξ")}
-    A: Matrix | None = None
-    if dual.intercept == "free":
-        A = sp.csc_array((np.ones(k), (np.zeros(k, dtype=np.intp), k * r + np.arange(k))), shape=(1, free + slacks))
-        constraints["centre"] = Rows("A", slice(0, 1), "Σ_c b_c = 0")
     ridge = np.full(width, 1.0 if dual.intercept == "penalised" else 0.0)
     prices = dual.upper if dual.shared else dual.upper[sample]
     price = "Σ C_i ξ_i" if dual.shared else "Σ C_i ξ_ic"
@@ -114,7 +112,6 @@ def primal_qp(dual: JointDual, Z: Matrix, title: str) -> QP:
         P=Diagonal(np.concatenate([np.ones(k * r), ridge, np.zeros(slacks)])),
         q=np.concatenate([np.zeros(free), prices]),
         G=sp.csc_array(-sp.hstack(blocks, format="csc")), h=np.full(m, -dual.level),
-        A=A, b=None if A is None else np.zeros(1),
         lb=np.concatenate([np.full(free, -np.inf), np.zeros(slacks)]), variables=variables, constraints=constraints,
         formula=f"½ Σ_c ‖w_c‖² + {'½ Σ_c b_c² + ' if ridge.any() else ''}{price}", title=title,
     )  # fmt: skip

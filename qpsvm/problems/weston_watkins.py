@@ -5,12 +5,12 @@ Derivation
 Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample goes to the class whose f_c is the largest. y is
 the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weights s.
 
-    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the price C is this
-              one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ
+    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the price C is
+              this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ
     (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  over w, b, ξ  subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_ic,
-              ξ_ic ≥ 0  for every rival c of i;  only differences of b count, and Σ_c b_c = 0
-    (WWMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) − Σ_ic η_ic ξ_ic,
-              α, η ≥ 0
+              ξ_ic ≥ 0  for every rival c of i;  only differences of b count: Σ_c b_c = 0 of the result
+    (WWMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) −
+              Σ_ic η_ic ξ_ic,  α, η ≥ 0
     (WWMC.4)  ∂L/∂w_c = 0:  w_c = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival c,  β_iy = Σ_c α_ic
     (WWMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class;  of a penalised intercept b_c = Σ_i β_ic
     (WWMC.6)  ∂L/∂ξ_ic = 0:  η_ic = C_i − α_ic
