@@ -43,6 +43,8 @@ FINE, LONG = 1e-9, 1.0
 WORTH = 0.5
 #: Rows of the dual up to which CVXOPT is worth trying where our own method has not come to an end.
 FOLLOWED_ROWS = 1500
+#: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
+STEPS_EACH, LEAST_STEPS = 400, 20_000
 #: Rows of the dual up to which CVXOPT is so quick that our own method gets no more steps than these before its turn.
 QUICK_ROWS, QUICK_STEPS = 600, 4000
 FOLLOWER = "cvxopt"
@@ -91,8 +93,10 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     best: JointResult | None = None
     brief = replace(request, max_iter=QUICK_STEPS)
     for turn in (brief, None, request) if rows <= QUICK_ROWS else (request, None):
-        follower = backends.get(FOLLOWER)
-        found = _general(problem, follower, None, request) if turn is None else _sequential(problem, turn)
+        if turn is None:
+            found = _general(problem, backends.get(FOLLOWER), None, request)
+        else:
+            found = _sequential(problem, turn)
         result = _result(problem, found, request)
         best = result if best is None or result.gap < best.gap else best
         if best.status in (Status.OPTIMAL, Status.INTERRUPTED):
@@ -162,7 +166,8 @@ def _sequential(problem: JointProblem, request: Request) -> Found:
     """Stages of the sequential dual method, each followed by polishing."""
     judge, tol = problem.judge, request.tol
     building = Clock()
-    method = SequentialDual(problem.space.centred, problem.joint, request.clock, request.max_iter, request.verbose)
+    most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
+    method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
     build_time, solving = building.seconds, 0.0
     alpha, b = request.start, None
     best: JointPoint | None = None
