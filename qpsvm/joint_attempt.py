@@ -41,13 +41,14 @@ FEW_ROWS = 2000
 FINE, LONG = 1e-9, 1.0
 #: A polished point is gone on from where its gap is less than this share of that of the method's own.
 WORTH = 0.5
-#: Rows of the dual up to which CVXOPT is worth trying where our own method has not come to an end.
-FOLLOWED_ROWS = 1500
 #: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
 STEPS_EACH, LEAST_STEPS = 400, 20_000
-#: Rows of the dual up to which CVXOPT is so quick that our own method gets no more steps than these before its turn.
-QUICK_ROWS, QUICK_STEPS = 600, 4000
-FOLLOWER = "cvxopt"
+#: The same where a general solver is there to take over.
+QUICK_STEPS_EACH, QUICK_STEPS = 10, 4000
+#: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
+SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
+#: The general solver of dense QPs, and the rows of a dual up to which it is worth trying, and up to which it is quick.
+DENSE, DENSE_ROWS, QUICK_ROWS = "cvxopt", 1500, 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     if form is not None:
         check_form(form)
     if backend == "auto" and form == "primal":
-        return _result(problem, _general(problem, backends.get(FOLLOWER), form, request), request)
+        return _result(problem, _general(problem, backends.get(DENSE), form, request), request)
     if backend not in ("auto", NAME):
         return _result(problem, _general(problem, _able(backend), form, request), request)
     if form == "primal":
@@ -86,23 +87,33 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     if request.options:
         refuse_unknown(NAME, request.options, frozenset())
     limited = request.time_limit is not None or request.max_iter is not None or request.start is not None
-    rows = len(problem.joint.places)
-    follows = backend == "auto" and request.polish and not limited and rows <= FOLLOWED_ROWS
-    if not follows or backends.get(FOLLOWER).version() is None:
-        return _result(problem, _sequential(problem, request), request)
+    others = _others(problem) if backend == "auto" and request.polish and not limited else []
     best: JointResult | None = None
-    brief = replace(request, max_iter=QUICK_STEPS)
-    for turn in (brief, None, request) if rows <= QUICK_ROWS else (request, None):
-        if turn is None:
-            found = _general(problem, backends.get(FOLLOWER), None, request)
-        else:
-            found = _sequential(problem, turn)
+    brief = replace(request, max_iter=max(QUICK_STEPS, QUICK_STEPS_EACH * problem.joint.n))
+    first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
+    for asked, other in [*first, *((request, other) for other in others), (request, None)]:
+        found = (
+            _sequential(problem, asked) if other is None else _general(problem, backends.get(other[0]), other[1], asked)
+        )
         result = _result(problem, found, request)
         best = result if best is None or result.gap < best.gap else best
         if best.status in (Status.OPTIMAL, Status.INTERRUPTED):
             break
     assert best is not None  # there is at least one turn
     return best
+
+
+def _others(problem: JointProblem) -> list[tuple[str, Form]]:
+    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first."""
+    dual, space = problem.joint, problem.space
+    others: list[tuple[str, Form]] = []
+    if space.is_linear:
+        entries = 2 * (dual.k - 1) * space.samples.entries
+        if entries <= SPARSE_ENTRIES and dual.k * space.samples.d <= SPARSE_COLUMNS:
+            others.append((SPARSE, "primal"))
+    if len(dual.places) <= DENSE_ROWS:
+        others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
+    return [other for other in others if backends.get(other[0]).version() is not None]
 
 
 def general_backends() -> tuple[str, ...]:
