@@ -5,9 +5,10 @@ import signal
 
 import pytest
 
-#: One process a core is all that the cores can do: two threads of BLAS in each take a fifth longer.
+# One process a core is all that the cores can do: with two threads of BLAS in each, everything takes a fifth longer.
+# It has to be said before NumPy is loaded, and holds for the processes that tests start; `-n 0` leaves threads alone.
 if "PYTEST_XDIST_WORKER" in os.environ:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # before NumPy is loaded, for children too
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
