@@ -9,9 +9,6 @@ from qpsvm.backends.packages import installed_version
 from qpsvm.qp.solution import Solver
 from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, compiled_loop
 
-#: Iterations of each machine: so many for each row, and so many besides. Most end at one a row.
-PER_ROW, BESIDES = 20, 2000
-
 
 def available() -> bool:
     """Whether the compiled loop is there, and answers rightly."""
@@ -24,7 +21,7 @@ def solver() -> Solver:
 
 
 def fit_classes(
-    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, linear: bool
+    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, linear: bool, most: int
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
 
@@ -40,6 +37,8 @@ def fit_classes(
         In units of the margin.
     linear : bool
         Which of the two `data` is.
+    most : int
+        Iterations of a machine.
 
     Returns
     -------
@@ -55,7 +54,7 @@ def fit_classes(
     out = compiled_loop()(
         data, codes.astype(np.float64), svm_type=0, kernel="linear" if linear else "precomputed", gamma=0.0,
         C=float(upper[0]) if common else 1.0, sample_weight=np.empty(0) if common else upper, tol=tol,
-        cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=PER_ROW * n + BESIDES,
+        cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most,
         class_weight=np.empty(0), shrinking=1, probability=0, random_seed=0,
     )  # fmt: skip
     return out[0], np.abs(out[3]), np.asarray(out[8], dtype=np.intp).ravel()

@@ -13,14 +13,16 @@ Sources: as of `dual.bounds` and `dual.accuracy`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import TINY_NORM
 from qpsvm.dual.bounds import FEW, NEXT_TO_NOTHING
+from qpsvm.dual.row_radii import row_radii
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.stack import Stack
 
 #: Roundings of t = 1 − y(u + b), twice as many as there are.
@@ -37,8 +39,8 @@ class Points:
         α, and f without the intercept.
     level, level_radius : ndarray, shape (P,)
         The intercept over the rows computed with, and how far it may be off.
-    kappa : ndarray, shape (P,)
-        κ of (BULK.1).
+    radius : ndarray, shape (M,)
+        How far u may be off, (BULK.1).
     sizes : ndarray, shape (M,)
         ρ.
     square : ndarray, shape (P,)
@@ -51,7 +53,7 @@ class Points:
     u: FloatArray
     level: FloatArray
     level_radius: FloatArray
-    kappa: FloatArray
+    radius: FloatArray
     sizes: FloatArray
     square: FloatArray
     offset: FloatArray
@@ -63,8 +65,7 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     most = float(stack.lengths.max())
     level = stack.spread(points.level)
     t = 1.0 - sign * (points.u + level)
-    r = stack.spread(points.kappa * FEW) * points.sizes
-    r += stack.spread(points.level_radius + ROUNDINGS * UNIT * (np.abs(points.level) + 1.0))
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * (np.abs(points.level) + 1.0))
     r += ROUNDINGS * UNIT * np.abs(t)
     high, low, room = t + r, t - r, upper - alpha
     terms = np.maximum(
@@ -114,7 +115,30 @@ def kernel_points(
     kappa = (epsilon + gamma(most + 6)) * weight
     square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
     nothing = np.zeros(len(b))
-    return Points(alpha, u, b, nothing, kappa, sizes, np.maximum(square, 0.0), nothing)
+    return Points(alpha, u, b, nothing, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing)
+
+
+def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
+    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        The rows of all machines.
+    stack : Stack
+    points : Points
+        Of a kernel that is not linear.
+    machines : ndarray of int
+    """
+    radius = points.radius.copy()
+    for p in machines.tolist():
+        part = stack.part(p)
+        places, beta = stack.places[part], np.zeros(space.n)
+        beta[places] = points.alpha[part] * stack.sign[part]
+        known = row_radii(space, places, beta)
+        if known is not None:
+            radius[part] = np.minimum(radius[part], known * FEW)
+    return replace(points, radius=radius)
 
 
 def linear_points(
@@ -145,4 +169,4 @@ def linear_points(
     kappa = gamma(width + 6) * above + UNDERFLOW
     offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
     square = np.square(norm * (1.0 - gamma(d + 8)))
-    return Points(alpha, u, *levels, kappa, sizes, square, offset)
+    return Points(alpha, u, *levels, stack.spread(kappa * FEW) * sizes, sizes, square, offset)

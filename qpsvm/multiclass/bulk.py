@@ -13,17 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.constant import times
-from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.rounding import dots
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.backends.libsvm_classes import available, solver
 from qpsvm.dual.accuracy import Accuracy
-from qpsvm.dual.certificate import middle
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points
-from qpsvm.multiclass.loops import loop_points
+from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
+from qpsvm.multiclass.loops import again, loop_points
 from qpsvm.multiclass.one_by_one import result_of
-from qpsvm.multiclass.settle import settle
+from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked
 from qpsvm.multiclass.together import Results, Together
@@ -79,11 +77,14 @@ def solve_in_bulk(split: Split, tol: float) -> Together:
         upper = times(upper, split.weight)[split.order]
         stack = stacked(split, upper)
         linear = split.kernel_is_linear
-        data = space.rows.matrix() if linear else space.centred.dense()
-        alpha, iterations = loop_points(split, stack, np.ascontiguousarray(data), upper, linear)
+        data = np.ascontiguousarray(space.rows.matrix() if linear else space.centred.dense())
+        alpha, iterations = loop_points(split, stack, data, upper, linear)
         found = _settled(stack, data, linear, alpha)
         own, points = _points(space, stack, found)
         proven = gaps(stack, points)
+        unproven = np.flatnonzero(~(proven <= tol))
+        if len(unproven) and not linear:
+            proven = gaps(stack, refined(space, stack, points, unproven))
     return _together(split, stack, found, own, proven, iterations, tol)
 
 
@@ -96,6 +97,10 @@ def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) ->
         part = stack.part(p)
         values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
         found = settle(values, y, upper, alpha[part])
+        finer = again(stack, p, data, linear) if found is None else None
+        if finer is not None:
+            alpha[part] = finer
+            found = settle(values, y, upper, finer)
         if found is not None:
             alpha[part], u[part], b[p] = found.alpha, found.u, found.b
         else:
@@ -106,10 +111,10 @@ def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) ->
 
 
 def _as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
-    """u (m,) of a point, and the best b for it, (LEVEL.3)."""
+    """u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
     u = values.product(support, (alpha * y)[support])
-    return u, middle(*quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
+    return u, best_intercept(u, y, upper)
 
 
 def _points(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, Points]:

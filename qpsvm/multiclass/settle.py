@@ -17,9 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.quantile import quantile_interval
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.certificate import middle
 from qpsvm.multiclass.values import Values
 
 #: Guesses. From LIBSVM's points at a tolerance of 1e-2 two are usual, and five rare.
@@ -28,9 +31,17 @@ ROUNDS = 12
 TOUCHING = 1e-10
 
 
+#: As many rows may become free in a round as are free, and so many in any case: the farthest from where they belong.
+JOINING = 8
+#: More free rows than the first guess had, by this factor and so many, are no guess any more.
+GROWTH, SLACK = 3, 30
+#: A sum below this share of its parts is 0 but for rounding.
+BALANCED = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """α (m,), the intercept, and f without it, u (m,); b is NaN where no row is free."""
+    """α (m,), the intercept, and f without it, u (m,)."""
 
     alpha: FloatArray
     b: float
@@ -49,36 +60,71 @@ def settle(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) 
     full = alpha >= upper
     free = (alpha > 0.0) & ~full
     bounded = upper * y
+    most = min(values.rank + 1, GROWTH * int(np.count_nonzero(free)) + SLACK)
     for _ in range(ROUNDS):
         F, B = free.nonzero()[0], full.nonzero()[0]
-        n = len(F)
-        if not n:
+        if len(F) > most:
             return None
         fixed = bounded[B]
-        system, right = np.ones((n + 1, n + 1)), np.empty(n + 1)
-        system[:n, :n], system[n, n] = values.block(F, F), 0.0
-        right[:n] = y[F]
-        right[n] = 0.0
-        if len(B):
-            right[:n] -= values.block(F, B) @ fixed
-            right[n] = -np.add.reduce(fixed)
-        *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
-        if failed:
+        found = _guess(values, y, F, B, fixed) if len(F) else _without(values, y, upper, B, fixed)
+        if found is None:
             return None
-        beta, b = solution[:n], float(solution[n])
-        u = values.product(np.concatenate([F, B]), np.concatenate([beta, fixed]))
+        beta, b, u = found
         a = beta * y[F]
         low, high = a < 0.0, a > upper[F]
         t = 1.0 - y * (u + b)
         joining = np.where(full, t < -TOUCHING, (t > TOUCHING) & ~free)
-        if not (low.any() or high.any() or joining.any()):
+        settled = not (low.any() or high.any())
+        if not len(F) and abs(np.add.reduce(fixed)) > BALANCED * np.add.reduce(np.abs(fixed)):
+            joining[np.argmin(np.abs(t))], settled = True, False
+        if settled and not joining.any():
             alpha = np.where(full, upper, 0.0)
             alpha[F] = a
             return Settled(alpha, b, u)
-        if not np.isfinite(b):
-            return None
         free[F[low | high]] = False
         full[F[high]] = True
+        joining = _farthest(joining, t, max(JOINING, len(F)))
         free |= joining
         full &= ~joining
     return None
+
+
+def _guess(
+    values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """(SETTLE.1): β_F (f,), b and u (m,), or None."""
+    n = len(F)
+    system, right = np.ones((n + 1, n + 1)), np.zeros(n + 1)
+    system[:n, :n], system[n, n] = values.block(F, F), 0.0
+    right[:n] = y[F]
+    if len(B):
+        right[:n] -= values.block(F, B) @ fixed
+        right[n] = -np.add.reduce(fixed)
+    *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
+    b = float(solution[n])
+    if failed or not np.isfinite(b):
+        return None
+    return solution[:n], b, values.product(np.concatenate([F, B]), np.concatenate([solution[:n], fixed]))
+
+
+def _without(
+    values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray
+) -> tuple[FloatArray, float, FloatArray]:
+    """The same where no row is free: the best intercept for α as it is."""
+    u = values.product(B, fixed)
+    return np.zeros(0), best_intercept(u, y, upper), u
+
+
+def best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
+    """The middle of all b that are best for f = u + b, (LEVEL.3); all (m,)."""
+    return middle(*quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
+
+
+def _farthest(joining: NDArray[np.bool_], t: FloatArray, most: int) -> NDArray[np.bool_]:
+    """Of some rows, at most so many, those with the largest |t|: masks (m,)."""
+    rows = joining.nonzero()[0]
+    if len(rows) <= most:
+        return joining
+    few = np.zeros_like(joining)
+    few[rows[np.argpartition(-np.abs(t[rows]), most)[:most]]] = True
+    return few

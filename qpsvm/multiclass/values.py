@@ -22,6 +22,11 @@ class Values(ABC):
         self.parts = parts
         self.places = np.concatenate([np.arange(part.start, part.stop) for part in parts])
 
+    @property
+    def rank(self) -> int:
+        """The most that the rank of K may be."""
+        return len(self.places)
+
     @abstractmethod
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """K[rows][:, columns], (r, c)."""
@@ -55,6 +60,11 @@ class LinearValues(Values):
     def __init__(self, Z: FloatArray, parts: tuple[slice, ...]) -> None:
         super().__init__(parts)
         self.Z, self.w = Z, np.zeros(Z.shape[1])
+
+    @property
+    def rank(self) -> int:
+        """Not more than there are features."""
+        return min(len(self.places), int(self.Z.shape[1]))
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """By a product of samples."""
