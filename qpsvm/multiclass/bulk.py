@@ -41,6 +41,7 @@ KNOWN = {"tol", "check", "verbose", "polish"}
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     plain = split.machine == "CSVM" and split.intercept == "free" and not split.constraints
+    plain = plain and set(split.parameters) <= {"C"}
     asked = set(options) <= KNOWN and not options.get("verbose") and options.get("polish", True) is True
     small = len(split.order) <= MOST_ROWS
     known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
@@ -73,14 +74,14 @@ def solve_in_bulk(split: Split, tol: float) -> Together:
     """
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
-        upper = prices(split.parameters["C"], Samples(split.X, split.weight, split.weight))
+        upper = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
         upper = times(upper, split.weight)[split.order]
         stack = stacked(split, upper)
         linear = split.kernel_is_linear
         data = np.ascontiguousarray(space.rows.matrix() if linear else space.centred.dense())
         alpha, iterations = loop_points(split, stack, data, upper, linear)
         found = _settled(stack, data, linear, alpha)
-        own, points = _points(space, stack, found)
+        own, points = points_of(space, stack, found)
         proven = gaps(stack, points)
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and not linear:
@@ -117,7 +118,7 @@ def _as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArra
     return u, best_intercept(u, y, upper)
 
 
-def _points(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, Points]:
+def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, Points]:
     """The caller's intercepts (P,), and the points with what is known of their rounding."""
     accuracy = Accuracy(space)
     sizes = accuracy.sizes(np.arange(space.n))[stack.places]
@@ -139,7 +140,7 @@ def _together(
     for p in np.flatnonzero(~(proven <= tol)).tolist():
         part = stack.part(p)
         known[p] = result = result_of(split.problem(p), found.alpha[part], {"tol": tol})
-        beta[part], b[p], proven[p] = result.coef, result.b, result.gap
+        beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         if W is not None:
             W[p] = result.w
     kept = beta.nonzero()[0]
@@ -153,13 +154,13 @@ def _together(
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
         iterations=iterations, solver=solver(),
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
-        results=Results(stack.machines, Maker(split, coef, solver(), iterations, tol), known),
+        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver(), iterations, tol), known),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Maker:
-    """Makes the result of a machine from its α."""
+    """Makes the result of a machine from its α; the Gram matrix is not kept for that, but made again."""
 
     split: Split
     coef: sp.csr_array
