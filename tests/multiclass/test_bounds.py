@@ -25,14 +25,12 @@ def drawn(rng: np.random.Generator):
     codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
     X = rng.normal(size=(n, d)) + rng.choice([0, 3]) * rng.normal(size=(k, d))[codes]
     X[rng.integers(0, n, 2)] = X[rng.integers(0, n, 2)]
-    scale = 10.0 ** rng.choice([-6, 0, 6])
+    scale, which = 10.0 ** rng.choice([-6, 0, 6]), int(rng.integers(3))
     X *= scale
-    if rng.random() < 0.4:
+    if rng.random() < 0.4 and which < 2:
         X += scale * 10.0 ** rng.choice([1, 6]) * rng.normal(size=d)
-    kernel = [
-        qpsvm.Linear(), qpsvm.RBF(float(10.0 ** rng.uniform(-4, 2) / scale**2)),
-        qpsvm.Polynomial(2, float(1.0 / scale**2), 1.0),
-    ][rng.integers(3)]  # fmt: skip
+    gamma = float(10.0 ** rng.uniform(-4, 2) / scale**2)
+    kernel = [qpsvm.Linear(), qpsvm.RBF(gamma), qpsvm.Polynomial(2, float(1.0 / scale**2), 1.0)][which]
     weight = 10.0 ** rng.uniform(-6, 6, n) if rng.random() < 0.3 else None
     return X, codes, kernel, float(10.0 ** rng.uniform(-8, 8)), weight
 
