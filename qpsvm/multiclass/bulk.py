@@ -34,15 +34,16 @@ from qpsvm.samples import Samples
 
 #: Rows up to which one Gram matrix of all is made (128 MB), and LIBSVM's loop, which nothing can stop, is short.
 MOST_ROWS = 4000
-#: The options of `solve` that this road knows.
-KNOWN = {"tol", "check", "verbose", "polish"}
+#: The options of `solve` that this road knows, and what others have to be.
+KNOWN = {"tol", "check"}
+USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "time_limit": None, "max_iter": None}
 
 
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     plain = split.machine == "CSVM" and split.intercept == "free" and not split.constraints
     plain = plain and set(split.parameters) <= {"C"}
-    asked = set(options) <= KNOWN and not options.get("verbose") and options.get("polish", True) is True
+    asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
     small = len(split.order) <= MOST_ROWS
     known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
     return plain and asked and small and known and available()
