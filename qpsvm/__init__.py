@@ -61,6 +61,8 @@ from qpsvm.errors import (
 )
 from qpsvm.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.grid.path import Path, path, solve_path
+from qpsvm.joint_model import JointModel
+from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
@@ -68,6 +70,7 @@ from qpsvm.problems import (
     CSVM,
     SVDD,
     Constraints,
+    CrammerSinger,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
@@ -80,6 +83,7 @@ from qpsvm.problems import (
     Ranking,
     SquaredHinge,
     ValueConstraints,
+    WestonWatkins,
 )
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -118,6 +122,7 @@ __all__ = [
     "SVDD",
     "Certificate",
     "Constraints",
+    "CrammerSinger",
     "CrossValidation",
     "DataError",
     "DataTypeError",
@@ -133,6 +138,8 @@ __all__ = [
     "IndefiniteKernelError",
     "InfeasibleConstraintsError",
     "InfeasibleNuError",
+    "JointModel",
+    "JointResult",
     "Kernel",
     "Linear",
     "LowRank",
@@ -168,6 +175,7 @@ __all__ = [
     "UnknownOptionError",
     "UnsupportedError",
     "ValueConstraints",
+    "WestonWatkins",
     "backends",
     "compile",
     "cross_validate",
