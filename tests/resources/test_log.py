@@ -30,14 +30,14 @@ def logged():
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(module)s: %(message)s"))
     logger.addHandler(handler)
     logger.propagate = False  # pytest has handlers of its own above
-    yield logger, stream
+    yield logger, stream, handler
     logger.propagate = True
     logger.removeHandler(handler)
     logger.setLevel(logging.NOTSET)
 
 
 def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
-    logger, stream = logged
+    logger, stream, _ = logged
     solve()
     assert stream.getvalue() == ""
     logger.setLevel(logging.INFO)
@@ -54,7 +54,7 @@ def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
 
 
 def test_what_is_logged_is_not_printed_again(logged, capfd):
-    logger, stream = logged
+    logger, stream, _ = logged
     logger.setLevel(logging.INFO)
     solve(verbose=True)
     assert "certified relative gap" in stream.getvalue()
@@ -66,9 +66,9 @@ def test_what_is_logged_is_not_printed_again(logged, capfd):
 
 
 def test_a_handler_that_wants_less_does_not_silence(logged, capfd):
-    logger, stream = logged
+    logger, stream, handler = logged
     logger.setLevel(logging.INFO)
-    logger.handlers[-1].setLevel(logging.ERROR)
+    handler.setLevel(logging.ERROR)
     solve(verbose=True)
     assert stream.getvalue() == ""
     assert "certified relative gap" in capfd.readouterr().out
@@ -120,11 +120,12 @@ def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
         text.append(capsys.readouterr().out)
         return "".join(text)
 
-    logger, stream = logged
+    logger, stream, _ = logged
     assert beat(False) == 0
     assert beat(True) == 1
     assert "qpsvm: 0 s, at work" in seen()
     assert stream.getvalue() == ""
+    text.clear()
     logger.setLevel(logging.INFO)
     assert beat(False) == 1
     assert "INFO qpsvm progress: 0 s, at work" in stream.getvalue()

@@ -61,7 +61,11 @@ class Budget:
             for name, value in measures.items():
                 form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
                 said += f"  {name.replace('_', ' ')} {value:{form}}"
-            say_step(f"{said}  {self.clock.seconds:8.3f} s", self.verbose)
+            self.say(f"{said}  {self.clock.seconds:8.3f} s")
+
+    def say(self, line: str) -> None:
+        """Show a line of the run."""
+        say_step(line, self.verbose)
 
 
 __all__ = ["Budget", "Clock", "StopReason"]

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.resources.log import say_step
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: A run prints (if verbose) and keeps at most this many lines and pairs of history, besides the last.
@@ -86,5 +85,5 @@ class Progress:
         seconds = self._budget.clock.seconds
         if self._budget.talks:
             said = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
-            say_step(f"{said}, objective {objective:.9e}, {seconds:.2f} s", self._budget.verbose)
+            self._budget.say(f"{said}, objective {objective:.9e}, {seconds:.2f} s")
         return Trace(iteration, reason, seconds, np.array(self._rows, dtype=np.float64))
