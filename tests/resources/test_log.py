@@ -29,9 +29,7 @@ def logged():
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(module)s: %(message)s"))
     logger.addHandler(handler)
-    logger.propagate = False  # pytest has handlers of its own above
     yield logger, stream, handler
-    logger.propagate = True
     logger.removeHandler(handler)
     logger.setLevel(logging.NOTSET)
 
@@ -65,10 +63,12 @@ def test_what_is_logged_is_not_printed_again(logged, capfd):
     assert "qpsvm: " in capfd.readouterr().out
 
 
-def test_a_handler_that_wants_less_does_not_silence(logged, capfd):
+def test_a_handler_that_wants_less_does_not_silence(logged, capfd, monkeypatch):
     logger, stream, handler = logged
     logger.setLevel(logging.INFO)
     handler.setLevel(logging.ERROR)
+    monkeypatch.setattr(logger, "handlers", [handler])  # without those of pytest
+    monkeypatch.setattr(logger, "propagate", False)
     solve(verbose=True)
     assert stream.getvalue() == ""
     assert "certified relative gap" in capfd.readouterr().out

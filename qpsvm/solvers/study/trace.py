@@ -52,7 +52,7 @@ class Progress:
     time_limit : float, optional
         Seconds allowed. It is looked at between iterations, so that one iteration is always made.
     verbose : bool
-        Print a line every max_iter/20 iterations and one at the end. Otherwise they are only logged, where a program logs DEBUG.
+        Print a line every max_iter/20 iterations and one at the end. Otherwise they are logged at DEBUG only.
 
     Raises
     ------
