@@ -38,7 +38,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"solve"},
-    {"grid"},
+    {"grid", "comparison"},
     {"derivation", "plotting"},
     {"play"},
     {"__init__"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,12 +58,6 @@ class Sample:
         y, groups, weights = (None if each is None else each[rows] for each in beside)
         return problem_of(self.table.X[rows], y, options, groups, weights)
 
-    def few_rows(self, each: int) -> IntArray:
-        """The first rows of each class (up to `each`), or where there are no classes, twice as many."""
-        if self.learnt != "labels" or self.y is None:
-            return np.arange(min(2 * each, self.table.X.shape[0]))
-        return few_rows(self.y, each)
-
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
         metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt}
@@ -87,8 +81,8 @@ def source(name: str) -> str | StandardInput:
     return StandardInput() if name == "-" else name
 
 
-def read(options: argparse.Namespace) -> Sample:
-    """Read the data file and print what is in it.
+def read(options: argparse.Namespace, out: TextIO | None = None) -> Sample:
+    """Read the data file and print what is in it, by default on standard output.
 
     Raises
     ------
@@ -120,11 +114,11 @@ def read(options: argparse.Namespace) -> Sample:
         sample = Sample(table, table.y, learnt=variant.learnt)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}")
+    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
-        print(f"  note        {note}")
+        print(f"  note        {note}", file=out)
     if options.verbose:
-        print(f"  read in     {time.perf_counter() - start:.2f} s")
+        print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if variant.learnt == "labels":
         _check_classes(sample, source(options.file))
     return sample
@@ -176,8 +170,3 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
         return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
     return Sample(table, signs, np.array([f"not {name}", name]), name)
-
-
-def few_rows(y: NDArray[Any], each: int) -> IntArray:
-    """The first rows of each class, up to `each`: (m,)."""
-    return np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])

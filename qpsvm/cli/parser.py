@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qpsvm import __version__
 from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
-from qpsvm.cli.arguments import Parser, file_name, name
+from qpsvm.cli.arguments import Parser, file_name, name, word
 from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
 from qpsvm.play.server import PORT
 
@@ -72,6 +72,19 @@ def make_parser() -> Parser:
     add_data(comparing)
     add_problem(comparing)
     add_solver(comparing)
+    group = comparing.add_argument_group("comparison")
+    group.add_argument(
+        "--backend", type=compare.names, action="append", metavar="NAME",
+        help="names from `backends`, or auto, with commas between them (repeatable); default all",
+    )  # fmt: skip
+    group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
+    group.add_argument(
+        "--format",
+        type=word(compare.FORMATS),
+        default="text",
+        metavar="FORMAT",
+        help="text (default), csv, json, latex",
+    )
     comparing.set_defaults(run=compare.run)
 
     for command, what, action in (
