@@ -15,7 +15,7 @@ _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
 #: The option that takes several values, each a label and a number.
-WEIGHTS = "--class-weight"
+WEIGHTS, BALANCED = "--class-weight", "balanced"
 _WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
 
 
@@ -76,8 +76,9 @@ def _joined(args: Sequence[str]) -> list[str]:
     for place, text in enumerate(args):
         if text == "--":
             return [*found, *args[place:]]
-        follows = text == WEIGHTS or (follows and _WEIGHT.match(text) is not None)
-        if text == WEIGHTS and _WEIGHT.match(" ".join(args[place + 1 : place + 2])):
+        follows = text == WEIGHTS or (follows and (text == BALANCED or _WEIGHT.match(text) is not None))
+        following = args[place + 1] if place + 1 < len(args) else ""
+        if text == WEIGHTS and (following == BALANCED or _WEIGHT.match(following)):
             continue
         found.append(f"{WEIGHTS}={text}" if follows and text != WEIGHTS else text)
     return found

@@ -18,6 +18,7 @@ from qpsvm.cli.data import Sample, source
 from qpsvm.errors import DataError
 from qpsvm.files import Table
 from qpsvm.files.encoding import as_dense, moments, standardised
+from qpsvm.grid.folds import SEEDS
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
 SEED = 0
@@ -64,7 +65,20 @@ def fold_count(text: str) -> int:
     return int(text)
 
 
-def held_out(sample: Sample, part: float, seed: int) -> Split:
+def seed(text: str) -> int:
+    """A number that a random draw begins from.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Not a whole number, negative, or too large.
+    """
+    if not text.isdecimal() or int(text) >= SEEDS:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {SEEDS - 1}, got {text!r}")
+    return int(text)
+
+
+def held_out(sample: Sample, part: float, seeded: int) -> Split:
     """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
     Raises
@@ -76,7 +90,7 @@ def held_out(sample: Sample, part: float, seed: int) -> Split:
 
     rows, labels, groups = _drawn_from(sample)
     _check_share(labels, groups, part, len(rows))
-    settings: dict[str, Any] = {"n_splits": 1, "test_size": part, "random_state": seed}
+    settings: dict[str, Any] = {"n_splits": 1, "test_size": part, "random_state": seeded}
     if groups is not None:
         splitter = GroupShuffleSplit(**settings)
     else:
@@ -87,7 +101,7 @@ def held_out(sample: Sample, part: float, seed: int) -> Split:
     return Split(np.sort(rows[train]), np.sort(rows[test]))
 
 
-def folds(sample: Sample, count: int, seed: int) -> Iterator[Split]:
+def folds(sample: Sample, count: int, seeded: int) -> Iterator[Split]:
     """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups.
 
     Raises
@@ -111,7 +125,7 @@ def folds(sample: Sample, count: int, seed: int) -> Iterator[Split]:
     if groups is not None:
         splitter = GroupKFold(count)
     else:
-        splitter = (KFold if labels is None else StratifiedKFold)(count, shuffle=True, random_state=seed)
+        splitter = (KFold if labels is None else StratifiedKFold)(count, shuffle=True, random_state=seeded)
     return (Split(rows[train], rows[test]) for train, test in splitter.split(rows, labels, groups))
 
 

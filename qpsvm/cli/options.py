@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from qpsvm.cli.arguments import file_name, name, word
-from qpsvm.cli.variants import BALANCED, VARIANTS, takers
+from qpsvm.cli.arguments import BALANCED, file_name, name, word
+from qpsvm.cli.variants import VARIANTS, takers
 from qpsvm.errors import ParameterError
 
 #: Names of the kernels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qpsvm import __version__
 from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name, word
-from qpsvm.cli.held_out import fold_count, share
+from qpsvm.cli.held_out import fold_count, seed, share
 from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
 from qpsvm.play.server import PORT
 
@@ -58,7 +58,7 @@ def make_parser() -> Parser:
         help="hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups",
     )  # fmt: skip
     group.add_argument("--cv", type=fold_count, metavar="FOLDS", help="score on so many folds of the rows that train")
-    group.add_argument("--seed", type=int, metavar="N", help="of the draw of rows; default 0")
+    group.add_argument("--seed", type=seed, metavar="N", help="of the draw of rows; default 0")
     group = solving.add_argument_group("what is written")
     group.add_argument("--plot", type=file_name, metavar="FILE", help="a picture: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")

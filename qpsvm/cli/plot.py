@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qpsvm import plotting
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import MissingExtraError, ParameterError, UnknownOptionError, UnsupportedError, install, nearest
-from qpsvm.problems import SVDD, OneClass, Problem, Ranking
+from qpsvm.problems import Problem, Ranking
 from qpsvm.result import SVMResult
 from qpsvm.saving.writing import replacing
 
@@ -87,12 +87,7 @@ def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | Non
     if axes is not None or d <= PLANE:
         features = None if axes is None else _columns(names, axes)
         return lambda result: plotting.boundary(problem, result, features=features, names=names)
-    if isinstance(problem, (OneClass, SVDD)):
-        raise UnsupportedError(
-            f"the rows have {d} features, and the picture of what is inside shows two: name them, as by --axes "
-            f"{names[0]} {names[1]}; the others are held at their medians"
-        )
-    return lambda result: plotting.complementarity(problem, result)
+    return lambda result: plotting.decisions(problem, result)
 
 
 def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
 from qpsvm.cli.writing import require_writable
-from qpsvm.errors import ParameterError
+from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
 from qpsvm.model import Model
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -50,16 +50,16 @@ def run(options: argparse.Namespace) -> int:
     code = CODES.get(result.status, 1)
     if options.test_size is not None:
         print(_held_out(test, model, whole.table.X.shape[0], seed))
-    if tested is not None and result.status is not Status.INTERRUPTED:
-        said, certified = _cross_validated(rows, tested, options, seed)
-        print(said)
-        code = code or (0 if certified else 1)
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
     if options.save is not None:
         model.save(options.save)
-        print(f"  saved       {options.save}")
+        print(f"  saved       {options.save}", flush=True)
+    if tested is not None and result.status is not Status.INTERRUPTED:
+        said, certified = _cross_validated(rows, tested, options, seed)
+        print(said)
+        code = code or (0 if certified else 1)
     return code
 
 
@@ -103,10 +103,14 @@ def _cross_validated(
     found: list[dict[str, float]] = []
     rows, answers = [], []
     gaps, certified = [], 0
-    for split in tested:
+    for number, split in enumerate(tested, 1):
         train, test = parts(sample, split, options)
-        problem = train.problem(options)
-        result = _solved(problem, options)
+        try:
+            problem = train.problem(options)
+            result = _solved(problem, options)
+        except QPSVMError as error:
+            kind = SolverError if isinstance(error, SolverError) else DataError
+            raise kind(f"without fold {number} of {len(tested)}: {error}") from error
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         model = train.model(result, problem)

@@ -71,10 +71,6 @@ VARIANTS = {
 }
 
 
-#: Weights of the classes by how many rows each has.
-BALANCED = "balanced"
-
-
 def takers(parameter: str) -> tuple[str, ...]:
     """The variants that have a parameter."""
     return tuple(word for word, variant in VARIANTS.items() if parameter in variant.own)
