@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import IntArray
-from qpsvm.cli.measures import in_words
 from qpsvm.cli.arguments import BALANCED
+from qpsvm.cli.measures import in_words
 from qpsvm.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.files import StandardInput, Table, read_table

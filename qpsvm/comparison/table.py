@@ -197,6 +197,14 @@ class Comparison(Sequence[ComparisonRow]):
         ------
         FileAccessError, ParameterTypeError
             The file cannot be written, or `path` is not a path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> found = qpsvm.compare(problem, "osqp", "dual")
+        >>> print(found.to_csv().splitlines()[1].split(",")[:3])
+        ['osqp', 'dual', 'optimal']
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -221,6 +229,15 @@ class Comparison(Sequence[ComparisonRow]):
         ------
         FileAccessError, ParameterTypeError
             The file cannot be written, or `path` is not a path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> found = qpsvm.compare(problem, "osqp", "dual")
+        >>> import json
+        >>> json.loads(found.to_json())["rows"][0]["status"]
+        'optimal'
         """
         rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in self.rows]
         about = {"problem": self.title, "samples": self.samples, "features": self.features, "tol": self.tol}
@@ -243,6 +260,14 @@ class Comparison(Sequence[ComparisonRow]):
         ------
         FileAccessError, ParameterTypeError
             The file cannot be written, or `path` is not a path.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> found = qpsvm.compare(problem, "osqp", "dual")
+        >>> print(found.to_latex().splitlines()[2])
+        backend & form & status & objective & solver gap & gap & support & margin & build & solve & total \\
         """
         lines = [
             f"\\begin{{tabular}}{{{'l' * WORDS}{'r' * (len(HEADINGS) - WORDS)}}}",

@@ -217,7 +217,7 @@ def test_usage_is_checked_and_the_nearest_option_named(capsys, table, arguments,
 IDLE = {
     "nu": (["--nu", "0.3"], "variant nu"),
     "lam": (["--lam", "0.1"], "variant hinge"),
-    "intercept": (["--intercept", "none"], "variant hinge"),
+    "intercept": (["--variant", "nu", "--intercept", "none"], "variant c, hinge"),
     "C nu": (["--variant", "nu", "--C", "2"], "variant c"),
     "C hard": (["--variant", "hard", "--C", "2"], "variant c"),
     "C hinge": (["--variant", "hinge", "--C", "2"], "variant c"),
@@ -478,7 +478,7 @@ def test_an_interrupted_result_is_printed_and_has_the_code_of_an_interrupt(capsy
     code, out, _ = run(capsys, *[part.format(table=table) for part in SOLVE])
     assert code == 130
     assert "interrupted" in out
-    monkeypatch.setattr("qpsvm.cli.compare.solve", interrupted)
+    monkeypatch.setattr("qpsvm.comparison.compare.solve", interrupted)
     code, _, err = run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert code == 130
     assert len(err.splitlines()) == 1
