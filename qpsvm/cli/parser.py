@@ -18,6 +18,8 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
+      the scores on rows that did not train, the confusion matrix, and a picture
   python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
       regression: the target is a number; nu-svr and quantile-svr are others
   python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
@@ -25,6 +27,7 @@ EXAMPLES = """examples:
   python -m qpsvm solve results.csv --target points --groups race --variant ranking
       an order: rows of one group are compared with each other
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
+  python -m qpsvm compare heart_scale --backend osqp,libsvm --repeat 5 --format csv > table.csv
   python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
       the accuracy of nine machines on five folds, and the best of them
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
@@ -119,6 +122,7 @@ def make_parser() -> Parser:
                 "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
                 "quantile its pinball loss, negative",
             )  # fmt: skip
+            group.add_argument("--plot", type=file_name, metavar="FILE", help="draw the scores: .png, .svg or .pdf")
             group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
         gridding.set_defaults(run=action)
 
