@@ -34,6 +34,8 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.comparison.compare import compare
+from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
@@ -121,6 +123,8 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Comparison",
+    "ComparisonRow",
     "Constraints",
     "CrammerSinger",
     "CrossValidation",
@@ -177,6 +181,7 @@ __all__ = [
     "ValueConstraints",
     "WestonWatkins",
     "backends",
+    "compare",
     "compile",
     "cross_validate",
     "derive",

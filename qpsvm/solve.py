@@ -36,6 +36,7 @@ from qpsvm.problems.machine import Machine, R
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 
@@ -135,7 +136,9 @@ def solve(
     check : bool
         Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
     verbose : bool
-        Print the choice of backend, the solver's own progress, and the certificate.
+        Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
+        compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
+        logging takes them, and a program that logs INFO has them without `verbose`.
     time_limit : float, optional
         Seconds for all of it, from this call on; see the notes for what may be added.
     max_iter : int, optional
@@ -309,9 +312,9 @@ def _choices(
     refused: QPSVMError | None = None
     found = False
     candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
-    if request.verbose and not named:
+    if not named and heard(request.verbose):
         candidates = list(candidates)
-        print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
+        say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
         chosen = backends.get(choice.backend)
         if form is not None and choice.form not in (None, form):

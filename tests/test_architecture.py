@@ -40,7 +40,7 @@ ROOMS = (
     {"attempt"},
     {"joint_attempt"},
     {"solve"},
-    {"grid"},
+    {"grid", "comparison"},
     {"multiclass"},
     {"estimators"},
     {"derivation", "plotting"},
