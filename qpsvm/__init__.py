@@ -34,6 +34,7 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.backends import register_backend, unregister_backend
 from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
@@ -171,6 +172,8 @@ __all__ = [
     "load",
     "path",
     "plotting",
+    "register_backend",
     "solve",
     "solve_path",
+    "unregister_backend",
 ]
