@@ -39,6 +39,7 @@ ROOMS = (
     {"attempt"},
     {"solve"},
     {"grid"},
+    {"multiclass"},
     {"derivation", "plotting"},
     {"play"},
     {"__init__"},
