@@ -64,7 +64,7 @@ def get(name: str) -> Backend:
 
     See Also
     --------
-    register_backend : A solver of one's own.
+    qpsvm.register_backend : A solver of one's own.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def unregister_backend(name: str) -> None:
 
     See Also
     --------
-    register_backend : What makes it one.
+    qpsvm.register_backend : What makes it one.
 
     Examples
     --------

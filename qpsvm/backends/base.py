@@ -210,7 +210,7 @@ class Backend(ABC):
 
     See Also
     --------
-    register_backend : A solver of one's own.
+    qpsvm.register_backend : A solver of one's own.
     qpsvm.backends.get : The backend of a name.
 
     Examples

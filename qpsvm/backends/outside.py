@@ -105,7 +105,7 @@ class Registered:
 
     See Also
     --------
-    register_backend : What makes one.
+    qpsvm.register_backend : What makes one.
 
     Examples
     --------
