@@ -29,14 +29,22 @@ class Outside:
     there : dict of str to Backend
     for_auto : frozenset of str
         Those that "auto" may take.
+    names, peers : callable
+        All names that there are, and all backends, those of this library among them.
     """
 
     def __init__(self) -> None:
         self.there: dict[str, Backend] = {}
         self.for_auto: frozenset[str] = frozenset()
+        self.names: Callable[[], tuple[str, ...]] = tuple
+        self.peers: Callable[[], Iterable[Backend]] = tuple
         self._lock = RLock()
 
-    def add(self, name: str, made: Callable[[], Backend], taken: Callable[[], Iterable[str]], auto: bool) -> Backend:
+    def join(self, names: Callable[[], tuple[str, ...]], peers: Callable[[], Iterable[Backend]]) -> None:
+        """Stand beside the backends of this library, which know of this."""
+        self.names, self.peers = names, peers
+
+    def add(self, name: str, made: Callable[[], Backend], auto: bool) -> Backend:
         """Make a backend and keep it.
 
         Raises
@@ -45,8 +53,9 @@ class Outside:
             The name is taken.
         """
         with self._lock:
-            if name in taken():
-                raise ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken())}")
+            taken = ("auto", *self.names())
+            if name in taken:
+                raise ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken)}")
             backend = made()
             self._keep(name, backend, auto)
         return backend
@@ -64,11 +73,12 @@ class Outside:
                 return
             if name not in self.there:
                 known = nearest(shown(name), self.there) if self.there else "none is"
-                raise UnknownOptionError(f"no backend is registered as {shown(name)}; {known}")
+                ours = "; those of this library stay" if name in self.names() else ""
+                raise UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
             self.there = {each: backend for each, backend in self.there.items() if each != name}
             self.for_auto = self.for_auto - {name}
 
-    def load(self, name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
+    def load(self, name: str) -> Backend:
         """The backend that a package offers; from then on it is there.
 
         Raises
@@ -78,7 +88,7 @@ class Outside:
         """
         with self._lock:
             if name not in self.there:
-                self._keep(name, _loaded(name, peers), auto=False)
+                self._keep(name, _loaded(name, self.peers), auto=False)
             return self.there[name]
 
     def _keep(self, name: str, backend: Backend, auto: bool) -> None:
