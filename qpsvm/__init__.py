@@ -34,6 +34,7 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.backends import register_backend, unregister_backend
 from qpsvm.comparison.compare import compare
 from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.derivation import Derivation, derive
@@ -189,6 +190,8 @@ __all__ = [
     "load",
     "path",
     "plotting",
+    "register_backend",
     "solve",
     "solve_path",
+    "unregister_backend",
 ]

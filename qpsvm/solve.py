@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, not_started
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
@@ -94,7 +94,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
-        return chosen.compile(qp)
+        return compiled_by(chosen, qp)
     except TooLargeError:
         raise
     except MemoryError as error:
@@ -273,6 +273,10 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
             result = attempt(problem, chosen, wanted, estimate, request, turn)
         except UnsupportedError as error:
             refused = refused or error  # it takes other machines
+            continue
+        except SolverError as error:  # of a backend from outside, which is not the only one that there is
+            refused = refused or error
+            left_out.append(f"{Choice(chosen.name, wanted)} ({error})")
             continue
         except TooLargeError as error:
             refused = error
