@@ -12,7 +12,7 @@ import qpsvm
 
 @exhibit(issue(13557), 2019, "published", mended="scikit-learn 1.1")
 def svc_overflow() -> Shown:
-    """Kernel values of 1e40: the fit hung at random; now there is an error. Our own answer is not optimal, and says so."""
+    """Kernel values of 1e40: fits hung at random, now there is an error. Ours is not optimal, and says so."""
     X, y = load_iris(return_X_y=True)
     X, y = X[y > 0], y[y > 0]
     C, degree, gamma = 0.6652997139930452, 7, 4178.386000737241

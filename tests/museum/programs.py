@@ -37,7 +37,9 @@ def osqp_solved() -> Shown:
     return Shown(answer.info.status == "solved" and gap > 0.01, said, gap, seconds, ours, our_seconds)
 
 
-def dual_in_cvxpy(X: np.ndarray, y: np.ndarray, C: float | None, solver: str) -> tuple[str, float, np.ndarray | None]:
+def dual_in_cvxpy(
+    X: np.ndarray, y: np.ndarray, C: float | None, solver: str, **settings: float
+) -> tuple[str, float, np.ndarray | None]:
     """The dual of a linear machine as a user of CVXPY writes it down: its status, its value, and α."""
     import cvxpy as cp
 
@@ -47,7 +49,7 @@ def dual_in_cvxpy(X: np.ndarray, y: np.ndarray, C: float | None, solver: str) ->
     alpha = cp.Variable(len(s))
     rows = [alpha >= 0, s @ alpha == 0, *([alpha <= C] if C is not None else [])]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares((X * s[:, None]).T @ alpha) - cp.sum(alpha)), rows)
-    problem.solve(solver=solver)
+    problem.solve(solver=solver, **settings)
     return problem.status, float(problem.value), alpha.value
 
 
@@ -57,10 +59,11 @@ def clarabel_unbounded() -> Shown:
     X, y = load_iris(return_X_y=True)
     X, y, C = X[y > 0, :2], y[y > 0] - 1, 1e6
     (status, value, _), seconds = timed(lambda: dual_in_cvxpy(X, y, C, "CLARABEL"))
+    strict, _, _ = dual_in_cvxpy(X, y, C, "CLARABEL", tol_infeas_rel=1e-12)
     ours, our_seconds = solved(qpsvm.CSVM(X, y, C))
     return Shown(
         status == "unbounded", f"'{status}', value {value:g}", float("nan"), seconds, ours, our_seconds,
-        bool(np.isfinite(ours.primal)),
+        right=bool(np.isfinite(ours.primal)), because=strict == "optimal",
     )  # fmt: skip
 
 
@@ -68,7 +71,8 @@ def clarabel_unbounded() -> Shown:
 def highs_optimal() -> Shown:
     """A hard margin of classes that meet has a dual without bound; HiGHS stops somewhere and says `optimal`."""
     X, y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
-    (status, value, _), seconds = timed(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
+    (status, value, alpha), seconds = timed(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
+    turned = 4e6 * np.array([1.0, 3.0, 3.0, 1.0])  # where 8t − ½·1e-7·20t² is largest, along the ray of no curvature
 
     def refused() -> qpsvm.SVMResult | qpsvm.QPSVMError:
         try:
@@ -79,5 +83,7 @@ def highs_optimal() -> Shown:
     ours, our_seconds = timed(refused)
     said = f"'{status}', value {value:.3g}"
     return Shown(
-        status == "optimal", said, float("inf"), seconds, ours, our_seconds, isinstance(ours, qpsvm.NotSeparableError)
-    )
+        status == "optimal", said, float("inf"), seconds, ours, our_seconds,
+        right=isinstance(ours, qpsvm.NotSeparableError),
+        because=alpha is not None and np.allclose(alpha, turned, rtol=1e-3),
+    )  # fmt: skip

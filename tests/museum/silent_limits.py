@@ -1,4 +1,4 @@
-"""Limits that are reached without a word: oneDAL, which takes the place of LIBSVM where scikit-learn is "accelerated"."""
+"""Limits that are reached without a word: oneDAL, in place of LIBSVM where scikit-learn is "accelerated"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fitted(X: np.ndarray, y: np.ndarray, **settings: Any) -> tuple[Any, float, b
 
 @exhibit(issue(1712, "uxlfoundation/scikit-learn-intelex"), 2024, "of that kind", dear=True, **INTEL)
 def onedal_ten_thousand() -> Shown:
-    """`max_iter=-1`, "no limit", is a limit of 10 000 rounds; it is reached without a warning and reported as success."""
+    """`max_iter=-1`, "no limit", is a limit of 10 000 rounds, reached without a warning and reported as success."""
     for n, seed in ((10, 0), (20, 0), (20, 2)):  # the first that runs into it: which one depends on the processor
         rng = np.random.default_rng(seed)
         X = 1000.0 * rng.normal(size=(n, 2))

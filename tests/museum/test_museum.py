@@ -55,6 +55,7 @@ def test_exhibit(exhibit):
     else:
         assert found.fails, f"{MENDED}. {exhibit.package} {exhibit.version}: {found.said}, gap {found.gap:.1e}"
         assert not found.gap <= exhibit.tolerance
+        assert found.because, "the reason that the page gives does not hold"
 
 
 def test_every_exhibit_is_on_the_page_and_the_other_way_round():
@@ -82,7 +83,7 @@ def test_the_five_tutorials_are_on_the_page_as_in_the_lesson():
 
 
 def test_a_peer_that_mends_it_is_told_apart():
-    """The marker itself: a failure that has gone fails with the words that say what to do; another version is skipped."""
+    """The marker itself: a failure that has gone fails and says what to do; another version is skipped."""
     one = COLLECTION["svc-two-points"]
     ours = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
     gone = Shown(False, "converged", 1e-9, 0.0, ours, 0.0)
