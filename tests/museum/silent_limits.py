@@ -1,4 +1,4 @@
-"""Limits that are reached without a word: oneDAL, in place of LIBSVM where scikit-learn is "accelerated"."""
+"""Ends far from the optimum, kept quiet: the limits of oneDAL, in place of LIBSVM, and a rule when to stop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from exhibits import Shown, exhibit, gap_of, issue, solved, timed
+from sklearn.linear_model import SGDOneClassSVM
 
 import qpsvm
 
@@ -54,3 +55,19 @@ def onedal_own_limit() -> Shown:
     ours, our_seconds = solved(problem)
     said = f"fit_status_ {model.fit_status_} at max_iter=3, {'a' if warned else 'no'} warning"
     return Shown(model.fit_status_ == 0 and not warned and gap > 1e-3, said, gap, seconds, ours, our_seconds)
+
+
+@exhibit(issue(30027), 2024, "of that kind")
+def sgd_oneclass() -> Shown:
+    """Half of the samples are to be outside; stochastic gradients stop with a few. It was mended, to little avail."""
+    n, nu = 500, 0.5
+    X = np.random.default_rng(0).normal(size=(n, 50)) + 1.0
+    model, seconds = timed(lambda: SGDOneClassSVM(nu=nu, random_state=0).fit(X))
+    ours, our_seconds = solved(qpsvm.OneClass(X, nu, "linear"))
+    w, rho = model.coef_, float(model.offset_[0])
+    value = 0.5 * w @ w - rho + float(np.maximum(0.0, rho - X @ w).mean()) / nu
+    value *= (nu * n) ** 2  # from its units to those of α that add up to νn
+    gap = (value - ours.dual) / max(abs(value), abs(ours.dual))
+    outside, right = (float(np.mean(f < 0)) for f in (model.decision_function(X), ours.decision_function(X)))
+    said = f"{outside:.0%} of the samples are outside after {model.n_iter_} epochs, no warning"
+    return Shown(gap > 0.1, said, gap, seconds, ours, our_seconds, 0.4 < right <= nu)
