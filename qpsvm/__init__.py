@@ -88,20 +88,25 @@ from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
 
 if TYPE_CHECKING:
+    from qpsvm import estimators as estimators
     from qpsvm.play.widget import Playground as Playground
 else:
 
     def __getattr__(name: str) -> object:
-        """`Playground`, whose packages are imported when it is first used (PEP 562)."""
-        if name != "Playground":
-            raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
-        from qpsvm.play.widget import Playground
+        """`Playground` and `estimators`, whose packages are imported when they are first used (PEP 562)."""
+        if name == "Playground":
+            from qpsvm.play.widget import Playground
 
-        return Playground
+            return Playground
+        if name == "estimators":
+            from importlib import import_module
+
+            return import_module("qpsvm.estimators")
+        raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         """Every name, those that are imported late too."""
-        return sorted({*globals(), "Playground"})
+        return sorted({*globals(), "Playground", "estimators"})
 
 
 __version__ = "0.1.0"
