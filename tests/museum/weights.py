@@ -55,9 +55,9 @@ def svc_zeroed_class() -> Shown:
     return Shown(hits < 0.5, said, float("nan"), seconds, ours, our_seconds, right)
 
 
-@exhibit(issue(25380), 2023, "published")
+@exhibit(issue(25380), 2023, "of that kind")
 def svc_zeroed_class_sparse() -> Shown:
-    """The same with sparse samples, as pictures of three classes were when they were published: an obscure error."""
+    """The same with sparse samples: an error about sizes, which says nothing of weights."""
     weight = np.array([1, 1, 1, 0, 0, 0, 1, 1.0])
     begun = "no error"
 
