@@ -34,6 +34,9 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.backends import register_backend, unregister_backend
+from qpsvm.comparison.compare import compare
+from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
@@ -92,20 +95,25 @@ from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
 
 if TYPE_CHECKING:
+    from qpsvm import estimators as estimators
     from qpsvm.play.widget import Playground as Playground
 else:
 
     def __getattr__(name: str) -> object:
-        """`Playground`, whose packages are imported when it is first used (PEP 562)."""
-        if name != "Playground":
-            raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
-        from qpsvm.play.widget import Playground
+        """`Playground` and `estimators`, whose packages are imported when they are first used (PEP 562)."""
+        if name == "Playground":
+            from qpsvm.play.widget import Playground
 
-        return Playground
+            return Playground
+        if name == "estimators":
+            from importlib import import_module
+
+            return import_module("qpsvm.estimators")
+        raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         """Every name, those that are imported late too."""
-        return sorted({*globals(), "Playground"})
+        return sorted({*globals(), "Playground", "estimators"})
 
 
 __version__ = "0.1.0"
@@ -116,6 +124,8 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Comparison",
+    "ComparisonRow",
     "Constraints",
     "CrammerSinger",
     "CrossValidation",
@@ -172,6 +182,7 @@ __all__ = [
     "ValueConstraints",
     "WestonWatkins",
     "backends",
+    "compare",
     "compile",
     "cross_validate",
     "derive",
@@ -179,6 +190,8 @@ __all__ = [
     "load",
     "path",
     "plotting",
+    "register_backend",
     "solve",
     "solve_path",
+    "unregister_backend",
 ]

@@ -5,21 +5,24 @@ Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_real_vector, raw_array
+from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, as_real_vector, raw_array
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
-from qpsvm.errors import DataError, DataTypeError
+from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 
+#: Factors of the weights by class: one for a label, or "balanced".
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 #: With more different numbers than this, a target of two classes may be meant as one of numbers.
 MANY_CLASSES = 5
 
@@ -104,7 +107,9 @@ class Samples:
         return vector
 
 
-def two_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+def two_classes(
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Samples:
     """Check samples of two classes.
 
     Parameters
@@ -114,16 +119,21 @@ def two_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) ->
         Any two labels; the larger in sort order is +1.
     sample_weight : array_like, shape (n,), optional
         Not negative, and not 0 in a whole class.
+    class_weight : dict or "balanced", optional
+        By label; a factor of `sample_weight`.
 
     Raises
     ------
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite, another number of classes than two.
+    UnknownOptionError, ParameterError, ParameterTypeError
+        A class weight of no class, or no positive number.
     """
     matrix = as_matrix(X)
     names = feature_names(X)
     target, classes = as_labels(y, matrix.shape[0])
-    return Samples(matrix, target, as_weights(sample_weight, target), classes, names)
+    weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
+    return Samples(matrix, target, weight, classes, names)
 
 
 def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
@@ -182,6 +192,48 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     matrix = as_matrix(X)
     n = matrix.shape[0]
     return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, feature_names(X))
+
+
+def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
+    """Sample weights, (n,), times what the class of each weighs.
+
+    "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
+
+    Parameters
+    ----------
+    weight : ndarray, shape (n,)
+        Not negative.
+    codes : ndarray of int, shape (n,)
+        The class of each sample, by its place in `classes`.
+    classes : ndarray, shape (k,)
+        Labels.
+    class_weight : dict, "balanced" or None
+        By label; 1 for those that are not named.
+
+    Raises
+    ------
+    UnknownOptionError
+        A label that is no class, or another word than "balanced".
+    ParameterError, ParameterTypeError
+        A weight that is not positive and finite.
+    """
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise UnknownOptionError(f"class_weight must be a dict, 'balanced' or None, got {shown(class_weight)}")
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        factors: FloatArray = mass.sum() / (len(classes) * mass)
+    elif isinstance(class_weight, Mapping):
+        factors, labels = np.ones(len(classes)), classes.tolist()
+        for label, factor in class_weight.items():
+            if label not in labels:
+                said = ", ".join(shown(known) for known in labels)
+                raise UnknownOptionError(f"class_weight names the class {shown(label)}; the classes are {said}")
+            factors[labels.index(label)] = as_positive(factor, f"class_weight[{shown(label)}]")
+    else:
+        raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")
+    return weight * factors[codes]
 
 
 def shares_of(weights: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, not_started
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
@@ -36,6 +36,7 @@ from qpsvm.problems.machine import Machine, R
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 
@@ -93,7 +94,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
-        return chosen.compile(qp)
+        return compiled_by(chosen, qp)
     except TooLargeError:
         raise
     except MemoryError as error:
@@ -135,7 +136,9 @@ def solve(
     check : bool
         Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
     verbose : bool
-        Print the choice of backend, the solver's own progress, and the certificate.
+        Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
+        compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
+        logging takes them, and a program that logs INFO has them without `verbose`.
     time_limit : float, optional
         Seconds for all of it, from this call on; see the notes for what may be added.
     max_iter : int, optional
@@ -271,6 +274,10 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
         except UnsupportedError as error:
             refused = refused or error  # it takes other machines
             continue
+        except SolverError as error:  # of a backend from outside, which is not the only one that there is
+            refused = refused or error
+            left_out.append(f"{Choice(chosen.name, wanted)} ({error})")
+            continue
         except TooLargeError as error:
             refused = error
             left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
@@ -309,9 +316,9 @@ def _choices(
     refused: QPSVMError | None = None
     found = False
     candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
-    if request.verbose and not named:
+    if not named and heard(request.verbose):
         candidates = list(candidates)
-        print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
+        say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
         chosen = backends.get(choice.backend)
         if form is not None and choice.form not in (None, form):

@@ -40,7 +40,9 @@ ROOMS = (
     {"attempt"},
     {"joint_attempt"},
     {"solve"},
-    {"grid"},
+    {"grid", "comparison"},
+    {"multiclass"},
+    {"estimators"},
     {"derivation", "plotting"},
     {"play"},
     {"__init__"},
@@ -324,7 +326,7 @@ def test_every_public_name_has_a_docstring_of_its_own():
 #: A name in backquotes, with arguments or without: `solve`, `QP.scaled(…)`, `solvers.linear.solve`.
 QUOTED = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\([^`]*\))?`(?!`)")
 #: A name of another library that no code here mentions.
-ELSEWHERE = {"ConvergenceWarning"}
+ELSEWHERE = {"ConvergenceWarning", "CalibratedClassifierCV"}
 
 
 @cache

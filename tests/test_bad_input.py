@@ -716,12 +716,6 @@ def test_no_c_belongs_to_rho_zero() -> None:
     check(bad("", lambda: problem.equivalent_c_svm(result), ValueError, "rho", "nu"))
 
 
-def test_no_c_svm_is_like_a_hinge_problem_without_a_free_intercept() -> None:
-    for intercept in ("penalised", None):
-        problem = PrimalHinge(X, Y, intercept=intercept)  # type: ignore[arg-type]
-        check(bad("", problem.equivalent_c_svm, ValueError, "intercept"))
-
-
 # files of models
 
 

@@ -115,7 +115,7 @@ def _data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
 
 
 class LibsvmCompiled(Compiled):
-    """X, y, sample_weight of `SVC.fit` or `NuSVC.fit`, and the kernel's parameters."""
+    """X, y, sample_weight of scikit-learn's `fit`, and the kernel's parameters."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation import measures, shared, soft
+from qpsvm.derivation import intercept, measures, shared, soft
 from qpsvm.derivation.step import Step
-from qpsvm.dual import certify, levels
+from qpsvm.dual import certify
 from qpsvm.problems import CSVM
 
 #: The upper bound of α_i.
@@ -13,6 +13,10 @@ UPPER = "C_i"
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """All steps, in order."""
+    return tuple(intercept.read_for(problem, step) for step in _for_a_free_intercept(problem))
+
+
+def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
     return (
         shared.margin("CSVM.1"),
         Step(
@@ -34,7 +38,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             soft.lagrangian, soft.lagrangian,
         ),
         shared.stationarity_in_w("CSVM.4", problem),
-        shared.stationarity_in_b("CSVM.5"),
+        intercept.stationarity_in_b("CSVM.5", problem),
         shared.stationarity_in_xi("CSVM.6", r"\eta_i=C_i-\alpha_i"),
         shared.dual_feasibility("CSVM.7", UPPER),
         shared.complementary_slackness("CSVM.8", UPPER),
@@ -58,18 +62,18 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "a projected gradient step goes nowhere.",
             shared.lines(
                 r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
-                r"\text{subject to}\ y^{\top}\alpha=0,\ 0\le\alpha_i\le C_i",
+                r"\text{subject to}\ 0\le\alpha_i\le C_i"
+                + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else ""),
             ),
             CSVM._dual, measures.dual_optimum,
         ),
         shared.weights_recovered("CSVM.11", problem),
-        Step(
-            "CSVM.12", "Recovering b",
+        intercept.intercept_recovered(
+            "CSVM.12", problem,
             "On the margin f(x_i) = y_i, so one margin vector would give b. The mean over all of them is less "
             "sensitive to rounding. Where there are none, b is a weighted quantile: every b that minimises the slack "
             "is as good.",
             shared.mean_over_margin(r"0<\alpha_i<C_i"),
-            levels.average, measures.intercept_recovered,
         ),
         shared.kinds_of_samples("CSVM.13", UPPER),
         Step(
@@ -80,5 +84,5 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             soft.strong_duality, soft.strong_duality,
         ),
         shared.linear_weights("CSVM.15", problem),
-        shared.weak_duality("CSVM.16", shared.slack_products(UPPER), certify._measured),
+        shared.weak_duality("CSVM.16", shared.slack_products(UPPER) + intercept.ridge_of(problem), certify._measured),
     )  # fmt: skip

@@ -325,11 +325,11 @@ def derive(
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
-    >>> for tag in ("CSVM.4", "CSVM.5", "CSVM.6"):
+    >>> for tag in ("CSVM.4", "CSVM.6", "CSVM.15"):
     ...     print(derivation[tag].statement, "|", derivation.residuals()[tag] < 1e-12)
     ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i) | True
-    ∂L/∂b = 0:  yᵀα = 0 | True
     ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
+    linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b | True
     """
     if isinstance(problem, JointProblem):
         if alpha is not None:

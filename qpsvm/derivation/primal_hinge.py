@@ -99,8 +99,6 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
                 r"=\tfrac12\|w\|^2+\sum_i C_i\xi_i,\qquad C_i=\frac{p_i}{\lambda}",
             ),
             PrimalHinge.equivalent_c_svm, equivalent_c_svm,
-            "" if problem.intercept == "free" else f"a C-SVM has a free intercept, this problem has intercept="
-            f"{problem.intercept!r}",
         ),
         Step(
             "PHINGE.16", "Multipliers of the QP",

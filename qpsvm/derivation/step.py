@@ -102,9 +102,9 @@ class Step:
     Examples
     --------
     >>> import qpsvm
-    >>> step = qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))["CSVM.5"]
+    >>> step = qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))["CSVM.6"]
     >>> print(step.tag, step.statement)
-    CSVM.5 ∂L/∂b = 0:  yᵀα = 0
+    CSVM.6 ∂L/∂ξ_i = 0:  η_i = C_i − α_i
     """
 
     tag: str
@@ -144,7 +144,7 @@ class Step:
         --------
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
-        >>> qpsvm.derive(problem)["CSVM.5"].residual(problem, qpsvm.solve(problem)) < 1e-12
+        >>> qpsvm.derive(problem)["CSVM.6"].residual(problem, qpsvm.solve(problem)) < 1e-12
         True
         """
         check_pair(problem, result)

@@ -164,7 +164,9 @@ EPSILON_SVR = Machine(
 
 MACHINES: dict[str, Machine] = {
     "hard": Machine("hard margin", HardMargin, "", "α / largest α", {"balance": "HARD.5", "box": "HARD.6"}),
-    "c": Machine("C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, (PRICE,), "raise C"),
+    "c": Machine(
+        "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, (PRICE, INTERCEPT), "raise C"
+    ),
     "nu": Machine(
         "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, (NU,), "lower ν", "ρ"
     ),

@@ -61,7 +61,7 @@ class Playground(anywidget.AnyWidget):
     >>> import qpsvm
     >>> playground = qpsvm.Playground(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], C=10))
     >>> playground.state["machine"], playground.state["parameters"]
-    ('c', {'C': 10.0})
+    ('c', {'C': 10.0, 'intercept': 'free'})
     """
 
     _esm = files("qpsvm.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")

@@ -8,21 +8,24 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
     (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
     (CSVM.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
     (CSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
-    (CSVM.5)  ∂L/∂b = 0:  yᵀα = 0
+    (CSVM.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
     (CSVM.6)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
     (CSVM.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
     (CSVM.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0
-    (CSVM.9)  substitution of (CSVM.4) to (CSVM.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
-    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  yᵀα = 0,  0 ≤ α_i ≤ C_i,  with Q_ij = y_i y_j K(x_i, x_j)
+    (CSVM.9)  substitution of (CSVM.4) to (CSVM.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j),  with K + 1 for K
+              where the intercept is penalised
+    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with
+               Q_ij = y_i y_j K(x_i, x_j)
     (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
-               the multiplier of yᵀα = 0
+               the multiplier of yᵀα = 0.  A penalised one is yᵀα
     (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1, on the margin;
                α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
     (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (CSVM.16)  weak duality:  for every α of (CSVM.10) and every w, b, ξ of (CSVM.2),  P(w, b, ξ) − D(α) =
-               ½‖w − w(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0
+               ½‖w − w(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)² where b is
+               penalised
 
 Implementation
 --------------
@@ -42,17 +45,17 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
-from qpsvm.errors import ParameterError
+from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.parameters import price_in_words, prices, taking_prices
+from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.problems.reading import check_result
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
-from qpsvm.samples import original_labels, two_classes
+from qpsvm.samples import ClassWeight, original_labels, two_classes
 
 
 class CSVM(Problem):
@@ -74,6 +77,11 @@ class CSVM(Problem):
         What to do where the Gram matrix is indefinite.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+    intercept : "free", "penalised" or None, default="free"
+        Outside the norm, inside it, or absent.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -114,8 +122,12 @@ class CSVM(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         constraints: Any = None,
+        *,
+        intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd, constraints)
+        samples = two_classes(X, y, sample_weight, class_weight)
+        super().__init__(samples, kernel, as_intercept(intercept), psd, constraints)
         self._keep(C=C)
 
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
@@ -124,7 +136,8 @@ class CSVM(Problem):
     @cached_property
     def title(self) -> str:
         """The machine with its parameters."""
-        return f"C-SVM, C = {price_in_words(self.C)}, kernel {self.kernel}"
+        intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"
+        return f"C-SVM, C = {price_in_words(self.C)}{intercept}, kernel {self.kernel}"
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         y = self.labels
@@ -140,14 +153,16 @@ class CSVM(Problem):
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
         y = self.labels
+        kept = self.computed_intercept
+        m, penalty = int(kept is not None), float(kept == "penalised")
         return QP(  # (CSVM.2)
-            P=Diagonal(np.concatenate([np.ones(r), np.zeros(1 + n)])),
-            q=np.concatenate([np.zeros(r + 1), self._prices()]),
-            G=margin_rows(Z, y, [-y[:, None], -sp.eye_array(n)]), h=-np.ones(n),
-            lb=np.concatenate([np.full(r + 1, -np.inf), np.zeros(n)]),
-            variables={"w": slice(0, r), "b": slice(r, r + 1), "xi": slice(r + 1, r + 1 + n)},
-            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i"),
-            formula="½ ‖w‖² + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
+            P=Diagonal(np.concatenate([np.ones(r), np.full(m, penalty), np.zeros(n)])),
+            q=np.concatenate([np.zeros(r + m), self._prices()]),
+            G=margin_rows(Z, y, [*([-y[:, None]] if m else []), -sp.eye_array(n)]), h=-np.ones(n),
+            lb=np.concatenate([np.full(r + m, -np.inf), np.zeros(n)]),
+            variables={"w": slice(0, r), **({"b": slice(r, r + 1)} if m else {}), "xi": slice(r + m, r + m + n)},
+            constraints=margin_group(n, "y_i (wᵀx_i + b) ≥ 1 − ξ_i" if m else "y_i wᵀx_i ≥ 1 − ξ_i"),
+            formula=f"½ {'(‖w‖² + b²)' if penalty else '‖w‖²'} + Σ C_i ξ_i", title=f"{self.title}: primal (CSVM.2)",
         )  # fmt: skip
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
@@ -167,6 +182,8 @@ class CSVM(Problem):
         ------
         ParameterError
             All α are 0.
+        UnsupportedError
+            The intercept is not free, as that of a ν-SVM is.
         ParameterTypeError, DataError
             Not a result, or over other rows.
 
@@ -182,6 +199,8 @@ class CSVM(Problem):
         0.875 True
         """
         check_result(self.samples, result)
+        if self.intercept != "free":
+            raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
         penalties = self.C * self.sample_weight
         nu = float(result.alpha.sum() / penalties.sum())
         if not nu > 0:

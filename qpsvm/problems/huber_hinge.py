@@ -57,7 +57,7 @@ from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
-from qpsvm.samples import two_classes
+from qpsvm.samples import ClassWeight, two_classes
 
 
 class HuberHinge(Problem):
@@ -83,6 +83,9 @@ class HuberHinge(Problem):
         Outside the norm, inside it, or absent.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -130,8 +133,12 @@ class HuberHinge(Problem):
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
         constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
         self._keep(C=C, width=width)
 
     def _keep(self, *, C: float | ArrayLike, width: float) -> None:  # type: ignore[override]

@@ -56,7 +56,7 @@ from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.reading import check_result
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
-from qpsvm.samples import original_labels, shares_of, two_classes
+from qpsvm.samples import ClassWeight, original_labels, shares_of, two_classes
 
 
 class NuSVM(Problem):
@@ -83,6 +83,9 @@ class NuSVM(Problem):
         What to do where the Gram matrix is indefinite.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -123,8 +126,10 @@ class NuSVM(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, "free", psd, constraints)
+        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, "free", psd, constraints)
         self._keep(nu=nu)
 
     def _keep(self, *, nu: float) -> None:  # type: ignore[override]

@@ -49,7 +49,6 @@ from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.constant import repeated, times
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
-from qpsvm.errors import UnknownOptionError
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
@@ -58,7 +57,7 @@ from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_intercept
 from qpsvm.qp.program import QP
-from qpsvm.samples import original_labels, shares_of, two_classes
+from qpsvm.samples import ClassWeight, original_labels, shares_of, two_classes
 
 
 class PrimalHinge(Problem):
@@ -82,6 +81,9 @@ class PrimalHinge(Problem):
         What to do where the Gram matrix is indefinite.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -121,8 +123,12 @@ class PrimalHinge(Problem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
         self._keep(lam=lam)
 
     def _keep(self, *, lam: float) -> None:  # type: ignore[override]
@@ -171,11 +177,6 @@ class PrimalHinge(Problem):
         CSVM
             Its objective is this one divided by λ.
 
-        Raises
-        ------
-        UnknownOptionError
-            The intercept is not free, which a C-SVM has no counterpart for.
-
         Examples
         --------
         >>> import numpy as np
@@ -185,9 +186,8 @@ class PrimalHinge(Problem):
         >>> print(twin.C, np.allclose(qpsvm.solve(twin).w, qpsvm.solve(problem).w))
         [0.5 0.5 0.5 0.5] True
         """
-        if self.intercept != "free":
-            raise UnknownOptionError(f"a C-SVM has a free intercept, this problem has {self.intercept!r}")
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
-        machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
+        y = original_labels(self.samples)
+        machine = CSVM(self.X, y, C, self.kernel, self.sample_weight, self.psd, intercept=self.intercept)
         machine.samples = replace(machine.samples, feature_names=self.feature_names)
         return machine

@@ -54,7 +54,7 @@ from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
 from qpsvm.qp.program import QP
-from qpsvm.samples import two_classes
+from qpsvm.samples import ClassWeight, two_classes
 
 
 class SquaredHinge(Problem):
@@ -78,6 +78,9 @@ class SquaredHinge(Problem):
         Outside the norm, inside it, or absent. LIBLINEAR's is penalised.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Rows of your own that w, b and f have to keep.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -121,8 +124,12 @@ class SquaredHinge(Problem):
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
         constraints: Any = None,
+        *,
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd, constraints)
+        super().__init__(
+            two_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd, constraints
+        )
         self._keep(C=C)
 
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]

@@ -77,7 +77,7 @@ def test_a_file_is_shown_with_its_names(served, table, capsys):
     assert start.features == ("length", "weight", "age")
     assert start.classes == ("cat", "dog")
     assert start.state.axes == (2, 0)
-    assert start.state.parameters == {"C": 5.0}
+    assert start.state.parameters == {"C": 5.0, "intercept": "free"}
     assert start.state.points.mean(axis=0) == pytest.approx(0.0, abs=1e-12)
     assert "30 rows x 3 features" in capsys.readouterr().out
     assert run("--data", table, "--target", "kind", "--positive", "cat", "--axes", 1, 2) == 0

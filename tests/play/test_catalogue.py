@@ -33,7 +33,7 @@ def test_the_parameters_are_the_constructors(name):
     left_out = (
         set(taken)
         - {p.name for p in machine.parameters}
-        - {"X", "y", "t", "kernel", "psd", "sample_weight", "constraints"}
+        - {"X", "y", "t", "kernel", "psd", "sample_weight", "class_weight", "constraints"}
     )
     assert not left_out
 

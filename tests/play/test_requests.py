@@ -150,7 +150,7 @@ def test_whole_numbers_may_have_a_point():
 
 def test_what_is_left_out_has_its_default():
     held = read_state({"points": [[0, 1], [1, 2]], "labels": [1, -1], "kernel": {"name": "polynomial"}})
-    assert held.to_json()["parameters"] == {"C": 1.0}
+    assert held.to_json()["parameters"] == {"C": 1.0, "intercept": "free"}
     assert set(held.to_json()["kernel"]) == {"name", "degree", "gamma", "coef0"}
 
 

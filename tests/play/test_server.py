@@ -163,7 +163,7 @@ def test_two_hosts_are_none():
 
 def test_messages_are_answered_with_the_problem_that_it_began_with(port):
     catalogue, steps = converse(port, {"id": 1, "ask": "catalogue"}, {"id": 2, "ask": "steps", "state": state()})
-    assert catalogue["start"]["parameters"] == {"C": 2.0}
+    assert catalogue["start"]["parameters"] == {"C": 2.0, "intercept": "free"}
     assert len(catalogue["start"]["points"]) == 20
     assert steps["id"] == 2
     (answer,) = converse(port, {"id": 3, "ask": "solve", "state": catalogue["start"]})

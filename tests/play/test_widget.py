@@ -34,7 +34,7 @@ def test_it_begins_with_the_problem_and_gives_it_back():
     given = problem()
     playground = qpsvm.Playground(given)
     assert playground.state["machine"] == "c"
-    assert playground.state["parameters"] == {"C": 3.0}
+    assert playground.state["parameters"] == {"C": 3.0, "intercept": "free"}
     assert playground.state["kernel"] == {"name": "rbf", "gamma": 0.7}
     held = playground.problem
     assert np.array_equal(held.X, given.X)
@@ -90,7 +90,7 @@ def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
     playground.set_state({"state": state("nu")})  # what comes from the page
     assert playground.problem.title.startswith("ν-SVM")
     playground.state = {"points": [[0, 0], [2, 2]], "labels": [-1, 1]}
-    assert playground.state["parameters"] == {"C": 1.0}
+    assert playground.state["parameters"] == {"C": 1.0, "intercept": "free"}
     with pytest.raises(RequestError, match=r"state\.points must be a list"):
         playground.state = {"points": 3, "labels": []}
     assert len(playground.state["points"]) == 2

@@ -1,0 +1,34 @@
+"""Scikit-learn's support vector machines by their own names, with the proof of how exact each answer is.
+
+Change one line, and pipelines, grid searches and pickles go on as before:
+
+>>> from sklearn.datasets import load_iris
+>>> from sklearn.model_selection import cross_val_score
+>>> from sklearn.pipeline import make_pipeline
+>>> from sklearn.preprocessing import StandardScaler
+>>> from qpsvm.estimators import SVC
+>>> X, y = load_iris(return_X_y=True)
+>>> print(cross_val_score(make_pipeline(StandardScaler(), SVC()), X, y).mean().round(3))
+0.967
+"""
+
+from qpsvm.estimators.base import GapWarning
+from qpsvm.estimators.linear import LinearSVC, LinearSVR
+from qpsvm.estimators.novelty import SVDD, OneClassSVM
+from qpsvm.estimators.ranking import RankingSVM
+from qpsvm.estimators.svc import SVC, NuSVC
+from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
+
+__all__ = [
+    "SVC",
+    "SVDD",
+    "SVR",
+    "GapWarning",
+    "LinearSVC",
+    "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "QuantileSVR",
+    "RankingSVM",
+]

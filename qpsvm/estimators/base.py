@@ -1,0 +1,135 @@
+"""What every estimator has in common: checked parameters, one way to the solver, and the gap afterwards.
+
+An estimator is scikit-learn's in names, parameters and attributes, and a machine of this library in what it solves. Its
+`tol` is the relative duality gap that has to be proven, where that of scikit-learn's solvers is a number of their own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.problems import Problem
+from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
+from qpsvm.solve import solve
+
+
+class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
+    """A fit ended before its gap was proven to be within `tol`; the estimator has the best certified point.
+
+    It is scikit-learn's `ConvergenceWarning` too, and is filtered as that.
+
+    See Also
+    --------
+    qpsvm.InaccurateWarning : The same of `qpsvm.solve`.
+
+    Examples
+    --------
+    >>> from sklearn.exceptions import ConvergenceWarning
+    >>> from qpsvm.estimators import GapWarning
+    >>> issubclass(GapWarning, ConvergenceWarning)
+    True
+    """
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """The base of all estimators."""
+
+    #: How each parameter besides the shared ones is checked.
+    checks: ClassVar[Mapping[str, Check]] = {}
+
+    def _check_parameters(self) -> None:
+        """Check whatever can be checked without data.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError, UnknownOptionError
+        """
+        for name, check in {**SHARED, **self.checks}.items():
+            check(getattr(self, name), name)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params
+            Of this estimator.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnknownOptionError
+            A name that it does not have; the message has the nearest one.
+        """
+        known = self.get_params(deep=False)
+        for name in params:
+            if name.partition("__")[0] not in known:
+                raise UnknownOptionError(f"Invalid parameter {name!r} for estimator {self}: {nearest(name, known)}")
+        super().set_params(**params)
+        return self
+
+    def _options(self) -> dict[str, Any]:
+        """What is asked of `qpsvm.solve`."""
+        return {
+            "backend": self.backend, "tol": self.tol, "time_limit": self.time_limit, "verbose": bool(self.verbose),
+            "max_iter": None if self.max_iter in (NO_LIMIT, None) else int(self.max_iter),
+        }  # fmt: skip
+
+    def _solved(self, problem: Problem) -> SVMResult:
+        """The certified result of one problem.
+
+        Raises
+        ------
+        QPSVMError
+            What `qpsvm.solve` raises.
+
+        Warns
+        -----
+        GapWarning
+        """
+        last = getattr(self, "result_", None) if self.warm_start else None
+        start = last if isinstance(last, SVMResult) and len(last.coef) == problem.n else None
+        result = solve(problem, start=start, check=False, **self._options())
+        if result.error is not None:
+            raise result.error
+        self._judge([result.status], np.array([result.gap]), result.message)
+        return result
+
+    def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
+        """Keep how exact the fit is, and warn where that is not what was asked for.
+
+        Raises
+        ------
+        SolverError
+            No point could be certified.
+
+        Warns
+        -----
+        GapWarning
+        """
+        self.gap_ = float(np.max(gap))
+        self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
+        if not np.isfinite(self.gap_):
+            raise SolverError(f"{type(self).__name__}: no point could be certified. {message}".strip())
+        if not self.fit_status_:
+            return
+        open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
+        worst = max(open_, key=lambda k: float(gap[k]))
+        of = f" of {len(open_)} of {len(status)} machines" if len(status) > 1 else ""
+        said = (
+            f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{of} is "
+            f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
+        )
+        warnings.warn(" ".join(said.split()), GapWarning, stacklevel=4)

@@ -1,0 +1,216 @@
+"""The classifiers with a kernel: binary machines for every two classes, one for each class, or one for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.estimators import inputs, voting
+from qpsvm.estimators.kernel_machine import KernelMachine
+from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
+from qpsvm.estimators.scores import Scores
+from qpsvm.kernels.functions import Kernel
+from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.result import SVMResult
+
+#: The name of the machine in whose problems C is a price, and that of the one without slack.
+SOFT, HARD = "CSVM", "HardMargin"
+#: What to do instead of `probability=True`, which fits more models and may contradict `predict`.
+CALIBRATE = "probability=True is refused: sklearn.calibration.CalibratedClassifierCV({name}(...)) gives probabilities"
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """What `SVC` and `NuSVC` share."""
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        **KernelMachine.checks, "class_weight": class_weight, "decision_function_shape": one_of("ovr", "ovo"),
+        "break_ties": flag, "n_jobs": workers, "multi_class": one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
+        "fit_intercept": flag,
+    }  # fmt: skip
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machines, and prove how close to their optima they are.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (n, d)
+            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
+        y : array_like, shape (n,)
+            Labels of two classes or more.
+        sample_weight : array_like, shape (n,), optional
+            Factors of C. A sample whose weight is not positive takes no part.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples, labels or weights that cannot be used.
+        ParameterError, ParameterTypeError, UnknownOptionError
+            A parameter out of its range, of another type, or of another name.
+
+        Warns
+        -----
+        GapWarning
+            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        """
+        self._check_parameters()
+        matrix, kernel = self._training(X)
+        n = matrix.shape[0]
+        classes, codes = inputs.labels_of(y, n)
+        weight = inputs.weights_of(sample_weight, n)
+        self.class_weight_ = self._class_weights(classes, y)
+        if weight is not None and len(np.unique(codes[weight > 0.0])) < len(classes):
+            classes, codes, weight = self._remaining(classes, codes, weight)
+        self.classes_ = classes
+        factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
+        weight = weight if factors is None else factors if weight is None else weight * factors
+        together = self._together(matrix, codes, kernel, weight)
+        self._judge(together.status, together.gap, together.message)
+        self._keep(matrix, codes, together, kernel)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.probability not in (False, "deprecated"):
+            raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
+
+    def _class_weights(self, classes: NDArray[Any], y: Any) -> FloatArray:
+        with inputs.refused():
+            found: FloatArray = compute_class_weight(self.class_weight, classes=classes, y=np.asarray(y).ravel())
+        if not (np.isfinite(found).all() and (found > 0.0).all()):
+            raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
+        return found
+
+    def _remaining(
+        self, classes: NDArray[Any], codes: NDArray[np.intp], weight: FloatArray
+    ) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
+        """Without the classes of which no sample takes part: none of them is ever predicted."""
+        kept = np.unique(codes[weight > 0.0])
+        if len(kept) < 2:
+            raise DataError("Invalid input - all samples with positive weights belong to the same class.")
+        raise DataError(
+            f"every sample of the class {classes[np.setdiff1d(np.arange(len(classes)), kept)[0]]!r} has weight 0: "
+            "leave its samples out"
+        )
+
+    def _machine(self) -> tuple[str, dict[str, Any]]:
+        """The name of the machine of two classes, and its parameters."""
+        raise NotImplementedError
+
+    def _together(self, X: Matrix, codes: NDArray[np.intp], kernel: Kernel, weight: FloatArray | None) -> Together:
+        machine, parameters = self._machine()
+        if machine == HARD and weight is not None:
+            weight = (weight > 0.0).astype(float)
+        solving = solve_rest if self.multi_class == "ovr" and len(self.classes_) > 2 else solve_pairs
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        same = isinstance(last, Together) and last.coef.shape[1] == len(codes)
+        return solving(
+            X, codes, self.classes_, machine=machine, parameters=parameters, kernel=kernel, sample_weight=weight,
+            psd=self.psd, intercept="free" if self.fit_intercept else None, n_jobs=self.n_jobs,
+            constraints=self.constraints, start=last if same else None, **self._options(),
+        )  # fmt: skip
+
+    def _scale(self, together: Together) -> FloatArray:
+        """What the decision function of each machine is divided by: (P,)."""
+        return np.ones(len(together.gap))
+
+    def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
+        """The attributes that scikit-learn's classifiers have."""
+        k = len(self.classes_)
+        size = self._scale(together)
+        self._solution = together
+        self.results_ = together.results
+        support = together.support
+        self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
+        self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
+        self.support_vectors_ = self._vectors(X, kernel)
+        coef = together.coef[:, self.support_].toarray() / size[:, None]
+        b = together.b / size
+        pairs = together.machines[0, 1] >= 0
+        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if pairs else coef)
+        self.intercept_ = b if k == 2 or not pairs else -b
+        self.n_iter_: Any = np.asarray(together.iterations, dtype=np.int32)
+        w = None if together.w is None else together.w / size[:, None]
+        self._scores = Scores(kernel, self.support_, self.support_vectors_, coef, b, w)
+
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
+        results = self.results_
+        if len(results) != 1:
+            raise AttributeError(f"there are {len(results)} machines: results_ has the result of each")
+        return results[0]
+
+    @property
+    def n_support_(self) -> NDArray[Any]:
+        """How many support vectors each class has: (k,)."""
+        try:
+            return self._n_support
+        except AttributeError:
+            raise AttributeError("n_support_ is there after fit") from None
+
+    def _values(self, X: Any) -> FloatArray:
+        """f of each machine, positive for the later class of a pair: (m, P)."""
+        matrix = self._predicting(X)
+        return self._scores(matrix)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The decision values of samples.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
+            Of two classes f(x), positive for the second. With more, a score for each class ("ovr"), or the value of
+            each pair, positive for its first class ("ovo").
+        """
+        values = self._values(X)
+        if values.shape[1] == 1:
+            return values[:, 0]
+        if self.multi_class == "ovr":
+            return values
+        return voting.scores(-values, len(self.classes_)) if self.decision_function_shape == "ovr" else -values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each sample.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+
+        Raises
+        ------
+        ParameterError
+            `break_ties=True` with `decision_function_shape="ovo"`, whose values are no scores of classes.
+        """
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
+        values = self._values(X)
+        k = len(self.classes_)
+        if values.shape[1] == 1:
+            codes = (values[:, 0] > 0.0).astype(np.intp)
+        elif self.multi_class == "ovr":
+            codes = values.argmax(axis=1)
+        elif self.break_ties:
+            codes = voting.scores(-values, k).argmax(axis=1)
+        else:
+            codes = voting.winners(-values, k)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels

@@ -1,0 +1,207 @@
+"""Data as scikit-learn's users give them: checked by scikit-learn, refused in this library's own errors.
+
+What comes out is what the problems compute with: float64, dense or CSR. A kernel given by name becomes one whose
+parameters are numbers, by scikit-learn's rules for gamma.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from qpsvm.arrays.checks import LARGEST_VALUE, short_indices
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import DataError, DataTypeError, QPSVMError
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """What scikit-learn's checks raise, as an error of this library with the same words."""
+    try:
+        yield
+    except QPSVMError:
+        raise
+    except TypeError as error:
+        raise DataTypeError(str(error)) from error
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def training_samples(estimator: Any, X: Any) -> Matrix:
+    """The samples of a fit, (n, d); the estimator learns their width and the names of their columns.
+
+    Raises
+    ------
+    DataError, DataTypeError
+    """
+    with refused():
+        checked = validate_data(estimator, X, dtype=np.float64, accept_sparse="csr", accept_large_sparse=True)
+    return _computed_with(checked)
+
+
+def samples(estimator: Any, X: Any) -> Matrix:
+    """Samples to predict, (m, d), as wide as those of the fit.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    DataError, DataTypeError
+    """
+    check_is_fitted(estimator)
+    with refused():
+        checked = validate_data(
+            estimator, X, dtype=np.float64, accept_sparse="csr", accept_large_sparse=True, reset=False
+        )
+    return _computed_with(checked)
+
+
+def _computed_with(X: Any) -> Matrix:
+    """Canonical CSR with short indices, or the array as it is.
+
+    Raises
+    ------
+    DataError
+        A value whose square overflows.
+    """
+    if sp.issparse(X):
+        rows = sp.csr_array(X)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        X = short_indices(rows)
+    values = X.data if sp.issparse(X) else X
+    if values.size and max(values.max(), -values.min()) > LARGEST_VALUE:
+        raise DataError(
+            f"X has a value of {float(np.abs(values).max()):g}, whose square overflows: rescale the features"
+        )
+    matrix: Matrix = X
+    return matrix
+
+
+def numbers_of(y: Any, n: int) -> FloatArray:
+    """The targets of a regression: (n,).
+
+    Raises
+    ------
+    DataError, DataTypeError
+    """
+    with refused():
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        target: FloatArray = np.asarray(y, dtype=np.float64)
+    same_length(len(target), n)
+    return target
+
+
+def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes of labels in sort order, (k,), and the place of each sample's among them, (n,).
+
+    Raises
+    ------
+    DataError, DataTypeError
+    """
+    from sklearn.utils.multiclass import check_classification_targets
+
+    with refused():
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    same_length(len(codes), n)
+    if len(classes) < 2:
+        raise DataError(
+            f"The number of classes has to be greater than one; got {len(classes)} class: {classes.tolist()}"
+        )
+    return classes, codes.astype(np.intp)
+
+
+def same_length(found: int, n: int) -> None:
+    """Raise a `DataError` where y has another length than X."""
+    if found != n:
+        raise DataError(f"X and y have inconsistent numbers of samples: X has {n}, but y has {found}")
+
+
+def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
+    """Sample weights, (n,), or None where there are none; one number stands for all.
+
+    A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
+
+    Raises
+    ------
+    DataError, DataTypeError
+    """
+    if sample_weight is None:
+        return None
+    with refused():
+        if isinstance(sample_weight, numbers.Real):
+            weight: FloatArray = np.full(n, float(sample_weight))
+        else:
+            weight = check_array(
+                sample_weight, ensure_2d=False, dtype=np.float64, order="C", copy=False, input_name="sample_weight"
+            )
+        if weight.ndim != 1:
+            raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D")
+        if len(weight) != n:
+            raise ValueError(
+                f"sample_weight and X have incompatible shapes: sample_weight.shape == {weight.shape}, expected {(n,)}!"
+            )
+    if not (weight > 0).any():
+        raise DataError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weight, 0.0)
+
+
+def kernel_of(estimator: Any, X: Matrix) -> Kernel:
+    """The kernel of an estimator over the samples of its fit, every parameter a number."""
+    name = estimator.kernel
+    if isinstance(name, Kernel):
+        return name.resolve(X)
+    if callable(name) or name == "precomputed":
+        return Precomputed()
+    if name == "linear":
+        return Linear()
+    gamma = gamma_of(estimator.gamma, X)
+    if name == "poly":
+        return Polynomial(estimator.degree, gamma, estimator.coef0)
+    return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)
+
+
+def gamma_of(gamma: Any, X: Matrix) -> float:
+    """Scikit-learn's rules: "scale" is 1/(d var(X)), or 1 where nothing varies; "auto" is 1/d."""
+    d: int = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / d
+    if gamma != "scale":
+        return float(gamma)
+    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+    variance = float(squares)
+    return 1.0 / (d * variance) if variance > 0.0 else 1.0
+
+
+def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
+    """What a user's function makes of two sets of samples: (m, n).
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Not a matrix of that shape, or not finite.
+    """
+    found = kernel(X, Z)
+    with refused():
+        K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    if K.shape != (_num_samples(X), _num_samples(Z)):
+        raise DataError(
+            f"the kernel returned shape {K.shape} where ({_num_samples(X)}, {_num_samples(Z)}) is expected: X.shape[0] "
+            "should be equal to the rows of the first argument"
+        )
+    return K

@@ -1,0 +1,512 @@
+"""`LinearSVC` and `LinearSVR`: linear machines, whose intercept is free unless scikit-learn's is asked for.
+
+LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
+weight like any other, so that the answer depends on where the origin is. Here that is what `intercept_scaling=` asks
+for:
+
+    (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v, of which s = 1 penalises b itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+
+from qpsvm.arrays.checks import as_real
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.estimators import inputs
+from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.parameters import (
+    Check,
+    class_weight,
+    flag,
+    not_negative,
+    one_of,
+    positive,
+    workers,
+)
+from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.indefinite import Intercept
+from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.problems import EpsilonSVR
+from qpsvm.result import SVMResult
+
+#: LIBLINEAR's words for a loss, and the machine with it.
+LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
+#: The same of regression, and what `EpsilonSVR` calls it.
+TUBES: dict[str, Literal["absolute", "squared"]] = {
+    "epsilon_insensitive": "absolute",
+    "squared_epsilon_insensitive": "squared",
+}
+
+
+def scaling(value: Any, name: str) -> None:
+    """Any number that is positive where it is used; None for a free intercept."""
+    if value is not None:
+        as_real(value, name)
+
+
+class LinearMachine(Estimator):
+    """What the two share: the intercept, and values of f."""
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "C": positive, "dual": one_of("auto", True, False), "fit_intercept": flag, "intercept_scaling": scaling,
+    }  # fmt: skip
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.fit_intercept and self.intercept_scaling is not None and not self.intercept_scaling > 0.0:
+            raise ParameterError(
+                f"Intercept scaling is {self.intercept_scaling!r} but needs to be greater than 0. To disable fitting "
+                "an intercept, set fit_intercept=False."
+            )
+
+    def _posed(self, X: Matrix) -> tuple[Matrix, Intercept, float]:
+        """The samples of the problem, its intercept, and s where X has a column for it, else 0."""
+        if not self.fit_intercept:
+            return X, None, 0.0
+        if self.intercept_scaling is None:
+            return X, "free", 0.0
+        if self.intercept_scaling == 1:
+            return X, "penalised", 0.0
+        ones = np.full((X.shape[0], 1), float(self.intercept_scaling))  # (AUGMENT.1)
+        longer = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+        return longer, None, float(self.intercept_scaling)
+
+    @staticmethod
+    def _parted(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
+        """w (P, d) and b (P,), from those of the problem."""
+        assert w is not None  # the kernel is linear
+        return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+
+    def _values(self, X: Any) -> FloatArray:
+        """f of each machine: (m, P)."""
+        matrix = inputs.samples(self, X)
+        return np.asarray(safe_sparse_dot(matrix, np.atleast_2d(self.coef_).T, dense_output=True) + self.intercept_)
+
+
+class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a proven
+    gap.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+        "l1" is refused: its problem is no machine with a kernel.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Slack costs C ξ² or C ξ.
+    dual : "auto" or bool, default="auto"
+        Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.
+    tol : float, default=1e-6
+        The relative duality gap that has to be proven, all rounding counted.
+    C : float, default=1.0
+        Price of slack, positive.
+    multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
+        More than two classes: a machine for each against all others, or a joint one.
+    fit_intercept : bool, default=True
+        False for f(x) = ⟨w, x⟩.
+    intercept_scaling : float, optional
+        Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by label.
+    verbose : bool or int, default=0
+        Say what is going on.
+    random_state : int or None, default=None
+        Without effect: nothing is random.
+    max_iter : int, default=-1
+        Iterations of the solver; −1 for no limit.
+    backend : str, default="auto"
+        Who solves: one of `qpsvm.backends.names()`.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f of every machine have to keep.
+    warm_start : bool, default=False
+        Begin where the last fit ended, if it was over as many samples.
+    time_limit : float, optional
+        Seconds; a fit that needs more ends with the best certified point and a `GapWarning`.
+    n_jobs : int, optional
+        Processes for the machines of several classes, by joblib.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (1, d) or (k, d)
+        The weights of the features, one row for each machine.
+    intercept_ : ndarray, shape (1,) or (k,)
+        One for each machine.
+    classes_ : ndarray, shape (k,)
+        The labels in sort order.
+    n_iter_ : int
+        The largest number of iterations.
+    fit_status_ : int
+        0 where every gap is proven to be within `tol`, else 1.
+    gap_ : float
+        The largest of the certified relative gaps.
+    results_ : sequence of SVMResult
+        The certified result of each machine; of two classes there is also `result_`.
+    class_weight_ : ndarray, shape (k,)
+        The factor of C of each class.
+    n_features_in_ : int
+        d.
+    feature_names_in_ : ndarray of str, shape (d,)
+        Where X was a data frame.
+
+    See Also
+    --------
+    SVC : With a kernel.
+    qpsvm.SquaredHinge, qpsvm.CSVM : The problems themselves.
+
+    Notes
+    -----
+    A penalised intercept moves the boundary towards the origin, so that the answer changes where X is shifted;
+    ``intercept_scaling=1`` solves that problem, scikit-learn's, exactly.
+
+    References
+    ----------
+    Fan et al., *LIBLINEAR: a library for large linear classification*, JMLR 9 (2008).
+
+    Examples
+    --------
+    Samples far from the origin, where a penalised intercept is far from the best one:
+
+    >>> import numpy as np
+    >>> from qpsvm.estimators import LinearSVC
+    >>> X, y = np.array([[100.0], [101.0], [103.0], [104.0]]), [0, 0, 1, 1]
+    >>> free = LinearSVC(loss="hinge", C=1.0).fit(X, y)
+    >>> print(free.coef_.round(6), free.intercept_.round(6), free.score(X, y))
+    [[1.]] [-102.] 1.0
+    >>> print(LinearSVC(loss="hinge", C=1.0, intercept_scaling=1).fit(X, y).score(X, y))
+    0.5
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        **LinearMachine.checks, "penalty": one_of("l2", "l1"), "loss": one_of(*LOSSES), "class_weight": class_weight,
+        "multi_class": one_of("ovr", "crammer_singer", "weston_watkins"), "n_jobs": workers,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-6,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.backend = backend
+        self.constraints = constraints
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multi_class != "ovr":
+            return
+        if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
+            raise UnsupportedError("penalty='l1' is not supported: sklearn.svm.LinearSVC solves that problem")
+        if self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
+            raise ParameterError(
+                f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
+                f"dual={self.dual!r} is not supported"
+            )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machines, and prove how close to their optima they are.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (n, d)
+            Samples in rows.
+        y : array_like, shape (n,)
+            Labels of two classes or more.
+        sample_weight : array_like, shape (n,), optional
+            Factors of C. A sample whose weight is not positive takes no part.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples, labels or weights that cannot be used.
+        ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError
+            A parameter out of its range, of another type or name, or not to be had.
+
+        Warns
+        -----
+        GapWarning
+            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        """
+        self._check_parameters()
+        matrix = inputs.training_samples(self, X)
+        n = matrix.shape[0]
+        self.classes_, codes = inputs.labels_of(y, n)
+        weight = inputs.weights_of(sample_weight, n)
+        with inputs.refused():
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=np.asarray(y).ravel(), sample_weight=weight
+            )
+        if (self.class_weight_ != 1.0).any():
+            weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
+        posed, intercept, s = self._posed(matrix)
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        same = isinstance(last, Together) and last.coef.shape[1] == n
+        solving = solve_rest if len(self.classes_) > 2 else solve_pairs
+        together = solving(
+            posed, codes, self.classes_, machine=LOSSES[self.loss], parameters={"C": self.C}, kernel=Linear(),
+            sample_weight=weight, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
+            start=last if same else None, **self._options(),
+        )  # fmt: skip
+        self._judge(together.status, together.gap, together.message)
+        self._solution, self.results_ = together, together.results
+        self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
+        self.n_iter_ = int(together.iterations.max())
+        return self
+
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
+        if len(self.results_) != 1:
+            raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
+        return self.results_[0]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The decision values of samples.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,) or (m, k)
+            Of two classes f(x), positive for the second; else that of each class against all others.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each sample.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+        """
+        values = self.decision_function(X)
+        codes = (values > 0.0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
+
+
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
+    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a proven
+    gap.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half the width of the tube within which an error costs nothing.
+    tol : float, default=1e-6
+        The relative duality gap that has to be proven, all rounding counted.
+    C : float, default=1.0
+        Price of an error beyond the tube, positive.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        Such an error e costs C e or C e².
+    fit_intercept : bool, default=True
+        False for f(x) = ⟨w, x⟩.
+    intercept_scaling : float, optional
+        Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.
+    dual : "auto" or bool, default="auto"
+        Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.
+    verbose : bool or int, default=0
+        Say what is going on.
+    random_state : int or None, default=None
+        Without effect: nothing is random.
+    max_iter : int, default=-1
+        Iterations of the solver; −1 for no limit.
+    backend : str, default="auto"
+        Who solves: one of `qpsvm.backends.names()`.
+    constraints : Constraints, ValueConstraints, or a list of them, optional
+        Rows of your own that w, b and f have to keep.
+    warm_start : bool, default=False
+        Begin where the last fit ended, if it was over as many samples.
+    time_limit : float, optional
+        Seconds; a fit that needs more ends with the best certified point and a `GapWarning`.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (d,)
+        The weights of the features.
+    intercept_ : ndarray, shape (1,)
+        The intercept.
+    n_iter_ : int
+        Iterations of the solver.
+    fit_status_ : int
+        0 where the gap is proven to be within `tol`, else 1.
+    gap_ : float
+        The certified relative gap.
+    result_ : SVMResult
+        The certified result.
+    n_features_in_ : int
+        d.
+    feature_names_in_ : ndarray of str, shape (d,)
+        Where X was a data frame.
+
+    See Also
+    --------
+    SVR : With a kernel.
+    qpsvm.EpsilonSVR : The problem itself.
+
+    References
+    ----------
+    Ho & Lin, *Large-scale linear support vector regression*, JMLR 13 (2012).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import LinearSVR
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> machine = LinearSVR(C=10.0).fit(X, [1.0, 3.0, 5.0, 7.0])
+    >>> print(machine.coef_.round(6), machine.intercept_.round(6), machine.gap_ <= 1e-6)
+    [2.] [1.] True
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        **LinearMachine.checks, "epsilon": not_negative, "loss": one_of(*TUBES),
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        dual: Any = "auto",
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.backend = backend
+        self.constraints = constraints
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.loss == "epsilon_insensitive" and self.dual is False:
+            raise ParameterError(
+                f"Unsupported set of arguments: the combination of loss={self.loss!r} and dual=False is not supported"
+            )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine, and prove how close to its optimum it is.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (n, d)
+            Samples in rows.
+        y : array_like, shape (n,)
+            Targets.
+        sample_weight : array_like, shape (n,), optional
+            Factors of C. A sample whose weight is not positive takes no part.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError, ParameterError, ParameterTypeError, UnknownOptionError
+            As of `LinearSVC.fit`.
+
+        Warns
+        -----
+        GapWarning
+            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        """
+        self._check_parameters()
+        matrix = inputs.training_samples(self, X)
+        n = matrix.shape[0]
+        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
+        posed, intercept, s = self._posed(matrix)
+        problem = EpsilonSVR(
+            posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
+            constraints=self.constraints,
+        )  # fmt: skip
+        self.result_ = self._solved(problem)
+        w, self.intercept_ = self._parted(self.result_.w[None, :], np.array([self.result_.b]), s)
+        self.coef_ = w[0]
+        self.n_iter_ = int(self.result_.iterations or 0)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """f of each sample.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+        """
+        return self._values(X)[:, 0]

@@ -1,0 +1,377 @@
+"""Regressors with a kernel: `SVR`, `NuSVR` and `QuantileSVR`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from sklearn.base import RegressorMixin
+
+from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.estimators import inputs
+from qpsvm.estimators.kernel_machine import OneMachine
+from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share
+from qpsvm.kernels.functions import Kernel
+from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.problems import EpsilonSVR, Problem
+from qpsvm.problems import NuSVR as NuProblem
+from qpsvm.problems import QuantileSVR as QuantileProblem
+
+#: What stands for an infinite C: where no α reaches it, the solution is that of any larger one.
+VAST = 1e12
+
+
+class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
+    """What the regressors with a kernel share."""
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        **OneMachine.checks, "C": price, "fit_intercept": flag,
+    }  # fmt: skip
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine, and prove how close to its optimum it is.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (n, d)
+            Samples in rows; the (n, n) kernel matrix of a precomputed kernel.
+        y : array_like, shape (n,)
+            Targets.
+        sample_weight : array_like, shape (n,), optional
+            Factors of C. A sample whose weight is not positive takes no part.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, DataTypeError
+            Samples, targets or weights that cannot be used.
+        ParameterError, ParameterTypeError, UnknownOptionError
+            A parameter out of its range, of another type, or of another name; an infinite C where no f keeps all
+            samples within its tube.
+
+        Warns
+        -----
+        GapWarning
+            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+        """
+        self._check_parameters()
+        matrix, kernel = self._training(X)
+        n = matrix.shape[0]
+        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
+        C = VAST if math.inf == self.C else self.C
+        result = self._solved(self._problem(matrix, target, C, kernel, weight))
+        if math.inf == self.C and (result.kind == 2).any():
+            raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
+        self._keep_one(matrix, result)
+        return self
+
+    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> FloatArray:
+        """f of each sample.
+
+        Parameters
+        ----------
+        X : array_like, data frame or SciPy sparse, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+        """
+        return self._scores(self._predicting(X))[:, 0]
+
+
+class SVR(KernelRegressor):
+    """ε-support vector regression with a proven gap: `sklearn.svm.SVR` on this library's solvers.
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
+        A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.
+    degree, gamma, coef0
+        Of the kernel, as of `SVC`.
+    tol : float, default=1e-6
+        The relative duality gap that has to be proven, all rounding counted.
+    C : float, default=1.0
+        Price of an error beyond the tube, positive; `inf` allows none.
+    epsilon : float, default=0.1
+        Half the width of the tube within which an error costs nothing.
+    shrinking, cache_size
+        Without effect: they belong to LIBSVM.
+    verbose : bool, default=False
+        Say what is going on.
+    max_iter : int, default=-1
+        Iterations of the solver; −1 for no limit.
+    backend, constraints, warm_start, time_limit, fit_intercept, psd
+        As of `SVC`.
+
+    Attributes
+    ----------
+    support_ : ndarray of int32, shape (s,)
+        Rows of the support vectors.
+    support_vectors_ : ndarray or csr_matrix, shape (s, d)
+        Empty of a precomputed kernel.
+    n_support_ : ndarray of int32, shape (1,)
+        How many there are.
+    dual_coef_ : ndarray or csr_matrix, shape (1, s)
+        β = α⁺ − α⁻ of each.
+    coef_ : ndarray or csr_matrix, shape (1, d)
+        Of a linear kernel; cannot be written to.
+    intercept_ : ndarray, shape (1,)
+        The intercept.
+    fit_status_, gap_, result_, n_iter_, shape_fit_, n_features_in_, feature_names_in_
+        As of `LinearSVR`.
+
+    See Also
+    --------
+    NuSVR : Finds the width of its tube.
+    qpsvm.EpsilonSVR : The problem itself.
+
+    References
+    ----------
+    Smola & Schölkopf, *A tutorial on support vector regression*, Statistics and Computing 14 (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import SVR
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> machine = SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    >>> print(np.abs(machine.predict(X) - np.sin(X[:, 0])).max().round(2), machine.gap_ <= 1e-6)
+    0.05 True
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "epsilon": not_negative}
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        psd: PSDRule = "clip",
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.backend = backend
+        self.constraints = constraints
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.psd = psd
+
+    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
+        return EpsilonSVR(
+            X, target, C, self.epsilon, "absolute", kernel, weight, self.psd,
+            "free" if self.fit_intercept else None, self.constraints,
+        )  # fmt: skip
+
+
+class NuSVR(KernelRegressor):
+    """ν-support vector regression with a proven gap: `sklearn.svm.NuSVR` on this library's solvers.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.
+    C : float, default=1.0
+        Price of an error beyond the tube, positive.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
+        As of `SVR`.
+    backend, constraints, warm_start, time_limit, psd
+        As of `SVC`.
+    fit_intercept : bool, default=True
+        False is refused: a ν-SVR has an intercept.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
+        As of `SVR`; `result_.epsilon` is the width that was found.
+    shape_fit_, n_features_in_, feature_names_in_
+        As of `SVR`.
+
+    See Also
+    --------
+    SVR : With the width of the tube given.
+    qpsvm.NuSVR : The problem itself.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, *New support vector algorithms*, Neural Computation 12 (2000).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import NuSVR
+    >>> X = np.linspace(0, 3, 40)[:, None]
+    >>> machine = NuSVR(C=10.0, nu=0.3).fit(X, np.sin(X[:, 0]))
+    >>> print(len(machine.support_) >= 0.3 * 40, machine.result_.epsilon < 0.05, machine.gap_ <= 1e-6)
+    True True True
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "nu": share}
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-6,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        psd: PSDRule = "clip",
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.backend = backend
+        self.constraints = constraints
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.psd = psd
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self.fit_intercept:
+            raise UnsupportedError("NuSVR has an intercept always: take SVR(fit_intercept=False)")
+
+    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
+        return NuProblem(X, target, C, self.nu, kernel, weight, self.psd, self.constraints)
+
+
+class QuantileSVR(KernelRegressor):
+    """Quantile regression with a kernel and a proven gap, which scikit-learn has for linear functions only.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        In (0, 1): the share of the targets that is to lie below f.
+    C : float, default=1.0
+        Price of an error, positive.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
+        As of `SVR`.
+    backend, constraints, warm_start, time_limit, fit_intercept, psd
+        As of `SVC`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, fit_status_, gap_, result_, n_iter_
+        As of `SVR`.
+    shape_fit_, n_features_in_, feature_names_in_
+        As of `SVR`.
+
+    See Also
+    --------
+    SVR : The middle of the targets, with a tube.
+    qpsvm.QuantileSVR : The problem itself.
+
+    References
+    ----------
+    Takeuchi, Le, Sears & Smola, *Nonparametric quantile estimation*, JMLR 7 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import QuantileSVR
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 3, (100, 1))
+    >>> y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=100)
+    >>> machine = QuantileSVR(quantile=0.9, C=1.0).fit(X, y)
+    >>> print(np.mean(y <= machine.predict(X) + 1e-9) >= 0.9, machine.gap_ <= 1e-6)
+    True True
+    """
+
+    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "quantile": finite}
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-6,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        backend: str = "auto",
+        constraints: Any = None,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        psd: PSDRule = "clip",
+    ) -> None:
+        self.quantile = quantile
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.backend = backend
+        self.constraints = constraints
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.psd = psd
+
+    def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
+        return QuantileProblem(
+            X, target, C, self.quantile, kernel, weight, self.psd,
+            "free" if self.fit_intercept else None, self.constraints,
+        )  # fmt: skip

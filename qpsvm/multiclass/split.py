@@ -1,0 +1,222 @@
+"""How samples of several classes become binary machines: which rows each has, which of them are +1, and its problem.
+
+The rows that take part are kept in the order of their classes, so that those of a class are one slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.errors import DataError, InfeasibleNuError, ParameterError
+from qpsvm.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.kernels.gram import CACHE_ROWS, KernelGram
+from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.kernels.space import FeatureSpace
+from qpsvm.problems import Problem
+from qpsvm.samples import checked_weights
+
+#: The class that a machine of one against all others is against.
+REST = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Binary machines over samples of several classes.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        Of a precomputed kernel, the (n, n) matrix.
+    codes : ndarray of int, shape (n,)
+        The class of each sample, from 0 on.
+    labels : ndarray, shape (k,)
+        What the classes are called, in sort order.
+    pairs : ndarray of int, shape (P, 2)
+        As `Together.machines`.
+    machine : str
+        The name of the class of each problem.
+    parameters : mapping
+        Its own.
+    kernel : Kernel
+        Every parameter of it is a number.
+    weight : ndarray, shape (n,)
+        A sample of weight 0 takes no part.
+    """
+
+    X: Matrix
+    codes: IntArray
+    labels: NDArray[Any]
+    pairs: IntArray
+    machine: str
+    parameters: Mapping[str, Any]
+    kernel: Kernel
+    weight: FloatArray
+    psd: PSDRule = "raise"
+    intercept: str | None = "free"
+    constraints: Any = None
+    spaces: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return len(self.codes)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The rows that take part, class after class: (r,)."""
+        taking = np.flatnonzero(self.weight > 0.0)
+        return taking[np.argsort(self.codes[taking], kind="stable")]
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """Where the rows of each class begin in `order`, and where the last ones end: (k + 1,)."""
+        return np.searchsorted(self.codes[self.order], np.arange(self.k + 1))
+
+    def places(self, p: int) -> tuple[IntArray, FloatArray]:
+        """The rows of a machine as places in `order`, and their signs: (m,) each."""
+        i, j = (int(c) for c in self.pairs[p])
+        if j == REST:
+            signs = np.full(len(self.order), -1.0)
+            signs[self.ends[i] : self.ends[i + 1]] = 1.0
+            return np.arange(len(self.order)), signs
+        first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
+        return np.concatenate([first, second]), np.repeat([-1.0, 1.0], [len(first), len(second)])
+
+    def labels_of(self, p: int, rows: IntArray) -> NDArray[Any]:
+        """The two labels as a problem is given them, for some of the caller's rows: (m,)."""
+        i, j = self.pairs[p]
+        found: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
+        return found
+
+    def problem(self, p: int) -> Problem:
+        """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
+        places, _ = self.places(p)
+        rows = self.order[places]
+        X = self.X[rows]
+        if isinstance(self.kernel, Precomputed):
+            X = X[:, rows]
+        given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
+        given |= {name: _of(value, self.n, rows) for name, value in self.parameters.items()}
+        if (self.weight != 1.0).any():
+            given["sample_weight"] = self.weight[rows]
+        if self.intercept != "free":
+            given["intercept"] = self.intercept
+        kind: Any = Problem.machines[self.machine]
+        try:
+            problem: Problem = kind(X, self.labels_of(p, rows), **given)
+        except InfeasibleNuError as error:
+            error.add_note(f"That is of {self.named(p)}.")
+            raise
+        self._share(problem, places)
+        return problem
+
+    def _share(self, problem: Problem, places: IntArray) -> None:
+        """Let the problem compute with its part of the Gram matrix of all rows."""
+        whole = None if self.constraints else self.space
+        if whole is None:
+            return
+        same = len(places) == whole.n
+        part = whole if same else whole.restricted(places, problem.X)
+        if part is not None:
+            problem.__dict__["space"] = part
+
+    @property
+    def kernel_is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def own_space(self) -> FeatureSpace:
+        """The rows that take part, in `order`, in feature space."""
+        if "whole" not in self.spaces:
+            X = self.X[self.order]
+            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
+            self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.spaces["whole"]
+
+    @property
+    def space(self) -> FeatureSpace | None:
+        """The rows that take part, in `order`, in feature space, their Gram matrix made; None where none is shared.
+
+        Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
+        """
+        own = not self.kernel.is_psd and bool((self.pairs[:, 1] != REST).any())
+        if own or len(self.order) > CACHE_ROWS:
+            return None
+        space = self.own_space
+        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.kept is None:
+            space.gram.dense()
+        return space
+
+    def named(self, p: int) -> str:
+        """A machine in words."""
+        i, j = self.pairs[p]
+        other = "all others" if j == REST else f"class {self.labels.tolist()[j]!r}"
+        return f"class {self.labels.tolist()[i]!r} against {other}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the Gram matrix, which is made again where it is needed."""
+        return {**self.__dict__, "spaces": {}}
+
+
+def _of(value: Any, n: int, rows: IntArray) -> Any:
+    """A parameter over some rows, where it is one number a sample."""
+    return value[rows] if isinstance(value, np.ndarray) and value.shape == (n,) else value
+
+
+def split(
+    X: Matrix,
+    codes: IntArray,
+    labels: NDArray[Any],
+    rest: bool,
+    *,
+    machine: str,
+    parameters: Mapping[str, Any],
+    kernel: Kernel,
+    sample_weight: FloatArray | None,
+    psd: PSDRule,
+    intercept: str | None,
+    constraints: Any,
+) -> Split:
+    """The binary machines of some samples.
+
+    Raises
+    ------
+    DataError
+        Fewer than two classes; a class without a sample of positive weight.
+    ParameterError
+        No such machine.
+    """
+    codes, labels = np.asarray(codes), np.asarray(labels)
+    n, k = X.shape[0], len(labels)
+    if k < 2:
+        raise DataError(f"there must be at least two classes, got {k}")
+    if codes.shape != (n,):
+        raise DataError(f"there are {n} samples, and classes of {codes.shape}")
+    kind: Any = Problem.machines.get(machine)
+    if kind is None:
+        raise ParameterError(f"there is no machine {machine!r}: take one of {', '.join(sorted(Problem.machines))}")
+    weight = repeated(1.0, n) if sample_weight is None else checked_weights(sample_weight, n)
+    counts = np.bincount(codes[weight > 0.0], minlength=k)
+    if not counts.all():
+        empty = labels.tolist()[int(np.argmin(counts))]
+        raise DataError(f"the weights of all samples of class {empty!r} are 0: leave it out, or give one a weight")
+    pairs = [(j, REST) for j in range(k)] if rest else list(combinations(range(k), 2))
+    return Split(
+        X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
+        kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
+    )  # fmt: skip

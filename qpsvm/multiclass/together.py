@@ -1,0 +1,116 @@
+"""What many binary machines come to: their coefficients side by side, each with its certified gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.words import outline
+from qpsvm.qp.solution import Solver, Status
+from qpsvm.result import SVMResult
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Binary machines that were solved together.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (k,)
+        The labels in sort order.
+    machines : ndarray of int, shape (P, 2)
+        (i, j) with i < j: f > 0 means class j. Of one against all others, (j, −1): f > 0 means class j.
+    coef : csr_array, shape (P, n)
+        α_i y_i over the caller's rows; what is not stored is 0.
+    b : ndarray, shape (P,)
+        Intercepts: f = Σ coef_i K(x_i, ·) + b.
+    w : ndarray, shape (P, d), or None
+        Of a linear kernel, the weight vectors that the gap is about: Σ coef_i x_i, rounded.
+    gap : ndarray, shape (P,)
+        The certified relative gap of each, all rounding counted.
+    status : list of Status
+        What was proven of each.
+    iterations : ndarray of int, shape (P,)
+        Of the solver.
+    solver : Solver
+        Who solved; of the first, where several did.
+    message : str
+        What the user of these machines should know; empty where there is nothing.
+    results : sequence of SVMResult
+        Each machine as `qpsvm.solve` would give it, made when it is asked for.
+    """
+
+    classes: NDArray[Any]
+    machines: IntArray
+    coef: sp.csr_array
+    b: FloatArray
+    w: FloatArray | None
+    gap: FloatArray
+    status: list[Status]
+    iterations: IntArray
+    solver: Solver
+    message: str
+    results: Sequence[SVMResult]
+
+    @cached_property
+    def support(self) -> IntArray:
+        """The samples with a coefficient in any of the machines, in order."""
+        return np.unique(self.coef.indices).astype(np.intp)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether every machine is."""
+        return all(status is Status.OPTIMAL for status in self.status)
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in ("classes", "machines", "gap", "solver")}
+        return outline("Together", **shown)
+
+
+class Results(Sequence[SVMResult]):
+    """Results that are made when they are asked for, and kept.
+
+    Parameters
+    ----------
+    count : int
+    make : callable
+        From the number of a machine to its result; must be one that can be pickled.
+    known : mapping of int to SVMResult, optional
+        Those that are there already.
+    """
+
+    def __init__(
+        self, count: int, make: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
+    ) -> None:
+        self._count, self._make, self._known = count, make, dict(known or {})
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> SVMResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[SVMResult]: ...
+    def __getitem__(self, index: int | slice) -> SVMResult | list[SVMResult]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(self._count))]
+        k = index + self._count if index < 0 else index
+        if not 0 <= k < self._count:
+            raise IndexError(f"there are {self._count} machines, and {index} is none of them")
+        if k not in self._known:
+            assert self._make is not None
+            self._known[k] = self._make(k)
+        return self._known[k]
+
+    def __iter__(self) -> Iterator[SVMResult]:
+        return (self[k] for k in range(self._count))
+
+    def __repr__(self) -> str:
+        return f"<{self._count} results, {len(self._known)} of them made>"

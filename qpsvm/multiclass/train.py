@@ -1,0 +1,148 @@
+"""The two functions that walk all the way: from samples of several classes to certified binary machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.checks import as_positive
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.errors import DataError
+from qpsvm.kernels.functions import Kernel
+from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.multiclass.bulk import solve_in_bulk, solves
+from qpsvm.multiclass.one_by_one import solve_each
+from qpsvm.multiclass.split import Split, split
+from qpsvm.multiclass.together import Together
+
+#: The relative gap of `qpsvm.solve` where none is asked for.
+TOLERANCE = 1e-6
+
+
+def solve_pairs(
+    X: Matrix,
+    codes: IntArray,
+    labels: NDArray[Any],
+    *,
+    machine: str = "CSVM",
+    parameters: Mapping[str, Any],
+    kernel: Kernel,
+    sample_weight: FloatArray | None = None,
+    psd: PSDRule = "raise",
+    intercept: str | None = "free",
+    n_jobs: int | None = None,
+    constraints: Any = None,
+    start: Together | None = None,
+    **solve_options: Any,
+) -> Together:
+    """One machine for each pair of classes.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of float64, shape (n, d)
+        Checked samples; of a precomputed kernel their (n, n) matrix.
+    codes : ndarray of int, shape (n,)
+        The class of each, from 0 to k − 1.
+    labels : ndarray, shape (k,)
+        What the classes are called, in sort order.
+    machine : str
+        "CSVM", "NuSVM", or another of two classes.
+    parameters : mapping
+        The machine's own: {"C": 1.0}, {"nu": 0.5}.
+    kernel : Kernel
+        `gamma="scale"` is that of all samples.
+    sample_weight : ndarray, shape (n,), optional
+        With the weights of classes in it; a sample of weight 0 takes no part.
+    psd, intercept, constraints
+        As of the machine; an intercept that is not free, where the machine takes it.
+    n_jobs : int, optional
+        Processes that work at the same time, by joblib, where machines are solved one by one.
+    start : Together, optional
+        Of the same classes over the same rows: where to begin.
+    **solve_options
+        For `qpsvm.solve`; `tol` among them. `check` has no effect: what was proven of each is in `status`.
+
+    Returns
+    -------
+    Together
+
+    Raises
+    ------
+    DataError
+        Fewer than two classes, or a class of which all weights are 0.
+    QPSVMError
+        What a machine of two classes, or `qpsvm.solve`, raises.
+    """
+    machines = split(
+        X, codes, labels, False, machine=machine, parameters=parameters, kernel=kernel, sample_weight=sample_weight,
+        psd=psd, intercept=intercept, constraints=constraints,
+    )  # fmt: skip
+    return _solved(machines, n_jobs, start, solve_options)
+
+
+def solve_rest(
+    X: Matrix,
+    codes: IntArray,
+    labels: NDArray[Any],
+    *,
+    machine: str = "CSVM",
+    parameters: Mapping[str, Any],
+    kernel: Kernel,
+    sample_weight: FloatArray | None = None,
+    psd: PSDRule = "raise",
+    intercept: str | None = "free",
+    n_jobs: int | None = None,
+    constraints: Any = None,
+    start: Together | None = None,
+    **solve_options: Any,
+) -> Together:
+    """One machine for each class, against all others.
+
+    Parameters
+    ----------
+    X, codes, labels, machine, parameters, kernel, sample_weight, psd, intercept, n_jobs, constraints, start
+        As of `solve_pairs`.
+    **solve_options
+        As there.
+
+    Returns
+    -------
+    Together
+        With k machines, of two classes too.
+
+    Raises
+    ------
+    DataError, QPSVMError
+        As `solve_pairs`.
+    """
+    machines = split(
+        X, codes, labels, True, machine=machine, parameters=parameters, kernel=kernel, sample_weight=sample_weight,
+        psd=psd, intercept=intercept, constraints=constraints,
+    )  # fmt: skip
+    return _solved(machines, n_jobs, start, solve_options)
+
+
+def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
+    starts = _starts(machines, start)
+    if solves(machines, options):
+        return solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"))
+    return solve_each(machines, starts, n_jobs, options)
+
+
+def _starts(machines: Split, start: Together | None) -> Sequence[FloatArray | None]:
+    """The coefficients of each machine to begin with."""
+    P = len(machines.pairs)
+    if start is None:
+        return [None] * P
+    if start.coef.shape != (P, machines.n) or not np.array_equal(start.machines, machines.pairs):
+        raise DataError(
+            f"the start has {start.coef.shape[0]} machines over {start.coef.shape[1]} rows, and there are {P} over "
+            f"{machines.n}: begin with machines of the same classes over the same rows"
+        )
+    return list(start.coef.toarray())
+
+
+__all__ = ["solve_pairs", "solve_rest"]
