@@ -86,25 +86,29 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
         raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
     if request.options:
         refuse_unknown(NAME, request.options, frozenset())
-    limited = request.time_limit is not None or request.max_iter is not None or request.start is not None
-    others = _others(problem) if backend == "auto" and request.polish and not limited else []
+    alone = backend == NAME or not request.polish or request.max_iter is not None or request.start is not None
+    others = [] if alone else _others(problem, request.time_limit is not None)
     best: JointResult | None = None
     brief = replace(request, max_iter=max(QUICK_STEPS, QUICK_STEPS_EACH * problem.joint.n))
     first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
     for asked, other in [*first, *((request, other) for other in others), (request, None)]:
-        found = (
-            _sequential(problem, asked) if other is None else _general(problem, backends.get(other[0]), other[1], asked)
-        )
+        if other is not None:
+            found = _general(problem, backends.get(other[0]), other[1], asked)
+        else:
+            found = _sequential(problem, asked, last=asked is request)
         result = _result(problem, found, request)
         best = result if best is None or result.gap < best.gap else best
-        if best.status in (Status.OPTIMAL, Status.INTERRUPTED):
+        if best.status in (Status.OPTIMAL, Status.INTERRUPTED) or request.clock.stopped():
             break
     assert best is not None  # there is at least one turn
     return best
 
 
-def _others(problem: JointProblem) -> list[tuple[str, Form]]:
-    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first."""
+def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
+    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first.
+
+    Where the time is limited, only those that keep a limit.
+    """
     dual, space = problem.joint, problem.space
     others: list[tuple[str, Form]] = []
     if space.is_linear:
@@ -113,7 +117,8 @@ def _others(problem: JointProblem) -> list[tuple[str, Form]]:
             others.append((SPARSE, "primal"))
     if len(dual.places) <= DENSE_ROWS:
         others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
-    return [other for other in others if backends.get(other[0]).version() is not None]
+    there = [(each, form) for each, form in others if backends.get(each).version() is not None]
+    return [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
 
 
 def general_backends() -> tuple[str, ...]:
@@ -173,8 +178,8 @@ def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths:
 # --- our own method -------------------------------------------------------------------------------------------------
 
 
-def _sequential(problem: JointProblem, request: Request) -> Found:
-    """Stages of the sequential dual method, each followed by polishing."""
+def _sequential(problem: JointProblem, request: Request, last: bool = True) -> Found:
+    """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
     judge, tol = problem.judge, request.tol
     building = Clock()
     most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
@@ -193,7 +198,8 @@ def _sequential(problem: JointProblem, request: Request) -> Found:
             solver_gap = point.measured
             ended = reason != "converged" or stage == STAGES[-1]
             if request.polish and not noted():
-                seconds = min(LAST_POLISH if ended else max(solving, POLISHING), request.clock.left)
+                patience = LAST_POLISH if ended and last else max(solving, POLISHING)
+                seconds = min(patience, request.clock.left)
                 few = len(problem.joint.places) <= FEW_ROWS
                 point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
