@@ -118,9 +118,9 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
     """
     dual, space = problem.joint, problem.space
     others: list[tuple[str, Form]] = []
-    if space.is_linear:
-        if _entries(problem) <= SPARSE_ENTRIES and dual.k * space.samples.d <= SPARSE_COLUMNS:
-            others.append((SPARSE, "primal"))
+    sparse = space.is_linear and _entries(problem) <= SPARSE_ENTRIES
+    if sparse and dual.k * space.samples.d <= SPARSE_COLUMNS:
+        others.append((SPARSE, "primal"))
     if len(dual.places) <= DENSE_ROWS:
         others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
     liblinear = [LIBLINEAR] if space.is_linear and space.samples.whole is not None and takes(dual, space.X) else []
