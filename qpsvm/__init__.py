@@ -34,6 +34,7 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.backends import register_backend, unregister_backend
 from qpsvm.comparison.compare import compare
 from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.derivation import Derivation, derive
@@ -63,6 +64,8 @@ from qpsvm.errors import (
 )
 from qpsvm.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.grid.path import Path, path, solve_path
+from qpsvm.joint_model import JointModel
+from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
@@ -70,6 +73,7 @@ from qpsvm.problems import (
     CSVM,
     SVDD,
     Constraints,
+    CrammerSinger,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
@@ -82,6 +86,7 @@ from qpsvm.problems import (
     Ranking,
     SquaredHinge,
     ValueConstraints,
+    WestonWatkins,
 )
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -122,6 +127,7 @@ __all__ = [
     "Comparison",
     "ComparisonRow",
     "Constraints",
+    "CrammerSinger",
     "CrossValidation",
     "DataError",
     "DataTypeError",
@@ -137,6 +143,8 @@ __all__ = [
     "IndefiniteKernelError",
     "InfeasibleConstraintsError",
     "InfeasibleNuError",
+    "JointModel",
+    "JointResult",
     "Kernel",
     "Linear",
     "LowRank",
@@ -172,6 +180,7 @@ __all__ = [
     "UnknownOptionError",
     "UnsupportedError",
     "ValueConstraints",
+    "WestonWatkins",
     "backends",
     "compare",
     "compile",
@@ -181,6 +190,8 @@ __all__ = [
     "load",
     "path",
     "plotting",
+    "register_backend",
     "solve",
     "solve_path",
+    "unregister_backend",
 ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.backends.base import Backend
+from qpsvm.backends.base import Backend, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import in_seconds
 from qpsvm.costs import Cost
@@ -148,7 +148,7 @@ def _attempt(
 ) -> SVMResult:
     building = Clock()
     scaled = problem.posed(form)
-    compiled = backend.compile(scaled.qp)
+    compiled = compiled_by(backend, scaled.qp)
     build_time = building.seconds
     if heard(request.verbose):
         said = f"{problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables"

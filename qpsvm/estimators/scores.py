@@ -1,7 +1,9 @@
 """The decision values of several machines at once: one kernel block for all of them, by one matrix product.
 
-(SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
-(SCORES.2)  F = X Wᵀ + 1bᵀ  of a linear kernel, with W (P, d)
+    (SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
+    (SCORES.2)  F = X Wᵀ + 1bᵀ  of a linear kernel, with W (P, d)
+
+X is taken in blocks, so that the kernel values stay in the cache.
 """
 
 from __future__ import annotations
