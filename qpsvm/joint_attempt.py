@@ -27,6 +27,7 @@ from qpsvm.problems.forms import Form, check_form
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import held, noted
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.memory import available_memory, in_words
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
@@ -181,8 +182,8 @@ def _sequential(problem: JointProblem, request: Request) -> Found:
                 few = len(problem.joint.places) <= FEW_ROWS
                 point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
-            if request.verbose:
-                print(f"qpsvm: {NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", flush=True)
+            if heard(request.verbose):
+                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
             if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
                 best = judge.proven(best, tol)
                 if best.gap <= tol:
