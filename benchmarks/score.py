@@ -153,7 +153,8 @@ class EstimatorJudge:
         novelty = self.machine.task.variant == "one-class"  # there is nothing that would be right
         return {
             "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)), "machines": len(gaps),
-            "predicting": fitted.predicting, "one_row": fitted.one_row, "right": None if novelty else float(1.0 - missed),
+            "predicting": fitted.predicting, "one_row": fitted.one_row,
+            "right": None if novelty else float(1.0 - missed),
             "off": float(np.max(np.abs(off)) if numbers else np.mean(off != 0.0)),
         }  # fmt: skip
 

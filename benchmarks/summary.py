@@ -50,7 +50,6 @@ SOLVERS = (
     *PACKAGES,
     *PEERS,
     "torchkm",
-    *ESTIMATORS[1:],
     *QP_SOLVERS,
     *(f"{name}{ALL}" for name in (OURS, "SVC", "sklearnex SVC")),
 )
