@@ -336,6 +336,11 @@ def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monk
     with qpsvm.register_backend("mine", Own, auto=True):
         assert next(choices(problem)).backend == "mine"
         assert qpsvm.solve(problem).backend == "mine"
+        monkeypatch.setattr(Own, "estimate", lambda self, size, form: 1 / 0)  # noqa: ARG005
+        with pytest.raises(qpsvm.SolverError, match="'mine' failed while it estimated its cost: ZeroDivisionError"):
+            qpsvm.solve(problem)
+        monkeypatch.undo()
+        monkeypatch.setattr(Own, "seconds", 0.0)
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)
         assert (result.status, result.backend != "mine") == ("optimal", True)
