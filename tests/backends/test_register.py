@@ -65,6 +65,16 @@ def test_a_function_solves_every_machine_in_both_forms_and_is_certified(machine,
         qpsvm.solve(problem, "mine")
 
 
+def test_a_joint_machine_of_several_classes_takes_it_too(monkeypatch):
+    problem = qpsvm.CrammerSinger(X[:12], np.arange(12) % 3)
+    with qpsvm.register_backend("mine", honest):
+        result = qpsvm.solve(problem, "mine")
+        assert (result.status, result.backend) == ("optimal", "mine")
+    monkeypatch.setattr(Own, "compile", lambda self, qp: qp)  # noqa: ARG005
+    with qpsvm.register_backend("mine", Own), pytest.raises(qpsvm.SolverError, match="compile has to return"):
+        qpsvm.solve(problem, "mine")
+
+
 def test_it_is_given_what_it_names_and_refused_what_it_does_not():
     given: dict[str, Any] = {}
 
