@@ -187,7 +187,7 @@ class Own(Backend):
     """A backend as CONTRIBUTING has it, that does as it is told."""
 
     name = "own"
-    abilities = Abilities(needs="any QP", dual=ALL, primal=ALL)
+    abilities = Abilities(needs="any QP", dual=ALL, primal=ALL, any_qp=True)
     seconds = 1e9
     changes: dict[str, Any] = {}  # noqa: RUF012
 
