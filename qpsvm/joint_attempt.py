@@ -14,7 +14,7 @@ import numpy as np
 
 from qpsvm import backends
 from qpsvm.attempt import LADDER, STOPPED_BY_USER, Request
-from qpsvm.backends.base import Backend, refuse_unknown
+from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
 from qpsvm.backends.contract import stopped
 from qpsvm.backends.sequential_dual_ import NAME, SequentialDual, version
 from qpsvm.costs import Size
@@ -236,7 +236,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
         return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, backend.name, chosen, None, 0.0, 0.0)
     building = Clock()
     scaled = problem.solver_qp(chosen)
-    compiled = backend.compile(scaled.qp)
+    compiled = compiled_by(backend, scaled.qp)
     build_time, solving, iterations = building.seconds, 0.0, 0
     repeats = backend.abilities.tightens and request.polish and not request.options and request.max_iter is None
     best: Found | None = None
