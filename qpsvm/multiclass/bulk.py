@@ -1,6 +1,7 @@
 """The fast road of small C-SVMs and ν-SVMs: one Gram matrix, one loop, each exact optimum, all bounds at once.
 
-The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not prove goes the way of any machine, from where it is.
+The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not prove goes the way of any machine,
+from where it is.
 """
 
 from __future__ import annotations
