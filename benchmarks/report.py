@@ -21,6 +21,11 @@ SECTIONS: dict[str, tuple[str, str]] = {
         "their ratio. LIBSVM has one thread whatever is set. In brackets the best gap where the goal was not reached, "
         "or how the run ended. All other tables: processor time, one thread.",
     ),
+    "own": (
+        "Your own tables",
+        "Seconds of the fastest run that brought the certified gap to the goal, the best gap at any tolerance, of the "
+        "runs whose solver said that it was done those that were, and how the last one ended.",
+    ),
     "machine": ("Machine", "Where the figures were made; a column for each machine or set of versions."),
     "summary": (
         "Summary",

@@ -94,7 +94,7 @@ def linear(data: Path, quick: bool) -> Suite:
         "problem that LIBLINEAR solves.",
         tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp", "clarabel",
                        *(() if quick else ("osqp",))),
-        seconds=4.0, budget=4.0, most_rows=rows,
+        seconds=4.0, budget=4.0, most_rows=rows, files=() if quick else LINEAR_FILES,
     )  # fmt: skip
 
 
@@ -118,6 +118,7 @@ def rbf(data: Path, quick: bool) -> Suite:
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
         tuple(tasks), ("qpsvm", "SVC", "libsvm", "sklearnex SVC", "piqp", "clarabel", "osqp"),
         seconds=12.0, budget=6.0, most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
+        files=() if quick else RBF_FILES,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from benchmarks.threads import ALL
 Line = Mapping[str, Any]
 Pair = tuple[str, str]
 
-SUITES = ("threads", "variants", "osqp", "linear", "rbf", "kinds", "scaling", "grids", "textbook")
+SUITES = ("threads", "variants", "osqp", "linear", "rbf", "kinds", "scaling", "grids", "textbook", "own")
 GOALS = (1e-3, 1e-6, 1e-9)
 #: The goal of the tables that show one only.
 GOAL = 1e-6

@@ -31,14 +31,16 @@ ROOMS = (
     {"operators"},
     {"kernels"},
     {"dual", "saving"},
+    {"joint_model"},
     {"qp", "model", "kkt_table"},
-    {"result", "costs"},
+    {"result", "joint_result", "costs"},
     {"problems", "solvers"},
     {"backends"},
     {"choice"},
     {"attempt"},
+    {"joint_attempt"},
     {"solve"},
-    {"grid"},
+    {"grid", "comparison"},
     {"multiclass"},
     {"estimators"},
     {"derivation", "plotting"},
@@ -51,7 +53,7 @@ LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 #: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
 BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels", "solvers"}
 #: The families of solvers know what all share, and not each other.
-FAMILIES = {"linear", "kernel", "interior_point", "study"}
+FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
         "latex2mathml", "threadpoolctl", "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
+from benchmarks.solvers.base import Curve, Entrant, Origin, Point, Rung, Said
 from benchmarks.solvers.grids import GridSolve, GridSVC, TorchKM
 from benchmarks.solvers.machines import SVC, Liblinear, Libsvm, LinearSVC
 from benchmarks.solvers.ours import Bare, Solve
+from benchmarks.solvers.own import loaded
 from benchmarks.solvers.peers import ReHLine, Sklearnex, SnapML
 from benchmarks.solvers.quadratic import QuadraticSolver
 from benchmarks.solvers.regressions import CLASSES, OfLibsvm
 from benchmarks.summary import BACKENDS, BARE, QP_SOLVERS
 from benchmarks.tasks import Task
+from qpsvm.errors import ParameterError
 
 #: Those that take one machine.
 ENTRANTS: dict[str, Entrant] = {
@@ -28,9 +30,24 @@ ENTRANTS: dict[str, Entrant] = {
 GRIDS: dict[str, Entrant] = {entrant.name: entrant for entrant in (GridSolve(), GridSVC(), TorchKM())}
 
 
+def enter(origin: Origin) -> Entrant:
+    """Load a solver from outside; from then on it is one of the entrants, for tasks of one machine.
+
+    Raises
+    ------
+    QPSVMError
+        What `loaded` says; or another solver has its name.
+    """
+    entrant = loaded(origin)
+    other = ENTRANTS.get(entrant.name)
+    if entrant.name in GRIDS or (other is not None and other.origin != origin):
+        raise ParameterError(f"{origin} is called {entrant.name!r}, as another solver is: give it another name")
+    return ENTRANTS.setdefault(entrant.name, entrant)
+
+
 def entrant_of(name: str, task: Task) -> Entrant:
     """Who goes by that name on such a task."""
     return ENTRANTS[name] if task.grid is None else GRIDS[name]
 
 
-__all__ = ["ENTRANTS", "GRIDS", "Curve", "Entrant", "Point", "Rung", "Said", "entrant_of"]
+__all__ = ["ENTRANTS", "GRIDS", "Curve", "Entrant", "Origin", "Point", "Rung", "Said", "enter", "entrant_of"]

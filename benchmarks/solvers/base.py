@@ -15,6 +15,17 @@ from qpsvm.qp.solution import QPSolution
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a class is: the path of a file or the name of a module, and its name, empty for the only one of a file."""
+
+    place: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.kind}" if self.kind else self.place
+
+
+@dataclass(frozen=True)
 class Rung:
     """How accurate, or how long: what one run is asked."""
 
@@ -94,16 +105,19 @@ class Entrant(ABC):
         What it may be asked for, loosest first.
     every_thread : bool
         Run in a process where nobody limits threads, as users run it; otherwise with one.
+    origin : Origin or None
+        Where a solver from outside is loaded from; it is given a copy of the samples, and its own clock does not count.
     """
 
     name: str
-    package: str
+    package: str = ""
     tolerances: tuple[float, ...] = tuple(10.0**-k for k in range(3, 11))
     every_thread: bool = False
+    origin: Origin | None = None
 
     def version(self) -> str | None:
-        """The installed version, None where there is none."""
-        return version_of(self.package)
+        """The installed version, None where there is none; "?" of what is no package."""
+        return version_of(self.package) if self.package else "?"
 
     def form(self, task: Task) -> str | None:  # noqa: ARG002
         """ "dual" or "primal", for solvers that are given a QP."""

@@ -44,10 +44,15 @@ def solve_each(
 
 
 def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
+    return [result_of(problem, start, options)]
+
+
+def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
+    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so."""
     result = solve(problem, start=start, **{**options, "check": False})
     if result.error is not None:
         raise result.error
-    return [result]
+    return result
 
 
 def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, InfeasibleNuError, ParameterError
-from qpsvm.kernels.functions import Kernel, Precomputed
+from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -135,19 +135,29 @@ class Split:
             problem.__dict__["space"] = part
 
     @property
+    def kernel_is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def own_space(self) -> FeatureSpace:
+        """The rows that take part, in `order`, in feature space."""
+        if "whole" not in self.spaces:
+            X = self.X[self.order]
+            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
+            self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.spaces["whole"]
+
+    @property
     def space(self) -> FeatureSpace | None:
         """The rows that take part, in `order`, in feature space, their Gram matrix made; None where none is shared.
 
         Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
         """
-        if "whole" not in self.spaces:
-            own = not self.kernel.is_psd and bool((self.pairs[:, 1] != REST).any())
-            if own or len(self.order) > CACHE_ROWS:
-                return None
-            X = self.X[self.order]
-            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
-            self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
-        space = self.spaces["whole"]
+        own = not self.kernel.is_psd and bool((self.pairs[:, 1] != REST).any())
+        if own or len(self.order) > CACHE_ROWS:
+            return None
+        space = self.own_space
         if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.kept is None:
             space.gram.dense()
         return space

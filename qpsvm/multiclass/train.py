@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.multiclass.one_by_one import solve_each
 from qpsvm.multiclass.split import Split, split
 from qpsvm.multiclass.together import Together
+
+#: The relative gap of `qpsvm.solve` where none is asked for.
+TOLERANCE = 1e-6
 
 
 def solve_pairs(
@@ -121,7 +126,10 @@ def solve_rest(
 
 
 def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
-    return solve_each(machines, _starts(machines, start), n_jobs, options)
+    starts = _starts(machines, start)
+    if solves(machines, options):
+        return solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"))
+    return solve_each(machines, starts, n_jobs, options)
 
 
 def _starts(machines: Split, start: Together | None) -> Sequence[FloatArray | None]:

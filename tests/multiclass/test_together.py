@@ -115,6 +115,9 @@ def test_options_go_to_solve_and_start_is_taken():
     first = solve_pairs(X, codes, labels, parameters={"C": 1.0}, kernel=RBF)
     again = solve_pairs(X, codes, labels, parameters={"C": 1.1}, kernel=RBF, start=first)
     assert again.optimal
+    usual = {"backend": "auto", "max_iter": None, "time_limit": None, "verbose": False}
+    same = solve_pairs(X, codes, labels, parameters={"C": 1.1}, kernel=RBF, **usual)
+    assert same.solver.name == "libsvm"  # with usual options the usual road
     named = solve_pairs(X, codes, labels, parameters={"C": 1.0}, kernel=RBF, backend="cvxopt")
     assert named.optimal
     assert named.solver.name == "cvxopt"

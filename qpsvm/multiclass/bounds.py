@@ -1,0 +1,172 @@
+"""The gap of many C-SVMs at once, from above and with all rounding counted: `dual.bounds`, with an axis of machines.
+
+    (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = 1 − y_i(u_i + b) is then known to a radius r_i
+    (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k| + r_k),  S ≥ |yᵀα|:
+              α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (PROOF.2) and (PROOF.3)
+    (BULK.3)  P ≥ ½‖w‖² + Σ U_i max(t_i − r_i, 0),  and gap = (P − D)/P, (PROOF.4)
+
+Where no row has room, yᵀα has to be 0 exactly, or there is no bound. What is bounded here is what the caller gets: α,
+and w or the coefficients α∘y, and b, as floats.
+
+Sources: as of `dual.bounds` and `dual.accuracy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, total
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.accuracy import TINY_NORM
+from qpsvm.dual.bounds import FEW, NEXT_TO_NOTHING
+from qpsvm.dual.row_radii import row_radii
+from qpsvm.kernels.space import FeatureSpace
+from qpsvm.multiclass.stack import Stack
+
+#: Roundings of t = 1 − y(u + b), twice as many as there are.
+ROUNDINGS = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A point of each of P machines over M rows in all, and how exactly what belongs to it is known.
+
+    Attributes
+    ----------
+    alpha, u : ndarray, shape (M,)
+        α, and f without the intercept.
+    level, level_radius : ndarray, shape (P,)
+        The intercept over the rows computed with, and how far it may be off.
+    radius : ndarray, shape (M,)
+        How far u may be off, (BULK.1).
+    sizes : ndarray, shape (M,)
+        ρ.
+    square : ndarray, shape (P,)
+        ‖w‖² from below.
+    offset : ndarray, shape (P,)
+        ‖w − w(α)‖ from above.
+    """
+
+    alpha: FloatArray
+    u: FloatArray
+    level: FloatArray
+    level_radius: FloatArray
+    radius: FloatArray
+    sizes: FloatArray
+    square: FloatArray
+    offset: FloatArray
+
+
+def gaps(stack: Stack, points: Points) -> FloatArray:
+    """The relative gap of each machine from above, (P,): infinite where nothing is proven."""
+    alpha, upper, sign = points.alpha, stack.upper, stack.sign
+    most = float(stack.lengths.max())
+    level = stack.spread(points.level)
+    t = 1.0 - sign * (points.u + level)
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * (np.abs(points.level) + 1.0))
+    r += ROUNDINGS * UNIT * np.abs(t)
+    high, low, room = t + r, t - r, upper - alpha
+    terms = np.maximum(
+        np.where(high > 0.0, room * high, -alpha * high), np.where(low > 0.0, room * low, -alpha * low)
+    )  # (BULK.2)
+    difference = stack.sums(terms) * (1.0 + gamma(most + 16))
+    losses = stack.sums(upper * np.maximum(low, 0.0)) * (1.0 - gamma(most + 8))
+    surplus, reach = _surplus(stack, alpha, np.abs(t) + r, np.minimum(alpha, room))
+    distance = (points.offset + surplus * float(points.sizes.max())) * FEW
+    difference += 0.5 * distance * distance + surplus * reach
+    size = 0.5 * points.square + losses  # (BULK.3)
+    good = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
+    found: FloatArray = np.full(len(size), np.inf)
+    np.divide(difference * FEW, size / FEW, out=found, where=good)
+    return found
+
+
+def _surplus(stack: Stack, alpha: FloatArray, slack: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """S ≥ |yᵀα| of each machine, and |t| + r of a row with room for it, from `slack` and `room` (M,): (P,) each."""
+    beta = alpha * stack.sign
+    surplus = np.abs(stack.sums(beta)) + gamma(float(stack.lengths.max())) * stack.sums(alpha) * FEW
+    roomiest = stack.largest(room)
+    reach = -stack.largest(np.where(room == stack.spread(roomiest), -slack, -np.inf))
+    for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
+        excess, error = total(beta[stack.part(p)])
+        surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
+        reach[p] = 0.0
+    return surplus, reach
+
+
+def kernel_points(
+    stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, sizes: FloatArray, epsilon: float
+) -> Points:
+    """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
+
+    Parameters
+    ----------
+    stack : Stack
+    alpha, u, sizes : ndarray, shape (M,)
+        Each u one sum over the support.
+    b : ndarray, shape (P,)
+    epsilon : float
+        As `Accuracy.epsilon`.
+    """
+    most = float(stack.lengths.max())
+    weight = stack.sums(alpha * sizes) * (1.0 + gamma(most + 2))
+    kappa = (epsilon + gamma(most + 6)) * weight
+    square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
+    nothing = np.zeros(len(b))
+    return Points(alpha, u, b, nothing, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing)
+
+
+def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
+    """The same points with the radii of some machines from their kernel values themselves, (RADII.1), where that helps.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        The rows of all machines.
+    stack : Stack
+    points : Points
+        Of a kernel that is not linear.
+    machines : ndarray of int
+    """
+    radius = points.radius.copy()
+    for p in machines.tolist():
+        part = stack.part(p)
+        places, beta = stack.places[part], np.zeros(space.n)
+        beta[places] = points.alpha[part] * stack.sign[part]
+        known = row_radii(space, places, beta)
+        if known is not None:
+            radius[part] = np.minimum(radius[part], known * FEW)
+    return replace(points, radius=radius)
+
+
+def linear_points(
+    stack: Stack,
+    alpha: FloatArray,
+    u: FloatArray,
+    levels: tuple[FloatArray, FloatArray],
+    W: FloatArray,
+    sizes: FloatArray,
+    width: int,
+) -> Points:
+    """Points with explicit w, the rows of W (P, d), u = Zw and w(α) but for rounding.
+
+    Parameters
+    ----------
+    stack : Stack
+    alpha, u, sizes : ndarray, shape (M,)
+    levels : tuple of ndarray, shape (P,)
+        The intercepts over the rows computed with, and how far they may be off.
+    W : ndarray, shape (P, d)
+    sizes : ndarray, shape (M,)
+    width : int
+        Terms of an inner product of samples.
+    """
+    most, d = float(stack.lengths.max()), W.shape[1]
+    norm = np.sqrt(np.add.reduce(W * W, axis=1))
+    above = norm * (1.0 + gamma(d + 4)) + np.sqrt(d) * TINY_NORM
+    kappa = gamma(width + 6) * above + UNDERFLOW
+    offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
+    square = np.square(norm * (1.0 - gamma(d + 8)))
+    return Points(alpha, u, *levels, stack.spread(kappa * FEW) * sizes, sizes, square, offset)

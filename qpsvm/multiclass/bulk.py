@@ -1,0 +1,177 @@
+"""The fast road of small C-SVMs: one Gram matrix, one call of LIBSVM's loop, each exact optimum, all bounds at once.
+
+What the bounds do not prove goes the way of any machine, from where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.constant import times
+from qpsvm.arrays.rounding import dots
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.backends.libsvm_classes import available, solver
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.kernels.space import FeatureSpace
+from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
+from qpsvm.multiclass.loops import again, loop_points
+from qpsvm.multiclass.one_by_one import result_of
+from qpsvm.multiclass.settle import best_intercept, settle
+from qpsvm.multiclass.split import Split
+from qpsvm.multiclass.stack import Stack, stacked
+from qpsvm.multiclass.together import Results, Together
+from qpsvm.multiclass.values import GramValues, LinearValues, Values
+from qpsvm.problems.parameters import prices
+from qpsvm.qp.solution import Solver, Status
+from qpsvm.resources.threads import one_thread
+from qpsvm.result import SVMResult
+from qpsvm.samples import Samples
+
+#: Rows up to which one Gram matrix of all is made (128 MB), and LIBSVM's loop, which nothing can stop, is short.
+MOST_ROWS = 4000
+#: The options of `solve` that this road knows, and what others have to be.
+KNOWN = {"tol", "check"}
+USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "time_limit": None, "max_iter": None}
+
+
+def solves(split: Split, options: Mapping[str, Any]) -> bool:
+    """Whether this road takes these machines."""
+    plain = split.machine == "CSVM" and split.intercept == "free" and not split.constraints
+    plain = plain and set(split.parameters) <= {"C"}
+    asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
+    small = len(split.order) <= MOST_ROWS
+    known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
+    return plain and asked and small and known and available()
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The points of all machines: α and f without intercept (M,), b (P,), and of a linear kernel w (P, d)."""
+
+    alpha: FloatArray
+    u: FloatArray
+    b: FloatArray
+    W: FloatArray | None
+
+
+def solve_in_bulk(split: Split, tol: float) -> Together:
+    """Solve all machines.
+
+    Parameters
+    ----------
+    split : Split
+    tol : float
+        Relative gap, rounding included, up to which a machine is `optimal`.
+
+    Returns
+    -------
+    Together
+        With the results of those machines made that were solved by themselves.
+    """
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
+        space = split.own_space
+        upper = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
+        upper = times(upper, split.weight)[split.order]
+        stack = stacked(split, upper)
+        linear = split.kernel_is_linear
+        data = np.ascontiguousarray(space.rows.matrix() if linear else space.centred.dense())
+        alpha, iterations = loop_points(split, stack, data, upper, linear)
+        found = _settled(stack, data, linear, alpha)
+        own, points = points_of(space, stack, found)
+        proven = gaps(stack, points)
+        unproven = np.flatnonzero(~(proven <= tol))
+        if len(unproven) and not linear:
+            proven = gaps(stack, refined(space, stack, points, unproven))
+    return _together(split, stack, found, own, proven, iterations, tol)
+
+
+def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) -> Found:
+    """The optimum of each machine, or where `settle` does not come to it, the point that was given."""
+    kind = LinearValues if linear else GramValues
+    P, u = stack.machines, np.empty(len(alpha))
+    b, W = np.empty(P), np.zeros((P, data.shape[1])) if linear else None
+    for p in range(P):
+        part = stack.part(p)
+        values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
+        found = settle(values, y, upper, alpha[part])
+        finer = again(stack, p, data, linear) if found is None else None
+        if finer is not None:
+            alpha[part] = finer
+            found = settle(values, y, upper, finer)
+        if found is not None:
+            alpha[part], u[part], b[p] = found.alpha, found.u, found.b
+        else:
+            u[part], b[p] = _as_it_is(values, y, upper, alpha[part])
+        if W is not None and isinstance(values, LinearValues):
+            W[p] = values.w
+    return Found(alpha, u, b, W)
+
+
+def _as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
+    """u (m,) of a point, and its best intercept."""
+    support = alpha.nonzero()[0]
+    u = values.product(support, (alpha * y)[support])
+    return u, best_intercept(u, y, upper)
+
+
+def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, Points]:
+    """The caller's intercepts (P,), and the points with what is known of their rounding."""
+    accuracy = Accuracy(space)
+    sizes = accuracy.sizes(np.arange(space.n))[stack.places]
+    if found.W is None:
+        return found.b, kernel_points(stack, found.alpha, found.u, found.b, sizes, accuracy.epsilon)
+    own, levels = found.b, (found.b, np.zeros(len(found.b)))
+    if space.origin is not None:  # as `FeatureSpace.plane`
+        own = -dots(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
+        levels = dots(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
+    width = space.samples.longest_row
+    return own, linear_points(stack, found.alpha, found.u, levels, found.W, sizes, width)
+
+
+def _together(
+    split: Split, stack: Stack, found: Found, b: FloatArray, proven: FloatArray, iterations: IntArray, tol: float
+) -> Together:
+    known: dict[int, SVMResult] = {}
+    beta, W, b = found.alpha * stack.sign, found.W, b.copy()
+    for p in np.flatnonzero(~(proven <= tol)).tolist():
+        part = stack.part(p)
+        known[p] = result = result_of(split.problem(p), found.alpha[part], {"tol": tol})
+        beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
+        if W is not None:
+            W[p] = result.w
+    kept = beta.nonzero()[0]
+    coef = sp.csr_array(
+        (beta[kept], split.order[stack.places[kept]], np.searchsorted(kept, stack.ends)),
+        shape=(stack.machines, split.n),
+    )
+    coef.sort_indices()
+    return Together(
+        classes=split.labels, machines=split.pairs, coef=coef, b=b, w=W, gap=proven,
+        status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
+        iterations=iterations, solver=solver(),
+        message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
+        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver(), iterations, tol), known),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes the result of a machine from its α; the Gram matrix is not kept for that, but made again."""
+
+    split: Split
+    coef: sp.csr_array
+    solver: Solver
+    iterations: IntArray
+    tol: float
+
+    def __call__(self, p: int) -> SVMResult:
+        """The same α as a result, certified again with all that `solve` has."""
+        places, _ = self.split.places(p)
+        row = self.coef[[p]].toarray()[0]
+        result = self.split.problem(p).at(np.abs(row[self.split.order[places]]), self.tol)
+        return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))

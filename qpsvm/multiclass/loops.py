@@ -1,0 +1,71 @@
+"""Points near the optima of all machines, from LIBSVM's loop, for `settle` to go on from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.backends.libsvm_classes import fit_classes
+from qpsvm.multiclass.split import REST, Split
+from qpsvm.multiclass.stack import Stack
+
+#: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
+#: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
+LOOP_TOLERANCE = 1e-2
+#: Iterations of a machine: so many for each row, and so many besides. Most end at one a row; of those that do not, the
+#: loop may take many thousands, where `qpsvm.solve` takes another road.
+PER_ROW, BESIDES = 2, 500
+#: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
+#: this tolerance, with that many iterations.
+FEW_ROWS, FINE_TOLERANCE, FINE_ITERATIONS = 300, 1e-6, 5000
+
+
+def loop_points(
+    split: Split, stack: Stack, data: FloatArray, upper: FloatArray, linear: bool
+) -> tuple[FloatArray, IntArray]:
+    """α of all machines, (M,), and the iterations of each, (P,).
+
+    Parameters
+    ----------
+    split : Split
+    stack : Stack
+    data : ndarray, shape (r, d) or (r, r)
+        Samples of a linear kernel, or the Gram matrix, over `Split.order`; C-ordered float64.
+    upper : ndarray, shape (r,)
+        U.
+    linear : bool
+        Which of the two `data` is.
+    """
+    codes = split.codes[split.order]
+    parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES
+    if split.pairs[0, 1] != REST:
+        support, found, iterations = fit_classes(data, codes, upper, LOOP_TOLERANCE, linear, most)
+        whole = np.zeros((split.k - 1, len(data)))
+        whole[:, support] = found
+        for (i, j), (first, second) in zip(split.pairs.tolist(), stack.slices, strict=True):
+            parts += [whole[j - 1, first], whole[i, second]]
+        counts.append(iterations)
+    else:
+        for j in split.pairs[:, 0].tolist():
+            support, found, iterations = fit_classes(
+                data, (codes == j).astype(int), upper, LOOP_TOLERANCE, linear, most
+            )
+            alpha = np.zeros(len(data))
+            alpha[support] = found[0]
+            parts.append(alpha)
+            counts.append(iterations)
+    return np.minimum(np.concatenate(parts), stack.upper), np.concatenate(counts)
+
+
+def again(stack: Stack, p: int, data: FloatArray, linear: bool) -> FloatArray | None:
+    """α (m,) of one machine of few rows, nearer to the optimum; None of others."""
+    part = stack.part(p)
+    y, places = stack.sign[part], stack.places[part]
+    if len(y) > FEW_ROWS:
+        return None
+    own = data[places] if linear else np.ascontiguousarray(data[places[:, None], places])
+    upper = stack.upper[part]
+    support, found, _ = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, linear, FINE_ITERATIONS)
+    alpha = np.zeros(len(y))
+    alpha[support] = found[0]
+    return np.minimum(alpha, upper)

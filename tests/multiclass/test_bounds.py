@@ -1,0 +1,116 @@
+"""Gaps of many machines at once bound the true ones, which exact arithmetic knows: of any α, not the best only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from exact import judge
+from proof import Task
+
+import qpsvm
+from qpsvm.multiclass import bulk
+from qpsvm.multiclass.bounds import gaps, refined
+from qpsvm.multiclass.split import split
+from qpsvm.multiclass.stack import stacked
+from qpsvm.multiclass.values import GramValues, LinearValues
+
+
+def drawn(rng: np.random.Generator):
+    """Samples of any scale and offset, with duplicates; prices of any size; weights."""
+    k = int(rng.integers(2, 5))
+    n, d = int(rng.integers(k + 2, 20)), int(rng.integers(1, 4))
+    codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    X = rng.normal(size=(n, d)) + rng.choice([0, 3]) * rng.normal(size=(k, d))[codes]
+    X[rng.integers(0, n, 2)] = X[rng.integers(0, n, 2)]
+    scale, which = 10.0 ** rng.choice([-6, 0, 6]), int(rng.integers(3))
+    X *= scale
+    if rng.random() < 0.4 and which < 2:
+        X += scale * 10.0 ** rng.choice([1, 6]) * rng.normal(size=d)
+    gamma = float(10.0 ** rng.uniform(-4, 2) / scale**2)
+    kernel = [qpsvm.Linear(), qpsvm.RBF(gamma), qpsvm.Polynomial(2, float(1.0 / scale**2), 1.0)][which]
+    weight = 10.0 ** rng.uniform(-6, 6, n) if rng.random() < 0.3 else None
+    return X, codes, kernel, float(10.0 ** rng.uniform(-8, 8)), weight
+
+
+def feasible(stack, rng):
+    """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
+    alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
+    for p in range(stack.machines):
+        y, own = stack.sign[stack.part(p)], alpha[stack.part(p)]
+        sums = [own[y > 0].sum(), own[y < 0].sum()]
+        own[y > 0] *= min(sums) / (sums[0] or 1.0)
+        own[y < 0] *= min(sums) / (sums[1] or 1.0)
+    return np.minimum(alpha, stack.upper)
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_no_gap_is_below_the_true_one(rest):
+    rng = np.random.default_rng(7)
+    finite = 0
+    for _ in range(30):
+        X, codes, kernel, C, weight = drawn(rng)
+        machines = split(
+            X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
+            sample_weight=weight, psd="raise", intercept="free", constraints=None,
+        )  # fmt: skip
+        space = machines.own_space
+        stack = stacked(machines, C * machines.weight[machines.order])
+        linear = machines.kernel_is_linear
+        data = space.rows.matrix() if linear else space.centred.dense()
+        found = rough(stack, data, LinearValues if linear else GramValues, feasible(stack, rng))
+        b, points = bulk.points_of(space, stack, found)
+        claimed = [gaps(stack, points)]
+        if not linear:
+            claimed.append(gaps(stack, refined(space, stack, points, np.arange(stack.machines))))
+        for p in range(stack.machines):
+            true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
+            for gap in claimed:
+                finite += bool(np.isfinite(gap[p]))
+                assert not np.isfinite(gap[p]) or true <= Fraction(float(gap[p])), (kernel, C, p)
+    assert finite > 100
+
+
+def rough(stack, data, kind, alpha):
+    """The points of some α, as they are."""
+    u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
+    for p in range(stack.machines):
+        part, values = stack.part(p), kind(data, stack.slices[p])
+        u[part], b[p] = bulk._as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
+        W[p] = getattr(values, "w", 0.0)
+    return bulk.Found(alpha, u, b, W if kind is LinearValues else None)
+
+
+def true_gap(machines, stack, p, alpha, b, W, C):
+    part = stack.part(p)
+    rows, y, a = machines.order[stack.places[part]], stack.sign[part], alpha[part]
+    task = Task(machines.X[rows], y, "c", machines.kernel, C=C, weight=machines.weight[rows])
+    kept = np.flatnonzero(a)
+    w = None if W is None else W[p]
+    model = SimpleNamespace(kernel=machines.kernel, w=w, coef=(a * y)[kept], vectors=machines.X[rows][kept])
+    verdict = judge(task, SimpleNamespace(alpha=a, upper=stack.upper[part], b=float(b[p]), rho=1.0, w=w, model=model))
+    assert verdict.in_box
+    return verdict.gap
+
+
+def test_optimal_is_the_truth():
+    """What comes back: α, w or its coefficients, and b."""
+    rng, proven = np.random.default_rng(11), 0
+    for _ in range(30):
+        X, codes, kernel, C, weight = drawn(rng)
+        C = min(C, 1e2)  # beyond, some machines are solved alone, which takes its time
+        given = {"parameters": {"C": C}, "kernel": kernel, "sample_weight": weight}
+        together = qpsvm.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
+        machines = together.results._make.split
+        stack = stacked(machines, C * machines.weight[machines.order])
+        alone, dense = set(together.results._known), np.abs(together.coef.toarray())
+        alpha = np.concatenate([
+            dense[p, machines.order[stack.places[stack.part(p)]]] for p in range(stack.machines)
+        ])  # fmt: skip
+        for p in set(range(stack.machines)) - alone:
+            assert together.gap[p] <= 1e-6
+            assert true_gap(machines, stack, p, alpha, together.b, together.w, C) <= Fraction(float(together.gap[p]))
+            proven += 1
+    assert proven > 50
