@@ -35,7 +35,7 @@ from qpsvm.errors import (
 )
 from qpsvm.kernels.functions import Kernel
 
-log = logging.getLogger("qpsvm")
+log = logging.getLogger("qpsvm.patch")
 
 #: After these scikit-learn's class is asked, which may take what ours refused, or refuses it in its own words. A proof
 #: that there is no answer (`NotSeparableError`) is not among them: LIBSVM would look for one without end.

@@ -19,7 +19,7 @@ from sklearn import svm
 from qpsvm.errors import UnknownOptionError, nearest
 from qpsvm.estimators.patched import CLASSES
 
-log = logging.getLogger("qpsvm")
+log = logging.getLogger("qpsvm.patch")
 
 #: Where scikit-learn defines its classes.
 HOME = "sklearn.svm._classes"
