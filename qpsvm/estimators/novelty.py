@@ -74,7 +74,8 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         -------
         ndarray, shape (m,)
         """
-        return self._scores(self._predicting(X))[:, 0]
+        matrix = self._predicting(X)
+        return self._scores(matrix)[:, 0]
 
     def score_samples(self, X: Any) -> FloatArray:
         """The decision value plus `offset_`.
@@ -319,4 +320,5 @@ class SVDD(KernelDetector):
         -------
         ndarray, shape (m,)
         """
-        return self.result_.model.decision_function(self._predicting(X))
+        matrix = self._predicting(X)
+        return self.result_.model.decision_function(matrix)

@@ -157,7 +157,8 @@ class RankingSVM(OneMachine):
         -------
         ndarray, shape (m,)
         """
-        return self._scores(self._predicting(X))[:, 0]
+        matrix = self._predicting(X)
+        return self._scores(matrix)[:, 0]
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """The share of pairs that are in order.

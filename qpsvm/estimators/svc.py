@@ -32,8 +32,8 @@ class SVC(KernelClassifier):
         Of "poly" and "sigmoid".
     shrinking : bool, default=True
         Without effect: it belongs to LIBSVM.
-    probability : bool, default=False
-        True is refused: take `sklearn.calibration.CalibratedClassifierCV`.
+    probability : bool, default="deprecated"
+        True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as there.
     tol : float, default=1e-6
         The relative duality gap that has to be proven, all rounding counted.
     cache_size : float, default=200
@@ -140,7 +140,7 @@ class SVC(KernelClassifier):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
-        probability: Any = False,
+        probability: Any = "deprecated",
         tol: float = 1e-6,
         cache_size: float = 200,
         class_weight: Any = None,
@@ -244,7 +244,7 @@ class NuSVC(KernelClassifier):
         gamma: Any = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
-        probability: Any = False,
+        probability: Any = "deprecated",
         tol: float = 1e-6,
         cache_size: float = 200,
         class_weight: Any = None,

@@ -84,7 +84,8 @@ class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
         -------
         ndarray, shape (m,)
         """
-        return self._scores(self._predicting(X))[:, 0]
+        matrix = self._predicting(X)
+        return self._scores(matrix)[:, 0]
 
 
 class SVR(KernelRegressor):
