@@ -14,7 +14,7 @@ import numpy as np
 
 from qpsvm import backends
 from qpsvm.attempt import LADDER, STOPPED_BY_USER, Request
-from qpsvm.backends.base import Backend, refuse_unknown
+from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
 from qpsvm.backends.contract import stopped
 from qpsvm.backends.joint_liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.sequential_dual_ import NAME, SequentialDual, version
@@ -28,6 +28,7 @@ from qpsvm.problems.forms import Form, check_form
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import held, noted
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.memory import available_memory, in_words
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
@@ -231,8 +232,8 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
                 few = len(problem.joint.places) <= FEW_ROWS
                 point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
-            if request.verbose:
-                print(f"qpsvm: {NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", flush=True)
+            if heard(request.verbose):
+                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
             if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
                 best = judge.proven(best, tol)
                 if best.gap <= tol:
@@ -263,7 +264,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
         return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, backend.name, chosen, None, 0.0, 0.0)
     building = Clock()
     scaled = problem.solver_qp(chosen)
-    compiled = backend.compile(scaled.qp)
+    compiled = compiled_by(backend, scaled.qp)
     build_time, solving, iterations = building.seconds, 0.0, 0
     repeats = backend.abilities.tightens and request.polish and not request.options and request.max_iter is None
     best: Found | None = None
