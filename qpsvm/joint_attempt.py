@@ -190,7 +190,7 @@ def _liblinear(problem: JointProblem, request: Request) -> Found:
     dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
     missing = missing_at_liblinear(dual, space.X)
     seconds = solving.seconds
-    clock = Clock(min(LAST_POLISH, request.clock.left))
+    clock = Clock(max(min(LAST_POLISH, request.clock.left), 0.0))
     point = from_margins(space.centred, dual, missing, judge.certify, clock)
     if point is None:
         point = judge.certify(np.zeros((dual.n, dual.k)))
@@ -201,7 +201,7 @@ def _liblinear(problem: JointProblem, request: Request) -> Found:
 
 
 def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
-    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(seconds), lengths)
+    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(max(seconds, 0.0)), lengths)
 
 
 # --- our own method -------------------------------------------------------------------------------------------------
