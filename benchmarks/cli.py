@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import lines
-from benchmarks.solvers import ENTRANTS, GRIDS
-from benchmarks.suite import Suite
+from benchmarks.chosen import absent, add_choice, chosen, why_nothing
+from benchmarks.details import seconds_and_gaps
+from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS
 from benchmarks.suites import suites
+from qpsvm.errors import QPSVMError
 
 LINES = Path("benchmark-lines.jsonl")
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(given)
     try:
         return int(options.command(options))
+    except QPSVMError as error:
+        raise SystemExit(str(error)) from None
     except ModuleNotFoundError as error:
         print(f'{error}: pip install -e ".[bench]" installs what the benchmarks need', file=sys.stderr)
         return 1
@@ -36,12 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SVM solvers, scored from outside.")
     commands = parser.add_subparsers(required=True)
     run = commands.add_parser("run", help="measure (the default); resumes what the file of lines does not hold yet")
-    run.add_argument("--quick", action="store_true", help="a few small tasks of each suite: five minutes")
-    run.add_argument("--suite", action="append", help="only this suite (may be repeated)")
-    run.add_argument("--solver", action="append", help="only this solver (may be repeated)")
-    run.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")
-    run.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with files in LIBSVM's format")
-    run.add_argument("--seconds", type=float, help="time limit of one run, instead of the suite's")
+    add_choice(run)
     run.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
     run.add_argument("--fresh", action="store_true", help="begin the record anew")
     run.set_defaults(command=_run)
@@ -70,40 +68,21 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     from benchmarks.run import pairs, run
 
-    chosen = _chosen(options, suites(options.data, options.quick))
-    if options.solver:
-        _known(options.solver, [*ENTRANTS, *GRIDS], "solver")
+    found = chosen(options)
     if options.fresh:
         options.lines.unlink(missing_ok=True)
-    if options.seconds is not None:
-        chosen = [replace(suite, seconds=options.seconds, budget=2 * options.seconds) for suite in chosen]
-    todo = list(pairs(chosen, options.solver))
+    todo = list(pairs(found))
     if not todo:
-        print("nothing to measure: no such task, or no such solver installed", file=sys.stderr)
+        print(why_nothing(found, options), file=sys.stderr)
         return 1
+    for line in absent(found, options.data):
+        print(f"left out, {line}", file=sys.stderr)
     run(todo, options.lines)
     print(f"{len(todo)} pairs of solver and task are in {options.lines}; python -m benchmarks report {options.lines}")
+    if options.table or any(pair.plan.origin for pair in todo):
+        keys = {pair.key for pair in todo}
+        print(f"\n{seconds_and_gaps(run for run in lines.read([options.lines]) if lines.pair(run) in keys)}")
     return 0
-
-
-def _chosen(options: argparse.Namespace, known: dict[str, Suite]) -> list[Suite]:
-    if options.suite:
-        _known(options.suite, list(known), "suite")
-    chosen = [suite for name, suite in known.items() if not options.suite or name in options.suite]
-    if options.task:
-        chosen = [
-            replace(suite, tasks=tuple(task for task in suite.tasks if any(part in task.name for part in options.task)))
-            for suite in chosen
-        ]
-    return chosen
-
-
-def _known(names: Sequence[str], known: Sequence[str], what: str) -> None:
-    from qpsvm.errors import nearest
-
-    for name in names:
-        if name not in known:
-            raise SystemExit(f"unknown {what} {name!r}; {nearest(name, known)}")
 
 
 def _join(options: argparse.Namespace) -> int:
@@ -143,6 +122,9 @@ def _list(options: argparse.Namespace) -> int:
     for suite in suites(options.data, options.quick).values():
         print(f"{suite.name}: {suite.about}")
         print(f"  {len(suite.tasks)} tasks: {'; '.join(task.name for task in suite.tasks)}")
-    found = (f"{name} {entrant.version() or 'not installed'}" for name, entrant in {**GRIDS, **ENTRANTS}.items())
+    found = (
+        f"{name} {entrant.version() or 'not installed'}"
+        for name, entrant in {**ESTIMATORS, **GRIDS, **ENTRANTS}.items()
+    )
     print(f"solvers: {', '.join(found)}")
     return 0

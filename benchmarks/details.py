@@ -1,4 +1,4 @@
-"""The tables of what means hide: default threads, whole grids, which engine solved what, who fell silent."""
+"""The tables of what means hide: threads, grids, engines, who fell silent, and tables of one's own pair by pair."""
 
 from __future__ import annotations
 
@@ -205,7 +205,45 @@ def silent(lines: Iterable[Line]) -> str:
     return markdown(header, rows) if rows else ""
 
 
+# --- one's own --------------------------------------------------------------------------------------------------------
+
+
+def own(lines: Iterable[Line]) -> str:
+    """The suite of tables that were given on the command line."""
+    return seconds_and_gaps(select(lines, "own"))
+
+
+def seconds_and_gaps(runs: Iterable[Line]) -> str:
+    """A row for each task and solver: seconds to 1e-3 and to 1e-6, the best gap, true claims, and how it ended."""
+    rows = [[*pair, *_ended(of)] for pair, of in grouped(runs, pair_of).items()]
+    header = [
+        "task",
+        "solver",
+        *(f"to {gap(goal)}, s" for goal in (GOALS[0], GOAL)),
+        "best gap",
+        "claims true",
+        "ended",
+    ]
+    return markdown(header, rows, texts=2) if rows else ""
+
+
+def _ended(runs: Sequence[Line]) -> list[str]:
+    (pair,) = {pair_of(run) for run in runs}
+    seconds = [times(runs, goal)[pair] for goal in (GOALS[0], GOAL)]
+    claimed = [run for run in runs if run.get("claimed") is True]
+    true = sum(_gap(run) <= (number(run, "tol") or 0.0) for run in claimed)
+    last = runs[-1]
+    ended = last.get("outcome", "ran")
+    return [
+        *(digits(each) for each in seconds),
+        gap(min(map(_gap, runs))),
+        f"{true}/{len(claimed)}" if claimed else ABSENT,
+        shown(last.get("said")) if ended == "ran" else f"{ended}: {last.get('error') or 'stopped'}",
+    ]
+
+
 TABLES: dict[str, Callable[[Iterable[Line]], str]] = {
+    "own": own,
     "threads": threads,
     "grids": grids,
     "engines": engines,

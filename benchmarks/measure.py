@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks.samples import Clouds
 from benchmarks.score import judge_of
-from benchmarks.solvers import Entrant, Rung, Said, entrant_of
-from benchmarks.tasks import Task
+from benchmarks.solvers import Entrant, Origin, Rung, Said, enter, entrant_of
+from benchmarks.tasks import Machine, Task
 from benchmarks.threads import Clock
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
@@ -48,6 +48,8 @@ class Plan:
         Iteration limits to climb instead of tolerances.
     clock : "processor" or "wall"
         Which seconds count.
+    origin : Origin or None
+        Of a solver from outside: where the process has to load it from.
     """
 
     task: Task
@@ -57,6 +59,7 @@ class Plan:
     budget: float
     max_iters: tuple[int, ...] = ()
     clock: Clock = "processor"
+    origin: Origin | None = None
 
     def rungs(self, entrant: Entrant) -> list[Rung]:
         """What the solver is asked, one after the other."""
@@ -67,12 +70,12 @@ class Plan:
 
 def measure(plan: Plan, send: Send) -> None:
     """Climb the ladder, and send a line after each run."""
-    entrant = entrant_of(plan.solver, plan.task)
+    entrant = entrant_of(plan.solver, plan.task) if plan.origin is None else enter(plan.origin)
     _warm_up(plan, entrant)
     machine = plan.task.machine(*plan.task.source.load())
     send("facts", machine.size())
     judge = judge_of(machine)
-    data = entrant.prepare(machine)
+    data = entrant.prepare(machine if plan.origin is None else _copy(machine))
     best, stale, spent = float("inf"), 0, 0.0
     for rung in plan.rungs(entrant):
         send("begin", _asked(rung))
@@ -88,6 +91,11 @@ def measure(plan: Plan, send: Send) -> None:
             break
         if stale > PATIENCE and not plan.max_iters:
             break
+
+
+def _copy(machine: Machine) -> Machine:
+    """With samples of its own: those of the judge are not to be written to."""
+    return replace(machine, X=machine.X.copy(), y=machine.y.copy())
 
 
 def _asked(rung: Rung) -> dict[str, Any]:
@@ -118,7 +126,7 @@ def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, di
         start, start_cpu = time.perf_counter(), time.process_time()
         answer, said = entrant.run(data, rung)
         whole, cpu = time.perf_counter() - start, time.process_time() - start_cpu
-        walls.append(whole if said.seconds is None else said.seconds)
+        walls.append(whole if said.seconds is None or entrant.origin is not None else said.seconds)
         processors.append(cpu * walls[-1] / whole)
         if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
             break

@@ -40,22 +40,22 @@ class Pair:
         return self.suite.name, self.plan.task.name, self.plan.solver
 
 
-def pairs(suites: Sequence[Suite], solvers: Sequence[str] | None) -> Iterator[Pair]:
+def pairs(suites: Sequence[Suite]) -> Iterator[Pair]:
     """What there is to do: installed solvers on the tasks that they take."""
     for suite in suites:
         for task in suite.tasks:
             for name in suite.solvers_of(task):
-                wanted = solvers is None or name in solvers
                 entrant = entrant_of(name, task)
-                if wanted and entrant.version() is not None and entrant.takes(task):
-                    plan = Plan(task, name, suite.goal, suite.seconds, suite.budget, suite.max_iters, suite.clock)
-                    yield Pair(suite, plan)
+                if entrant.version() is not None and entrant.takes(task):
+                    limits = (suite.goal, suite.seconds, suite.budget, suite.max_iters, suite.clock)
+                    yield Pair(suite, Plan(task, name, *limits, entrant.origin))
 
 
 def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:
-    """Measure what the file does not hold yet, with a progress bar."""
+    """Measure what the file does not hold yet, with a progress bar; a solver from outside, which may be another by now,
+    always."""
     finished = lines.done(path)
-    todo = [pair for pair in todo if pair.key not in finished]
+    todo = [pair for pair in todo if pair.key not in finished or pair.plan.origin is not None]
     if not todo:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -115,7 +115,7 @@ class Bundled:
 
     def load(self) -> Samples:
         X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True)
-        return _scaled(X, self.scaling), np.where(y == self.positive, 1.0, -1.0)
+        return scaled(X, self.scaling), np.where(y == self.positive, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ class File:
         table = read_table(self.path)
         X, labels = table.X, np.asarray(table.y, dtype=float)
         if self.scaling != "raw" or X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
-            X = _scaled(X.toarray(), self.scaling)
+            X = scaled(X.toarray(), self.scaling)
         else:
-            X = _small_indices(X)
+            X = small_indices(X)
         if self.target == "numbers":
             return X, (labels - labels.mean()) / labels.std()
         middle = float(np.median(labels))
@@ -143,7 +143,8 @@ class File:
         return X, np.where(upper, 1.0, -1.0)
 
 
-def _scaled(X: FloatArray, scaling: str) -> FloatArray:
+def scaled(X: FloatArray, scaling: str) -> FloatArray:
+    """The table "raw", or "standardised": each column with mean 0 and deviation 1."""
     if scaling == "raw":
         return X
     spread = X.std(axis=0)
@@ -151,6 +152,6 @@ def _scaled(X: FloatArray, scaling: str) -> FloatArray:
     return standard
 
 
-def _small_indices(X: Any) -> Any:
+def small_indices(X: Any) -> Any:
     """CSR with 32-bit indices, which is all that LIBSVM and LIBLINEAR read."""
     return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

@@ -34,6 +34,10 @@ class Suite:
         Rows up to which a solver takes part, for those that cannot be asked more.
     clock : "processor" or "wall"
         Which seconds count: those of all threads together, or those that a user waits.
+    files : tuple of str
+        Names of the files that it looks for in the folder of data.
+    twins : bool
+        Whether each task with a penalised intercept stands beside one with a free one.
     """
 
     name: str
@@ -46,13 +50,15 @@ class Suite:
     max_iters: tuple[int, ...] = ()
     most_rows: dict[str, int] = field(default_factory=dict)
     clock: Clock = "processor"
+    files: tuple[str, ...] = ()
+    twins: bool = True
 
     def solvers_of(self, task: Task) -> Iterator[str]:
         """Those that this task is not too large for.
 
         General solvers are asked once, with the free intercept: the penalised one beside it is there for LIBLINEAR.
         """
-        rows, twin = task.facts.get("n", 0), task.intercept == "penalised"
+        rows, twin = task.facts.get("n", 0), self.twins and task.intercept == "penalised"
         for name in self.solvers:
             if rows <= self.most_rows.get(name, rows) and not (twin and name in QP_SOLVERS):
                 yield name

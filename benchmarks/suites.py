@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.estimators import estimators
 from benchmarks.kinds import kinds
 from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
 from benchmarks.suite import PENALTIES, Suite
@@ -23,7 +24,7 @@ from benchmarks.wide import grids, threads
 def suites(data: Path, quick: bool) -> dict[str, Suite]:
     """All suites by name."""
     makers: tuple[Callable[[Path, bool], Suite], ...] = (
-        threads, variants, osqp, linear, rbf, kinds, scaling, grids, textbook,
+        threads, variants, osqp, linear, rbf, kinds, scaling, grids, estimators, textbook,
     )  # fmt: skip
     found = (make(data, quick) for make in makers)
     return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}
@@ -94,7 +95,7 @@ def linear(data: Path, quick: bool) -> Suite:
         "problem that LIBLINEAR solves.",
         tuple(tasks), ("qpsvm", *SCIKIT_LEARN, *PACKAGES, *PEERS, "piqp", "clarabel",
                        *(() if quick else ("osqp",))),
-        seconds=4.0, budget=4.0, most_rows=rows,
+        seconds=4.0, budget=4.0, most_rows=rows, files=() if quick else LINEAR_FILES,
     )  # fmt: skip
 
 
@@ -118,6 +119,7 @@ def rbf(data: Path, quick: bool) -> Suite:
         "rbf", "RBF C-SVMs on real data, raw and standardised, γ by scikit-learn's rule (scale) and 1/d.",
         tuple(tasks), ("qpsvm", "SVC", "libsvm", "sklearnex SVC", "piqp", "clarabel", "osqp"),
         seconds=12.0, budget=6.0, most_rows=dict.fromkeys(("piqp", "clarabel", "osqp"), 700),
+        files=() if quick else RBF_FILES,
     )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def variants(data: Path, quick: bool) -> Suite:
         tuple(tasks), ("qpsvm", *(f"qpsvm:{name}" for name in BACKENDS), *SCIKIT_LEARN, *PACKAGES, *PEERS,
                        *QP_SOLVERS),
         seconds=5.0, budget=4.0, most_rows={**dict.fromkeys(general, GENERAL_ROWS), "qpsvm:slsqp": 300},
+        files=() if quick else tuple(TABLES),
     )  # fmt: skip
 
 

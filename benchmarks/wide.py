@@ -18,6 +18,9 @@ Wide = tuple[str, Source, int, str, float]
 #: Real tables for default threads: name, rows, C.
 FILES = (("satimage.xz", 6435, 10.0), ("usps.xz", 7291, 1.0), ("phishing.xz", 11_055, 1.0), ("letter.xz", 20_000, 1.0))
 
+#: And for grids: name, rows.
+GRID_FILES = (("australian", 690), ("splice", 1000))
+
 
 def threads(data: Path, quick: bool) -> Suite:
     """(0) By the clock on the wall: with as many threads as everybody gets who sets nothing, and with one."""
@@ -40,6 +43,7 @@ def threads(data: Path, quick: bool) -> Suite:
         tuple(tasks), (OURS, f"{OURS}{ALL}", f"SVC{ALL}", "sklearnex SVC", f"sklearnex SVC{ALL}"),
         goal=1e-6, seconds=12.0, budget=6.0, clock="wall",
         most_rows=dict.fromkeys((f"SVC{ALL}", "sklearnex SVC", f"sklearnex SVC{ALL}"), 20_000),
+        files=() if quick else tuple(name for name, _, _ in FILES),
     )  # fmt: skip
 
 
@@ -57,8 +61,7 @@ def grids(data: Path, quick: bool) -> Suite:
     penalties = tuple(float(C) for C in np.logspace(1, -1, 3) if quick) or tuple(map(float, np.logspace(2, -2, 50)))
     tables: list[tuple[str, Source, int]] = [("moons", Moons(60 if quick else 500), 60 if quick else 500)]
     if not quick:
-        known = (("australian", 690), ("splice", 1000))
-        tables += [(name, File(data / name, "standardised"), n) for name, n in known if (data / name).exists()]
+        tables += [(name, File(data / name, "standardised"), n) for name, n in GRID_FILES if (data / name).exists()]
     tasks = []
     for name, source, n in tables:
         grid = Grid(penalties)
@@ -68,4 +71,5 @@ def grids(data: Path, quick: bool) -> Suite:
     return Suite(
         "grids", "Exact cross-validation of RBF C-SVMs over a grid of C: all rows and five folds for each C.",
         tuple(tasks), (OURS, "SVC", "torchkm"), goal=1e-6, seconds=100.0, budget=40.0,
+        files=() if quick else tuple(name for name, _ in GRID_FILES),
     )  # fmt: skip

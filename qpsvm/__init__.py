@@ -34,6 +34,9 @@ optimal [1.] -2.0 True
 from typing import TYPE_CHECKING
 
 from qpsvm import backends, plotting
+from qpsvm.backends import register_backend, unregister_backend
+from qpsvm.comparison.compare import compare
+from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
@@ -61,6 +64,8 @@ from qpsvm.errors import (
 )
 from qpsvm.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.grid.path import Path, path, solve_path
+from qpsvm.joint_model import JointModel
+from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
@@ -68,6 +73,7 @@ from qpsvm.problems import (
     CSVM,
     SVDD,
     Constraints,
+    CrammerSinger,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
@@ -80,6 +86,7 @@ from qpsvm.problems import (
     Ranking,
     SquaredHinge,
     ValueConstraints,
+    WestonWatkins,
 )
 from qpsvm.qp.dualise import dualise
 from qpsvm.qp.program import QP, Rows
@@ -89,24 +96,26 @@ from qpsvm.solve import compile, solve
 
 if TYPE_CHECKING:
     from qpsvm import estimators as estimators
+    from qpsvm.estimators.patching import patch_sklearn as patch_sklearn
+    from qpsvm.estimators.patching import unpatch_sklearn as unpatch_sklearn
     from qpsvm.play.widget import Playground as Playground
 else:
 
     def __getattr__(name: str) -> object:
-        """`Playground` and `estimators`, whose packages are imported when they are first used (PEP 562)."""
+        """`Playground` and what needs scikit-learn, whose packages are imported when they are first used (PEP 562)."""
+        from importlib import import_module
+
         if name == "Playground":
-            from qpsvm.play.widget import Playground
-
-            return Playground
+            return import_module("qpsvm.play.widget").Playground
         if name == "estimators":
-            from importlib import import_module
-
             return import_module("qpsvm.estimators")
+        if name in ("patch_sklearn", "unpatch_sklearn"):
+            return getattr(import_module("qpsvm.estimators.patching"), name)
         raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         """Every name, those that are imported late too."""
-        return sorted({*globals(), "Playground", "estimators"})
+        return sorted({*globals(), "Playground", "estimators", "patch_sklearn", "unpatch_sklearn"})
 
 
 __version__ = "0.1.0"
@@ -117,7 +126,10 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Comparison",
+    "ComparisonRow",
     "Constraints",
+    "CrammerSinger",
     "CrossValidation",
     "DataError",
     "DataTypeError",
@@ -133,6 +145,8 @@ __all__ = [
     "IndefiniteKernelError",
     "InfeasibleConstraintsError",
     "InfeasibleNuError",
+    "JointModel",
+    "JointResult",
     "Kernel",
     "Linear",
     "LowRank",
@@ -168,7 +182,9 @@ __all__ = [
     "UnknownOptionError",
     "UnsupportedError",
     "ValueConstraints",
+    "WestonWatkins",
     "backends",
+    "compare",
     "compile",
     "cross_validate",
     "derive",
@@ -176,6 +192,8 @@ __all__ = [
     "load",
     "path",
     "plotting",
+    "register_backend",
     "solve",
     "solve_path",
+    "unregister_backend",
 ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.backends.base import Backend
+from qpsvm.backends.base import Backend, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import in_seconds
 from qpsvm.costs import Cost
@@ -30,6 +30,7 @@ from qpsvm.problems.forms import Form
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import held, noted
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.memory import address_space, available_memory, in_words
 from qpsvm.resources.progress import EVERY, Pulse
 from qpsvm.result import SVMResult
@@ -132,8 +133,9 @@ def attempt(
     allowed = allowed or Clock()
     try:
         with Pulse(request.verbose, _setting_up(problem, backend, form)) as pulse:
-            if request.verbose and estimate.setup > EVERY:  # some hold the interpreter's lock, and then nothing prints
-                print(f"qpsvm: {backend.name} may print nothing for {in_seconds(estimate.setup)}, while it sets up")
+            if estimate.setup > EVERY:  # some hold the interpreter's lock, and then nothing prints
+                said = f"{backend.name} may print nothing for {in_seconds(estimate.setup)}, while it sets up"
+                say(said, request.verbose)
             return _attempt(problem, backend, form, request, allowed, pulse)
     except TooLargeError:
         raise
@@ -146,10 +148,11 @@ def _attempt(
 ) -> SVMResult:
     building = Clock()
     scaled = problem.posed(form)
-    compiled = backend.compile(scaled.qp)
+    compiled = compiled_by(backend, scaled.qp)
     build_time = building.seconds
-    if request.verbose:
-        print(f"qpsvm: {problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables")
+    if heard(request.verbose):
+        said = f"{problem.title}; backend {backend.name}, {form} form, {scaled.qp.n} variables"
+        say(said, request.verbose)
     best: SVMResult | None = None
     solve_time, iterations = 0.0, 0
     point: FloatArray | None = None
@@ -175,8 +178,9 @@ def _attempt(
             )  # fmt: skip
             if noted() and result.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
-        if request.verbose:
-            print(f"qpsvm: {result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}")
+        if heard(request.verbose):
+            said = f"{result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}"
+            say(said, request.verbose)
         if best is not None and best.gap < result.gap:
             best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
         else:
@@ -191,8 +195,7 @@ def _attempt(
 
 def not_started(problem: Problem, backend: Backend, form: Form, request: Request, why: str) -> SVMResult:
     """The answer where a backend cannot end in time: α = 0, or what the machine makes of it, certified."""
-    if request.verbose:
-        print(f"qpsvm: {backend.name} was not started: {why}")
+    say(f"{backend.name} was not started: {why}", request.verbose)
     solver = Solver(backend.name, backend.version() or "?", f"not started: {why}")
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, solver)
     result = problem.interpret(

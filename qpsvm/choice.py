@@ -122,7 +122,7 @@ def choices(problem: Problem) -> Iterator[Choice]:
     """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
     size, traits = size_of(problem), machine_traits(problem)
     which: Which = "linear" if size.linear else "combined" if size.samples else "kernel"
-    ranked, listed, last = _places(which, tuple(backends.REGISTRY))
+    ranked, listed, last = _places(which, backends.candidates())
 
     def turns(places: Iterable[Place]) -> Iterator[Choice]:
         for place in places:
@@ -150,7 +150,7 @@ def _seconds(choice: Choice) -> float:
 
 def _choice(place: Place, traits: Traits, size: Size) -> Choice | None:
     """The turn of a backend at its place, or None where it does not get one."""
-    if place.backend not in backends.REGISTRY or not place.least <= size.rows <= place.most:
+    if place.backend not in backends.candidates() or not place.least <= size.rows <= place.most:
         return None
     backend = backends.get(place.backend)
     can, form = backend.abilities, place.form or backend.preferred_form(size.linear)

@@ -13,6 +13,7 @@ from qpsvm.arrays.checks import as_matrix
 from qpsvm.arrays.columns import column_order
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.saving.model_file import read_model, write_model
 
@@ -204,8 +205,8 @@ class Model:
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `Model.save` or `SVMResult.save` wrote.
+def load(path: str | os.PathLike[str]) -> Model | JointModel:
+    """Read a model that `Model.save` or `SVMResult.save` wrote, or those of machines of several classes.
 
     Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
 
@@ -216,7 +217,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    Model
+    Model or JointModel
         Without the training samples, but for the support vectors of a kernel machine.
 
     Raises
@@ -241,4 +242,5 @@ def load(path: str | os.PathLike[str]) -> Model:
     >>> model.kernel == result.model.kernel, model.b == result.b, bool((model.coef == result.model.coef).all())
     (True, True, True)
     """
-    return Model(**read_model(path))
+    attributes = read_model(path)
+    return Model(**attributes) if "diagonal" in attributes else JointModel(**attributes)

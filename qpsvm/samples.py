@@ -57,7 +57,9 @@ class Samples:
             low, high = (f"{end:g}" for end in (self.target.min(), self.target.max()))
             said = "" if common_value(self.target) is not None else f"; target from {low} to {high}"
             return f"X {n} × {d}, {storage}{said}"
-        counts = (np.count_nonzero(self.target < 0), np.count_nonzero(self.target > 0))
+        if len(self.classes) > 2:
+            return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
+        counts = (np.count_nonzero(self.target <= 0), np.count_nonzero(self.target > 0))
         named = zip(self.classes.tolist(), counts, strict=True)
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
 
@@ -273,6 +275,27 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     DataError
         Another length, NaN, one class only, more than two classes.
     """
+    labels, classes = sorted_labels(y, n)
+    if len(classes) != 2:
+        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
+        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
+            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
+        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
+    signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
+    return signs, classes
+
+
+def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Check labels, (n,), of any number of classes, and sort these: (k,).
+
+    Raises
+    ------
+    DataTypeError
+        Complex labels, or labels of types that cannot be sorted.
+    DataError
+        Another length, NaN.
+    """
     labels = raw_array(y, "y")
     if labels.ndim != 1:
         hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
@@ -289,17 +312,50 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
     if missing is not None:
         raise DataError(f"y has a missing, NaN or infinite label in row {missing}")
     try:
-        classes = _classes(labels)
+        return labels, _classes(labels)
     except TypeError:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
-    if len(classes) != 2:
-        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
-        hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
-        if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
-            hint += "; or take a regression such as EpsilonSVR, whose target is a number"
-        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
-    signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
-    return signs, classes
+
+
+def several_classes(
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Samples:
+    """Check samples of two classes or more: the target of each is the place of its label among `classes`.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+        Any labels.
+    sample_weight : array_like, shape (n,), optional
+        Not negative, and not 0 in a whole class.
+    class_weight : dict or "balanced", optional
+        By label; a factor of `sample_weight`.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        Shapes that do not fit, numbers that are not finite, one class only.
+    UnknownOptionError, ParameterError, ParameterTypeError
+        A class weight of no class, or no positive number.
+    """
+    matrix = as_matrix(X)
+    n = matrix.shape[0]
+    labels, classes = sorted_labels(y, n)
+    if len(classes) < 2:
+        raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
+    place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else _places(labels, classes)
+    weight = checked_weights(sample_weight, n, " a class")
+    empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
+    if len(empty):
+        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[empty[0]])}")
+    weight = weighed(weight, place, classes, class_weight)
+    return Samples(matrix, place.astype(np.float64), weight, classes, feature_names(X))
+
+
+def _places(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+    """The place of each label (n,) among sorted classes that are Python objects: (n,)."""
+    return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
 
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:

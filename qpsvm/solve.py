@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.attempt import Request, attempt, not_started
-from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled
+from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
@@ -28,11 +28,15 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.problems import Problem
+from qpsvm.joint_attempt import solve_joint
+from qpsvm.joint_result import JointResult
+from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.forms import Form, check_form
+from qpsvm.problems.machine import Machine, R
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import Status
 from qpsvm.resources.clock import Clock
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 
@@ -90,7 +94,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     chosen = backends.get(backend)
     try:
-        return chosen.compile(qp)
+        return compiled_by(chosen, qp)
     except TooLargeError:
         raise
     except MemoryError as error:
@@ -100,7 +104,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
 
 
 def solve(
-    problem: Problem,
+    problem: Machine[R],
     backend: str = "auto",
     form: Form | None = None,
     tol: float = 1e-6,
@@ -109,15 +113,16 @@ def solve(
     verbose: bool = False,
     time_limit: float | None = None,
     max_iter: int | None = None,
-    start: SVMResult | ArrayLike | None = None,
+    start: SVMResult | JointResult | ArrayLike | None = None,
     **options: Any,
-) -> SVMResult:
+) -> R:
     """Solve a support vector machine and certify the answer.
 
     Parameters
     ----------
-    problem : Problem
-        Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own.
+    problem : Problem or JointProblem
+        Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own; `CrammerSinger` and
+        `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP.
     backend : str
         "auto", or one of `qpsvm.backends.names()`.
     form : "dual" or "primal", optional
@@ -131,20 +136,23 @@ def solve(
     check : bool
         Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
     verbose : bool
-        Print the choice of backend, the solver's own progress, and the certificate.
+        Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
+        compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
+        logging takes them, and a program that logs INFO has them without `verbose`.
     time_limit : float, optional
         Seconds for all of it, from this call on; see the notes for what may be added.
     max_iter : int, optional
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), optional
-        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α. It changes the
+        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
+        learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
     **options
         The solver's own settings, by their own names.
 
     Returns
     -------
-    SVMResult
+    SVMResult or JointResult
         Its `status` says what was proven, with `check=False` also where that is not enough.
 
     Raises
@@ -211,24 +219,29 @@ def solve(
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, (Problem, JointProblem)):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         as_flag(flag, name)
-    begin = None if start is None else problem.start(start)
+    begin = None if start is None else problem.start(start)  # type: ignore[arg-type]
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
-            result = _best(problem, _choices(problem, backend, form, request), request)
+            if isinstance(problem, JointProblem):
+                result: SVMResult | JointResult = solve_joint(problem, backend, form, request)
+            else:
+                result = _best(problem, _choices(problem, backend, form, request), request)
         except TooLargeError:
             raise
         except MemoryError as error:
-            rows = f"{len(problem.labels)} rows with {problem.X.shape[1]} features"
+            rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
-    return _checked(result, request, backend) if check else result
+    if check:
+        _check(result, request, backend)
+    return cast("R", result)
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:
@@ -260,6 +273,10 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request
             result = attempt(problem, chosen, wanted, estimate, request, turn)
         except UnsupportedError as error:
             refused = refused or error  # it takes other machines
+            continue
+        except SolverError as error:  # of a backend from outside, which is not the only one that there is
+            refused = refused or error
+            left_out.append(f"{Choice(chosen.name, wanted)} ({error})")
             continue
         except TooLargeError as error:
             refused = error
@@ -299,9 +316,9 @@ def _choices(
     refused: QPSVMError | None = None
     found = False
     candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
-    if request.verbose and not named:
+    if not named and heard(request.verbose):
         candidates = list(candidates)
-        print(f"qpsvm: auto, in this order: {', '.join(str(choice) for choice in candidates)}")
+        say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
         chosen = backends.get(choice.backend)
         if form is not None and choice.form not in (None, form):
@@ -345,12 +362,12 @@ def _whose(options: Mapping[str, Any]) -> str:
     return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"
 
 
-def _checked(result: SVMResult, request: Request, backend: str) -> SVMResult:
+def _check(result: SVMResult | JointResult, request: Request, backend: str) -> None:
     """Raise or warn as `check=True` promises."""
     if result.error is not None:
         raise result.error
     if result.status is Status.OPTIMAL:
-        return result
+        return
     said = f"{result.solver.name} ended with {result.solver.status!r}"
     what_to_do = f"{result.status.sentence} {_advice(result, request, backend)} {result.message}"
     what_to_do = " ".join(what_to_do.split())
@@ -362,16 +379,16 @@ def _checked(result: SVMResult, request: Request, backend: str) -> SVMResult:
         InaccurateWarning,
         stacklevel=3,
     )
-    return result
 
 
-def _advice(result: SVMResult, request: Request, backend: str) -> str:
+def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> str:
     """What to try after an inaccurate result: only what has not been tried."""
     if result.status is not Status.INACCURATE:
         return ""
     ways = [] if request.polish else ["leave polish=True"]
     if backend != "auto":
-        ways += ["tighten the solver's own tolerances"] if backends.get(backend).options() else []
+        own = backend in backends.names() and backends.get(backend).options()
+        ways += ["tighten the solver's own tolerances"] if own else []
         ways.append("choose another backend")
     ways += ["standardise the features", "lower C"]
     return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."

@@ -31,14 +31,16 @@ ROOMS = (
     {"operators"},
     {"kernels"},
     {"dual", "saving"},
+    {"joint_model"},
     {"qp", "model", "kkt_table"},
-    {"result", "costs"},
+    {"result", "joint_result", "costs"},
     {"problems", "solvers"},
     {"backends"},
     {"choice"},
     {"attempt"},
+    {"joint_attempt"},
     {"solve"},
-    {"grid"},
+    {"grid", "comparison"},
     {"multiclass"},
     {"estimators"},
     {"derivation", "plotting"},
@@ -51,7 +53,7 @@ LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 #: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
 BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels", "solvers"}
 #: The families of solvers know what all share, and not each other.
-FAMILIES = {"linear", "kernel", "interior_point", "study"}
+FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
         "latex2mathml", "threadpoolctl", "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
@@ -410,6 +412,15 @@ def test_no_blanket_except_and_no_debris():
                 assert node.type is not None, where
                 assert not (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")), where
         assert not re.search(r"\b(TODO|FIXME|XXX|breakpoint\(\))", source), path
+
+
+def test_only_what_talks_to_a_terminal_prints():
+    """All else says it to the logger, by `qpsvm.resources.log`, so that nothing is printed that nobody asked for."""
+    talk = {ROOT / "resources" / "log.py", *(path for path in FILES if area(path) in ("cli", "play", "__main__"))}
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                assert path in talk, f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 def test_py_typed_is_there():

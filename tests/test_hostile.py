@@ -1,4 +1,4 @@
-"""Random hostile problems: every fast backend against CVXOPT, all of them against the independent certificate.
+"""Random hostile problems: every fast backend against a general one, all of them against the independent certificate.
 
 Each problem ends in a certified result or an honest status; no NaN, no endless loop, and no two certified intervals
 [dual, primal] that do not meet.
@@ -19,18 +19,23 @@ from qpsvm.choice import machine_traits
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")
 
-#: Problems a batch; the batches are the tests.
-BATCH, BATCHES = 50, 40
+#: Problems a batch; the batches are the tests. Each way to spoil samples comes more than a hundred times. The hunt is
+#: without end.
+BATCH, BATCHES = 50, 26
 #: No problem of this size may take a backend longer, in seconds, on a machine that is busy with other tests.
 LONGEST = 10.0
 
 
-def fast_backends(task: Task) -> list[str]:
-    """What takes this problem, the general one last; of the two that use its kernel, the one made for it."""
+def fast_backends(task: Task, seed: int) -> list[str]:
+    """What takes this problem, a general one last; of the two that use its kernel, the one made for it.
+
+    The two general ones take turns: thirteen ways to spoil samples are odd, so both meet each of them.
+    """
     problem = task.problem
     own = "augmented_lagrangian" if problem.space.is_linear else "kernel_newton"
+    general = ("interior_point", "cvxopt")[seed % 2]
     able = [
-        name for name in (own, "interior_point", "cvxopt")
+        name for name in (own, general)
         if get(name).abilities.takes(machine_traits(problem), len(problem.labels), "dual")
     ]  # fmt: skip
     return ["auto", *able]
@@ -59,7 +64,9 @@ def check(task: Task, seed: int) -> None:
     """All backends on one problem."""
     proofs = {}
     digits = has_digits(task, SPOILERS[seed % len(SPOILERS)])
-    for backend in fast_backends(task):
+    for backend in fast_backends(task, seed):
+        if backend in {result.backend for result, _ in proofs.values()}:
+            continue  # `auto` took it: the same solve
         began = time.perf_counter()
         result = qpsvm.solve(task.problem, backend, check=False)
         took = time.perf_counter() - began

@@ -66,10 +66,13 @@ def losses(name: str, problem: qpsvm.Problem, result: qpsvm.SVMResult) -> float:
 def test_hostile_problems_end_certified_or_honest(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         spoiler, name, problem = hostile_machine(seed)
-        found = {}
+        found, taken = {}, set()
         for backend in able(problem):
+            if backend in taken:
+                continue  # `auto` took it: the same solve
             where = f"problem {seed}, {spoiler}, {name}, {backend}"
             result = qpsvm.solve(problem, backend, check=False)
+            taken.add(result.backend)
             assert np.isfinite([result.b, result.dual]).all(), where
             assert np.isfinite(result.alpha).all(), where
             assert result.gap >= 0.0, where

@@ -15,6 +15,17 @@ from qpsvm.qp.solution import QPSolution
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a class is: the path of a file or the name of a module, and its name, empty for the only one of a file."""
+
+    place: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.kind}" if self.kind else self.place
+
+
+@dataclass(frozen=True)
 class Rung:
     """How accurate, or how long: what one run is asked."""
 
@@ -74,6 +85,26 @@ class Curve:
     errors: FloatArray
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted estimator is judged by.
+
+    Attributes
+    ----------
+    points : tuple of Point
+        Of each of its machines.
+    predicted : ndarray, shape (m,)
+        Of the rows held out.
+    predicting, one_row : float
+        Seconds to predict all of these, and one of them.
+    """
+
+    points: tuple[Point, ...]
+    predicted: FloatArray
+    predicting: float
+    one_row: float
+
+
 def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
     """The solver's own point in a solution of the scaled QP, in the units of the machine: read, and not polished."""
     result = problem.interpret(scaled.unscale(solution), tol=1e-15, polished=False)
@@ -94,16 +125,19 @@ class Entrant(ABC):
         What it may be asked for, loosest first.
     every_thread : bool
         Run in a process where nobody limits threads, as users run it; otherwise with one.
+    origin : Origin or None
+        Where a solver from outside is loaded from; it is given a copy of the samples, and its own clock does not count.
     """
 
     name: str
-    package: str
+    package: str = ""
     tolerances: tuple[float, ...] = tuple(10.0**-k for k in range(3, 11))
     every_thread: bool = False
+    origin: Origin | None = None
 
     def version(self) -> str | None:
-        """The installed version, None where there is none."""
-        return version_of(self.package)
+        """The installed version, None where there is none; "?" of what is no package."""
+        return version_of(self.package) if self.package else "?"
 
     def form(self, task: Task) -> str | None:  # noqa: ARG002
         """ "dual" or "primal", for solvers that are given a QP."""
@@ -122,5 +156,5 @@ class Entrant(ABC):
         """One call, timed by the runner: the raw answer and what the solver says of it."""
 
     @abstractmethod
-    def point(self, data: Any, answer: Any) -> Point | Curve:
-        """The point in the answer, one for every C of a grid; not timed."""
+    def point(self, data: Any, answer: Any) -> Point | Curve | Fitted:
+        """The point in the answer, one for every C of a grid or machine of an estimator; not timed."""

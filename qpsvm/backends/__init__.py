@@ -1,7 +1,8 @@
 """The backends by name: which there are, whether they are installed, and what each can do.
 
-A solver's package is imported when it is first used, so that a list of the backends costs little. `version()` is None
-where the package is not installed.
+Those of this library stand in `REGISTRY`. Others come from outside: registered in this process by `register_backend`,
+or offered by an installed package. A solver's package is imported when it is first used, so that a list of the backends
+costs little. `version()` is None where the package is not installed.
 
 >>> import qpsvm
 >>> for backend in qpsvm.backends.everyone():
@@ -20,6 +21,8 @@ from functools import cache
 
 from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend, Compiled
+from qpsvm.backends.outside import OUTSIDE, Registered, offered
+from qpsvm.backends.registering import register_backend, unregister_backend
 from qpsvm.errors import UnknownOptionError, nearest
 
 #: One line a solver: name → module and class.
@@ -55,6 +58,12 @@ def get(name: str) -> Backend:
     ------
     UnknownOptionError
         No such backend; the nearest one is named.
+    UnsupportedError
+        A package offers it, and it cannot be loaded.
+
+    See Also
+    --------
+    qpsvm.register_backend : A solver of one's own.
 
     Examples
     --------
@@ -71,15 +80,29 @@ def get(name: str) -> Backend:
         raise UnknownOptionError(
             f"'auto' chooses a backend for a problem, in solve(problem); here one has to be named: {', '.join(names())}"
         )
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
-    return _made(*REGISTRY[name])
+    if isinstance(name, str) and name in REGISTRY:
+        return _made(*REGISTRY[name])
+    if isinstance(name, str) and name in OUTSIDE.there:
+        return OUTSIDE.there[name]
+    if isinstance(name, str) and name in offered():
+        return OUTSIDE.load(name)
+    raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
 
 
 @cache
 def _made(module: str, kind: str) -> Backend:
-    backend: Backend = getattr(importlib.import_module(module), kind)(everyone)
+    backend: Backend = getattr(importlib.import_module(module), kind)(_there)
     return backend
+
+
+def _there() -> Iterator[Backend]:
+    """Every backend, but those that a package offers and nobody has asked for."""
+    return (get(name) for name in (*REGISTRY, *OUTSIDE.there))
+
+
+def candidates() -> tuple[str, ...]:
+    """The names of the backends that "auto" may take: ours, and of the others those that were registered so."""
+    return (*REGISTRY, *(name for name in OUTSIDE.there if name in OUTSIDE.for_auto))
 
 
 def names() -> tuple[str, ...]:
@@ -88,7 +111,7 @@ def names() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        In the order of `REGISTRY`.
+        In the order of `REGISTRY`; behind them those registered, and those that packages offer.
 
     Examples
     --------
@@ -96,7 +119,7 @@ def names() -> tuple[str, ...]:
     >>> qpsvm.backends.names()[:3]
     ('cvxopt', 'osqp', 'cvxpy')
     """
-    return tuple(REGISTRY)
+    return tuple(dict.fromkeys((*REGISTRY, *OUTSIDE.there, *offered())))
 
 
 def everyone() -> Iterator[Backend]:
@@ -113,7 +136,11 @@ def everyone() -> Iterator[Backend]:
     >>> [backend.name for backend in qpsvm.backends.everyone() if backend.abilities.package is None]
     ['augmented_lagrangian', 'kernel_newton', 'interior_point', 'dual_ascent', 'subgradient']
     """
-    return (get(name) for name in REGISTRY)
+    return (get(name) for name in names())
 
 
-__all__ = ["REGISTRY", "Backend", "Compiled", "everyone", "get", "names"]
+OUTSIDE.join(names, _there)
+__all__ = [
+    "REGISTRY", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
+    "unregister_backend",
+]  # fmt: skip

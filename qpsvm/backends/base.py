@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from qpsvm.arrays.checks import all_finite, as_finite_vector, as_flag
 from qpsvm.arrays.types import FloatArray
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
+from qpsvm.backends.boundary import Boundary, accepted, broken
 from qpsvm.backends.contract import Limits, Run, stopped
 from qpsvm.backends.packages import built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
@@ -143,7 +144,7 @@ class Compiled(ABC):
         began = time.perf_counter()
         try:
             with one_thread(), held() if self.backend.abilities.polls else nullcontext():
-                solution = self._run(limits, options)
+                solution = self._answered(limits, options)
         except REFUSALS as error:
             if not options:
                 raise
@@ -162,6 +163,19 @@ class Compiled(ABC):
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Call the solver with checked options and map its answer back."""
+
+    def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """What `_run` answers; of a backend from outside, once it is known to be an answer.
+
+        Raises
+        ------
+        SolverError
+            It is not, or somebody else's code broke down.
+        """
+        if not self.backend.outside:
+            return self._run(limits, options)
+        with Boundary(self.backend.name, "while it solved"):
+            return accepted(self.backend.name, self.qp, self._run(limits, options))
 
     def _answer(self, run: Run, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
         """The solution that one of our own solvers found; `raw` is its word for how it ended, by default the reason.
@@ -191,9 +205,12 @@ class Backend(ABC):
         What it can do.
     loads : Import or None
         What its first use imports, where that is much.
+    outside : bool
+        Whether it was registered, and is no part of this library: what it does is looked at.
 
     See Also
     --------
+    qpsvm.register_backend : A solver of one's own.
     qpsvm.backends.get : The backend of a name.
 
     Examples
@@ -208,9 +225,10 @@ class Backend(ABC):
     ['osqp', 'cvxpy']
     """
 
-    name: ClassVar[str]
-    abilities: ClassVar[Abilities]
+    name: str
+    abilities: Abilities
     loads: ClassVar[Import | None] = None
+    outside: bool = False
 
     def __init__(self, peers: Callable[[], Iterable[Backend]] = tuple) -> None:
         self._peers = peers
@@ -280,7 +298,8 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        found = self.estimate(size, form)
+        with Boundary(self.name, "while it estimated its cost") if self.outside else nullcontext():
+            found = self.estimate(size, form)
         return found if self.loads is None or self.loads.done else found + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:
@@ -304,11 +323,11 @@ class Backend(ABC):
         Returns
         -------
         str or None
-            Of this library, for a solver of its own.
+            Of this library, for a solver of its own; "?" for one from outside that names no package.
         """
         package = self.abilities.package
         if package is None:
-            return built_in_version()
+            return "?" if self.outside else built_in_version()
         there = self.loads is None or importable(self.loads.module)
         return installed_version(package) if there else None
 
@@ -455,6 +474,25 @@ class Backend(ABC):
             Names with commas between them.
         """
         return able(wish, self._peers())
+
+
+def compiled_by(backend: Backend, qp: QP) -> Compiled:
+    """What a backend makes of a QP.
+
+    Raises
+    ------
+    UnsupportedError
+        It cannot take this QP.
+    SolverError
+        It is from outside, and broke down or returned something else.
+    """
+    if not backend.outside:
+        return backend.compile(qp)
+    with Boundary(backend.name, "while it compiled the QP"):
+        compiled = backend.compile(qp)
+        if not isinstance(compiled, Compiled) or compiled.backend is not backend or compiled.qp is not qp:
+            raise broken(backend.name, "compile has to return a qpsvm.backends.Compiled of itself and of this QP")
+        return compiled
 
 
 def able(wish: Wish, backends: Iterable[Backend]) -> str:

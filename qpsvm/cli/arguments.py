@@ -14,12 +14,19 @@ from qpsvm.errors import ParameterError, UnknownOptionError, nearest
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
+#: The option that takes several values, each a label and a number.
+WEIGHTS, BALANCED = "--class-weight", "balanced"
+_WEIGHT = re.compile(r"[^=]+=[-+]?[\d.]\S*$")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that wants options written in full, and raises an error instead of ending the process."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
         self.commands: dict[str, Parser] = {}
+        #: How many of the arguments are options; what comes behind them is kept as `program`, unread.
+        self.own: Callable[[Sequence[str]], int] = len
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse has to say.
@@ -41,6 +48,9 @@ class Parser(argparse.ArgumentParser):
             What argparse refuses.
         """
         args = sys.argv[1:] if args is None else args
+        args, program = args[: self.own(args)], args[self.own(args) :]
+        if WEIGHTS in self._option_string_actions:
+            args = _joined(args)
         for text in args:
             if text == "--":
                 break
@@ -50,7 +60,10 @@ class Parser(argparse.ArgumentParser):
                 if text not in self.commands:
                     raise UnknownOptionError(f"no command {text!r}; {nearest(text, self.commands)}")
                 break  # what follows is the command's
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if self.own is not len:
+            found.program = program
+        return found, rest
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions
@@ -59,6 +72,24 @@ class Parser(argparse.ArgumentParser):
         near, _, _ = nearest(name, known).partition(" known: ")
         hint = f"; {near}" if near.startswith("did you mean") else ""
         raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")
+
+
+def _joined(args: Sequence[str]) -> list[str]:
+    """The arguments with `--class-weight A=1 -1=2` as `--class-weight=A=1 --class-weight=-1=2`.
+
+    So any number of them may follow, and a label may be a negative number, as in LIBSVM files.
+    """
+    found: list[str] = []
+    follows = False
+    for place, text in enumerate(args):
+        if text == "--":
+            return [*found, *args[place:]]
+        follows = text == WEIGHTS or (follows and (text == BALANCED or _WEIGHT.match(text) is not None))
+        following = args[place + 1] if place + 1 < len(args) else ""
+        if text == WEIGHTS and (following == BALANCED or _WEIGHT.match(following)):
+            continue
+        found.append(f"{WEIGHTS}={text}" if follows and text != WEIGHTS else text)
+    return found
 
 
 def file_name(text: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import IntArray
+from qpsvm.cli.arguments import BALANCED
 from qpsvm.cli.measures import in_words
 from qpsvm.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
@@ -56,13 +57,38 @@ class Sample:
         """The problem that the options describe, over some of the rows."""
         beside = (self.y, self.table.groups, self.table.weights)
         y, groups, weights = (None if each is None else each[rows] for each in beside)
-        return problem_of(self.table.X[rows], y, options, groups, weights)
+        return problem_of(self.table.X[rows], y, options, groups, weights, self._class_weight(options))
 
-    def few_rows(self, each: int) -> IntArray:
-        """The first rows of each class (up to `each`), or where there are no classes, twice as many."""
-        if self.learnt != "labels" or self.y is None:
-            return np.arange(min(2 * each, self.table.X.shape[0]))
-        return few_rows(self.y, each)
+    def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
+        """The weights of the classes, by the labels that the problem is given.
+
+        Raises
+        ------
+        UnknownOptionError
+            No such label.
+        ParameterError
+            "balanced" beside the weight of a label, or a label twice.
+        """
+        given = options.class_weight
+        if not given:
+            return None
+        if BALANCED in given:
+            if len(given) > 1:
+                raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
+            return BALANCED
+        found: dict[Any, float] = {}
+        for label, weight in given:
+            chosen = is_label(self.labels, label)
+            if not chosen.any():
+                raise UnknownOptionError(
+                    f"no label {label!r} for --class-weight; {nearest(label, map(str, np.unique(self.labels)))}"
+                )
+            assert self.y is not None
+            key = self.y[chosen][0].item()
+            if key in found:
+                raise ParameterError(f"--class-weight weighs {label} twice")
+            found[key] = weight
+        return found
 
     def model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
@@ -87,8 +113,15 @@ def source(name: str) -> str | StandardInput:
     return StandardInput() if name == "-" else name
 
 
-def read(options: argparse.Namespace) -> Sample:
-    """Read the data file and print what is in it.
+def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
+    """Read the data file and print what is in it, by default on standard output.
+
+    Parameters
+    ----------
+    options : Namespace
+    out : text file, optional
+    raw : bool
+        Leave the columns as they are, because they are standardised later, by some of the rows.
 
     Raises
     ------
@@ -101,17 +134,22 @@ def read(options: argparse.Namespace) -> Sample:
     """
     start = time.perf_counter()
     variant = VARIANTS[options.variant]
-    for option, learnt, who in (("positive", "labels", "machines of two classes"), ("groups", "ranks", "a ranking")):
-        if getattr(options, option) is not None and variant.learnt != learnt:
+    of_classes = "machines of two classes"
+    belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
+                  ("groups", "ranks", "a ranking"))  # fmt: skip
+    for option, learnt, who in belongings:
+        if getattr(options, option) and variant.learnt != learnt:
+            flag = f"--{option.replace('_', '-')}"
             raise ParameterError(
-                f"--{option} belongs to {who}, and the variant here is {options.variant}: leave --{option} out, or "
+                f"{flag} belongs to {who}, and the variant here is {options.variant}: leave {flag} out, or "
                 "choose another variant"
             )
-    if options.weights is not None and options.variant == "hard":
-        raise ParameterError("--weights has no effect on a hard margin, where no slack is paid for: leave it out")
+    for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
+        if given and options.variant == "hard":
+            raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
     table = read_table(
         source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-        standardise=options.standardise, wanted=variant.target, groups=options.groups,
+        standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
         weights=options.weights,
     )  # fmt: skip
     if options.positive is not None and table.y is not None:
@@ -120,11 +158,11 @@ def read(options: argparse.Namespace) -> Sample:
         sample = Sample(table, table.y, learnt=variant.learnt)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}")
+    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
-        print(f"  note        {note}")
+        print(f"  note        {note}", file=out)
     if options.verbose:
-        print(f"  read in     {time.perf_counter() - start:.2f} s")
+        print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if variant.learnt == "labels":
         _check_classes(sample, source(options.file))
     return sample
@@ -176,8 +214,3 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
         return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
     return Sample(table, signs, np.array([f"not {name}", name]), name)
-
-
-def few_rows(y: NDArray[Any], each: int) -> IntArray:
-    """The first rows of each class, up to `each`: (m,)."""
-    return np.concatenate([np.flatnonzero(y == label)[:each] for label in np.unique(y)])

@@ -8,13 +8,17 @@ from typing import Any
 
 from qpsvm.cli.data import Sample, read
 from qpsvm.cli.options import BOUND, WORDS, settle
+from qpsvm.cli.plot import require_picture, write_picture
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import ParameterError
 from qpsvm.grid.cross_validation import cross_validate
 from qpsvm.grid.path import path
+from qpsvm.plotting import scores
 from qpsvm.problems import Problem
 from qpsvm.problems.replaced import parameters
 
+#: Parameters whose scores a picture shows.
+MOST_DRAWN = 2
 #: An example of values of ν.
 SHARES = "0.1,0.2,0.5"
 
@@ -55,7 +59,13 @@ def run_path(options: argparse.Namespace) -> int:
 def run_cross_validate(options: argparse.Namespace) -> int:
     """Score every point on the folds, print the table, and keep the model of the best."""
     require_writable(options.save)
+    require_picture(options.plot)
     problem, axes, sample = _asked(options)
+    if options.plot is not None and len(axes) > MOST_DRAWN:
+        raise ParameterError(
+            f"--plot shows scores over one parameter or two, and {', '.join(f'--{axis}' for axis in axes)} are "
+            f"{len(axes)}: leave --plot out, or vary two"
+        )
     found = cross_validate(
         problem, folds=options.folds, shuffle=options.shuffle, seed=options.seed, scoring=options.scoring,
         **axes, **_settings(options), check=False,
@@ -63,6 +73,9 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     best = ", ".join(f"{name} = {value:g}" for name, value in found.best.items())
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {found}")
     print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
+    if options.plot is not None:
+        write_picture(scores(found), options.plot)
+        print(f"drawn {options.plot}")
     if options.save is not None:
         sample.model(found.refit(tol=options.tol, check=False), found.best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")

@@ -25,8 +25,8 @@ def regression_in_words(t: FloatArray, f: FloatArray, quantile: float | None = N
     return f"{share}mean absolute error {np.abs(missed).mean():.4g}"
 
 
-def ranking_in_words(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> str:
-    """The share of the pairs of a group, one better than the other, that f has in this order."""
+def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
+    """How many pairs of a group, one better than the other, f has in this order, and how many there are."""
     names = np.zeros(len(y)) if groups is None else groups
     right = pairs = 0
     for name in np.unique(names):
@@ -37,7 +37,29 @@ def ranking_in_words(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) 
             better = y[rows] > y[members]
             pairs += int(better.sum())
             right += int((better & (f[rows] > f[members])).sum())
+    return right, pairs
+
+
+def ranking_in_words(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> str:
+    """The share of the pairs of a group, one better than the other, that f has in this order."""
+    right, pairs = ordered_pairs(y, f, groups)
     return f"{right} of {pairs} pairs in order ({right / pairs:.4f})" if pairs else "no pair to compare"
+
+
+def only_answer(predicted: NDArray[Any]) -> Any:
+    """The one answer that all predictions (n,) are; None where there are several."""
+    return predicted[0] if len(predicted) and (predicted == predicted[0]).all() else None
+
+
+def labels_in_words(target: NDArray[Any], predicted: NDArray[Any]) -> str:
+    """The accuracy, the mean of it over the classes where there are several, and whether only one is ever predicted."""
+    right, labels = predicted == target, np.unique(target)
+    said = f"accuracy {right.mean():.4f}"
+    if len(labels) > 1:
+        said += f" (balanced {np.mean([right[target == label].mean() for label in labels]):.4f})"
+        answer = only_answer(predicted)
+        said += "" if answer is None else f"; every row is predicted {answer}"
+    return said
 
 
 def sides_in_words(labels: NDArray[Any]) -> str:
@@ -70,7 +92,7 @@ def in_words(
     if target is None:
         return ""
     if learnt == "labels":
-        return f"accuracy {(predicted == target).mean():.4f}"
+        return labels_in_words(target, predicted)
     numbers = target.astype(float)
     if learnt == "ranks":
         return ranking_in_words(numbers, predicted, groups)

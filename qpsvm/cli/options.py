@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from qpsvm.cli.arguments import file_name, name, word
+from qpsvm.cli.arguments import BALANCED, file_name, name, word
 from qpsvm.cli.variants import VARIANTS, takers
 from qpsvm.errors import ParameterError
 
@@ -86,6 +86,25 @@ def settle(options: argparse.Namespace) -> None:
             )
 
 
+def class_weight(text: str) -> str | tuple[str, float]:
+    """The word "balanced", or a label and its weight.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Something else.
+    """
+    label, equals, weight = text.rpartition("=")
+    if equals and label:
+        try:
+            return label, float(weight)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"the weight of {label} must be a number, got {weight!r}") from None
+    if text != BALANCED:
+        raise argparse.ArgumentTypeError(f"expected balanced or LABEL=WEIGHT, such as yes=10, got {text!r}")
+    return BALANCED
+
+
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
     """Add the options that say which file is read, and how."""
     group = parser.add_argument_group("data")
@@ -97,6 +116,10 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     )
     group.add_argument("--groups", type=name, metavar="COLUMN", help="of a ranking: rows of one group are compared")
     group.add_argument("--weights", type=name, metavar="COLUMN", help="what each row weighs; a row of 0 takes no part")
+    group.add_argument(
+        "--class-weight", type=class_weight, action="append", metavar="WEIGHT",
+        help="balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (repeatable)",
+    )  # fmt: skip
     group.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out (repeatable)")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     group.add_argument(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
-from qpsvm.cli.arguments import Parser, file_name, name
+from qpsvm.cli import compare, derive, grid, listing, patch, play, predict, solve
+from qpsvm.cli.arguments import Parser, file_name, name, word
+from qpsvm.cli.held_out import fold_count, seed, share
 from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
 from qpsvm.play.server import PORT
 
@@ -17,6 +18,8 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
+      the scores on rows that did not train, the confusion matrix, and a picture
   python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
       regression: the target is a number; nu-svr and quantile-svr are others
   python -m qpsvm solve possum.csv --drop case --drop-missing --variant one-class --nu 0.1 --standardise
@@ -24,6 +27,7 @@ EXAMPLES = """examples:
   python -m qpsvm solve results.csv --target points --groups race --variant ranking
       an order: rows of one group are compared with each other
   python -m qpsvm compare heart_scale --variant nu --nu 0.3 --kernel rbf
+  python -m qpsvm compare heart_scale --backend osqp,libsvm --repeat 5 --format csv > table.csv
   python -m qpsvm cross-validate heart_scale --kernel rbf --C 0.1,1,10 --gamma 0.01,0.1,1 --save model.npz
       the accuracy of nine machines on five folds, and the best of them
   python -m qpsvm derive c --data heart_scale --C 10 --html derivation.html
@@ -32,6 +36,8 @@ EXAMPLES = """examples:
       a page in the browser on which samples are dragged and everything is solved again
   xzcat a9a.xz | python -m qpsvm solve -
       standard input, CSV or LIBSVM
+  python -m qpsvm patch train.py
+      a program of yours that imports from sklearn.svm, run on these estimators
   python -m qpsvm backends
 """
 
@@ -51,9 +57,17 @@ def make_parser() -> Parser:
     add_problem(solving)
     add_solver(solving)
     add_backend(solving)
-    solving.add_argument(
-        "--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file"
-    )
+    group = solving.add_argument_group("score on rows that do not train")
+    group.add_argument(
+        "--test-size", type=share, metavar="SHARE",
+        help="hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups",
+    )  # fmt: skip
+    group.add_argument("--cv", type=fold_count, metavar="FOLDS", help="score on so many folds of the rows that train")
+    group.add_argument("--seed", type=seed, metavar="N", help="of the draw of rows; default 0")
+    group = solving.add_argument_group("what is written")
+    group.add_argument("--plot", type=file_name, metavar="FILE", help="a picture: .png, .svg or .pdf")
+    group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
+    group.add_argument("--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file")
     solving.set_defaults(run=solve.run)
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
@@ -72,6 +86,19 @@ def make_parser() -> Parser:
     add_data(comparing)
     add_problem(comparing)
     add_solver(comparing)
+    group = comparing.add_argument_group("comparison")
+    group.add_argument(
+        "--backend", type=compare.names, action="append", metavar="NAME",
+        help="names from `backends`, or auto, with commas between them (repeatable); default all",
+    )  # fmt: skip
+    group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
+    group.add_argument(
+        "--format",
+        type=word(compare.FORMATS),
+        default="text",
+        metavar="FORMAT",
+        help="text (default), csv, json, latex",
+    )
     comparing.set_defaults(run=compare.run)
 
     for command, what, action in (
@@ -97,6 +124,7 @@ def make_parser() -> Parser:
                 "--scoring", help="one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a "
                 "quantile its pinball loss, negative",
             )  # fmt: skip
+            group.add_argument("--plot", type=file_name, metavar="FILE", help="draw the scores: .png, .svg or .pdf")
             group.add_argument("--save", type=file_name, metavar="MODEL", help="train the best on all rows")
         gridding.set_defaults(run=action)
 
@@ -122,6 +150,18 @@ def make_parser() -> Parser:
     playing.add_argument("--port", type=int, default=PORT, metavar="P", help=f"0 for any free one; default {PORT}")
     playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     playing.set_defaults(run=play.run, verbose=False)
+
+    patching = commands.add_parser(
+        "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
+        epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
+        "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
+    )  # fmt: skip
+    patching.add_argument(
+        "--only", type=name, metavar="NAMES", help="classes to take over, with commas between them; default all"
+    )
+    patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
+    patching.own = patch.own_arguments
+    patching.set_defaults(run=patch.run)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
     listed.set_defaults(run=listing.run)

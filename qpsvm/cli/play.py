@@ -17,7 +17,7 @@ from qpsvm.play.server import serve
 from qpsvm.play.start import TARGET, Start, default_start, start_of
 
 #: Options that say how a file is read, and do nothing without one.
-ABOUT_DATA = ("target", "positive", "groups", "weights", "drop", "drop_missing", "standardise", "axes")
+ABOUT_DATA = ("target", "positive", "groups", "weights", "class_weight", "drop", "drop_missing", "standardise", "axes")
 
 
 def run(options: argparse.Namespace) -> int:

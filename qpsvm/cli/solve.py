@@ -1,13 +1,25 @@
-"""`solve`: one problem, its certificate, and a model to keep."""
+"""`solve`: one problem, its certificate, what it is worth on rows that did not train it, and a model to keep."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
-from qpsvm.cli.data import read
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.cli.data import Sample, read
+from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
+from qpsvm.cli.plot import picture_of, require_picture, write_picture
+from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
 from qpsvm.cli.writing import require_writable
+from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
+from qpsvm.model import Model
+from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
+from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
 #: Exit codes by status; that of any other status is 1.
@@ -15,22 +27,111 @@ CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Solve, print the summary, and save the model."""
+    """Solve, print the summary and the scores, draw, and save the model."""
     settle(options)
+    _check(options)
     require_writable(options.save)
-    sample = read(options)
+    require_picture(options.plot)
+    apart = options.test_size is not None or options.cv is not None
+    whole = read(options, raw=apart)
+    everything = Split(np.arange(whole.table.X.shape[0]), np.arange(0))
+    seed = SEED if options.seed is None else options.seed
+    split = everything if options.test_size is None else held_out(whole, options.test_size, seed)
+    rows = some_rows(whole, split.train) if apart else whole
+    tested = None if options.cv is None else list(folds(rows, options.cv, seed))
+    sample, test = parts(whole, split, options) if apart else (whole, whole)
     problem = sample.problem(options)
+    draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
+    result = _solved(problem, options)
+    model = sample.model(result, problem)
+    print(result.summary())
+    if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
+        print(f"  training    {sample.training(model)}")
+    code = CODES.get(result.status, 1)
+    if options.test_size is not None:
+        print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
+    if draw is not None:
+        write_picture(draw(result), options.plot)
+        print(f"  drawn       {options.plot}")
+    if options.save is not None:
+        model.save(options.save)
+        some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
+        print(f"  saved       {options.save}{some}", flush=True)
+    if tested is not None and result.status is not Status.INTERRUPTED:
+        said, certified = _cross_validated(rows, tested, options, seed)
+        print(said)
+        code = code or (0 if certified else 1)
+    return code
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what would be ignored."""
+    if options.seed is not None and options.test_size is None and options.cv is None:
+        raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
+    if options.axes is not None and options.plot is None:
+        raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
+
+
+def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
+    """The result as it is.
+
+    Raises
+    ------
+    QPSVMError
+        There is no solution.
+    """
     result = solve(
         problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
         verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
     )  # fmt: skip
     if result.error is not None:
         raise result.error
-    model = sample.model(result, problem)
-    print(result.summary())
-    if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary
-        print(f"  training    {sample.training(model)}")
-    if options.save is not None:
-        model.save(options.save)
-        print(f"  saved       {options.save}")
-    return CODES.get(result.status, 1)
+    return result
+
+
+def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> str:
+    """What the model is worth on the rows that were held out."""
+    predicted = model.predict(test.table.X)
+    scores = figures(test, predicted, model.metadata.get("quantile"))
+    words = f"{in_words(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
+    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
+
+
+def _cross_validated(
+    sample: Sample, tested: Sequence[Split], options: argparse.Namespace, seed: int
+) -> tuple[str, bool]:
+    """What machines that trained on all folds but one are worth on that one, and whether all were certified."""
+    found: list[dict[str, float]] = []
+    rows, answers = [], []
+    gaps, certified = [], 0
+    for number, split in enumerate(tested, 1):
+        train, test = parts(sample, split, options)
+        try:
+            problem = train.problem(options)
+            result = _solved(problem, options)
+        except QPSVMError as error:
+            kind = SolverError if isinstance(error, SolverError) else DataError
+            raise kind(f"without fold {number} of {len(tested)}: {error}") from error
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        model = train.model(result, problem)
+        predicted = model.predict(test.table.X)
+        found.append(figures(test, predicted, model.metadata.get("quantile")))
+        gaps.append(result.gap)
+        certified += result.status is Status.OPTIMAL
+        rows.append(split.test)
+        answers.append(predicted)
+    names = [name for name in found[0] if all(name in each for each in found)]
+    mean = {name: float(np.mean([each[name] for each in found])) for name in names}
+    spread = {name: float(np.std([each[name] for each in found])) for name in names}
+    all_tested, predicted = some_rows(sample, np.concatenate(rows)), np.concatenate(answers)
+    words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
+    notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
+    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
+    return said, certified == len(gaps)
+
+
+def _table(sample: Sample, predicted: NDArray[Any]) -> list[str]:
+    """The confusion matrix, where there are labels to confuse."""
+    true = compared_labels(sample)
+    return [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))

@@ -56,7 +56,7 @@ class Variant:
 
 
 VARIANTS = {
-    "c": Variant(CSVM, "labels", ("C",)),
+    "c": Variant(CSVM, "labels", ("C", "intercept")),
     "nu": Variant(NuSVM, "labels", ("nu",)),
     "hard": Variant(HardMargin, "labels", ()),
     "hinge": Variant(PrimalHinge, "labels", ("lam", "intercept")),
@@ -76,7 +76,9 @@ def takers(parameter: str) -> tuple[str, ...]:
     return tuple(word for word, variant in VARIANTS.items() if parameter in variant.own)
 
 
-def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None) -> Problem:
+def problem_of(
+    X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
+) -> Problem:
     """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights.
 
     Raises
@@ -99,6 +101,8 @@ def problem_of(X: Any, y: Any, options: argparse.Namespace, groups: Any = None, 
     machine: Any = variant.machine
     if weights is not None:
         own["sample_weight"] = weights
+    if class_weight is not None:
+        own["class_weight"] = class_weight
     problem: Problem = machine(*samples, **own, kernel=kernel, psd=options.psd or "raise")
     return problem
 

@@ -215,14 +215,14 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
     ridge = np.array([part.ridge for part in parts])
     missing = np.array([part.total - float(part.column @ snapped) for part in parts])
-    step = _bordered_solve(svm.matrix.block(free, free), E, ridge, residual, missing)
+    step = bordered_solve(svm.matrix.block(free, free), E, ridge, residual, missing)
     if step is None or not np.isfinite(step).all():
         return None
     snapped[free] += step
     return snapped
 
 
-def _bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
     """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal: Q (k, k), E (k, m), R, s (m,), r (k,).
 
     Where R > 0, μ = (Eᵀδ − s)/R: the diagonal that counts is that of Q + ER⁻¹Eᵀ.

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 from qpsvm.errors import ParameterError
+from qpsvm.resources.log import heard, say
 
 T = TypeVar("T")
 
@@ -84,26 +85,26 @@ class Silent:
 
 
 class Lines:
-    """A line on standard output at every tenth of the way."""
+    """A message at every tenth of the way."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.said = total, 0, 0
+    def __init__(self, total: int, verbose: bool) -> None:
+        self.total, self.verbose, self.done, self.said = total, verbose, 0, 0
 
     def update(self, n: int) -> None:
-        """Count, and print where another tenth is done."""
+        """Count, and say so where another tenth is done."""
         self.done += n
         if 10 * self.done // self.total > self.said:
             self.said = 10 * self.done // self.total
-            print(f"qpsvm: {self.done} of {self.total} points", flush=True)
+            say(f"{self.done} of {self.total} points", self.verbose)
 
     def close(self) -> None:
         """Nothing to end."""
 
 
 def _bar(total: int, verbose: bool) -> Bar:
-    if not verbose:
+    if not heard(verbose):
         return Silent()
-    if importlib.util.find_spec("tqdm") is None:
-        return Lines(total)
+    if not verbose or importlib.util.find_spec("tqdm") is None:
+        return Lines(total, verbose)
     bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit="point")
     return bar

@@ -6,10 +6,12 @@ No operator makes an n × n matrix that nobody asked for.
 
 from qpsvm.operators.base import Operator, largest_asymmetry, rowwise, two_sided
 from qpsvm.operators.composed import Gathered, Mixed, Shifted, gathered, mixed, shifted
+from qpsvm.operators.coupled import Coupled, coupled, coupled_rows
 from qpsvm.operators.explicit import Dense, Diagonal
 from qpsvm.operators.low_rank import LowRank
 
 __all__ = [
+    "Coupled",
     "Dense",
     "Diagonal",
     "Gathered",
@@ -17,6 +19,8 @@ __all__ = [
     "Mixed",
     "Operator",
     "Shifted",
+    "coupled",
+    "coupled_rows",
     "gathered",
     "largest_asymmetry",
     "mixed",

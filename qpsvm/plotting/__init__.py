@@ -13,6 +13,7 @@ small one, pass `legend=False`.
 
 from qpsvm.plotting.boundary import boundary
 from qpsvm.plotting.complementarity import complementarity
+from qpsvm.plotting.decisions import decisions
 from qpsvm.plotting.duality import duality
 from qpsvm.plotting.gap import gap
 from qpsvm.plotting.hulls import hulls
@@ -23,6 +24,6 @@ from qpsvm.plotting.scores import scores
 from qpsvm.plotting.tube import quantiles, tube
 
 __all__ = [
-    "boundary", "complementarity", "duality", "gap", "hulls", "multipliers", "novelty", "path", "quantiles", "scores",
-    "tube",
+    "boundary", "complementarity", "decisions", "duality", "gap", "hulls", "multipliers", "novelty", "path",
+    "quantiles", "scores", "tube",
 ]  # fmt: skip

@@ -3,9 +3,11 @@
 from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.constraints import Constraints, ValueConstraints
+from qpsvm.problems.crammer_singer import CrammerSinger
 from qpsvm.problems.epsilon_svr import EpsilonSVR
 from qpsvm.problems.hard_margin import HardMargin
 from qpsvm.problems.huber_hinge import HuberHinge
+from qpsvm.problems.joint import JointProblem
 from qpsvm.problems.nu_svm import NuSVM
 from qpsvm.problems.nu_svr import NuSVR
 from qpsvm.problems.one_class import OneClass
@@ -14,14 +16,17 @@ from qpsvm.problems.quantile_svr import QuantileSVR
 from qpsvm.problems.ranking import Ranking
 from qpsvm.problems.squared_hinge import SquaredHinge
 from qpsvm.problems.svdd import SVDD
+from qpsvm.problems.weston_watkins import WestonWatkins
 
 __all__ = [
     "CSVM",
     "SVDD",
     "Constraints",
+    "CrammerSinger",
     "EpsilonSVR",
     "HardMargin",
     "HuberHinge",
+    "JointProblem",
     "NuSVM",
     "NuSVR",
     "OneClass",
@@ -31,4 +36,5 @@ __all__ = [
     "Ranking",
     "SquaredHinge",
     "ValueConstraints",
+    "WestonWatkins",
 ]

@@ -40,6 +40,7 @@ from qpsvm.operators import Diagonal, LowRank, Operator
 from qpsvm.problems.affordable import affordable_alpha, certificate_seconds
 from qpsvm.problems.forms import Form, check_form, dual_qp, read_form, scaling
 from qpsvm.problems.forms_with_rows import primal_with_rows, read_prices, split_prices, with_ones
+from qpsvm.problems.machine import Machine
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
 from qpsvm.problems.replaced import replaced
@@ -65,7 +66,7 @@ FEW_FREE = 150
 NAMED_ROWS = 3
 
 
-class Problem(ABC):
+class Problem(Machine[SVMResult], ABC):
     """A support vector machine as a pair of quadratic programs.
 
     Parameters

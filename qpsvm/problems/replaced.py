@@ -93,6 +93,11 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     return new
 
 
+def forgotten(problem: Any) -> Any:
+    """The same problem, from the same samples, with nothing worked out: for whoever takes the time of it."""
+    return _bare(problem)
+
+
 def _bare(problem: Any) -> Any:
     """A shallow copy that has forgotten everything that it had worked out."""
     new = copy.copy(problem)

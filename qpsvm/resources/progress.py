@@ -5,29 +5,31 @@ from __future__ import annotations
 import threading
 import time
 
+from qpsvm.resources.log import heard, say
+
 #: Seconds between lines.
 EVERY = 2.0
 
 
 class Pulse:
-    """Prints every two seconds, while the block runs, what is being done and for how long.
+    """Says every two seconds, while the block runs, what is being done and for how long.
 
     Parameters
     ----------
-    on : bool
-        Without it nothing is printed and no thread is started.
+    verbose : bool
+        Without it, and where no program logs INFO, no thread is started.
     doing : str
         What is being done, in words. It may be set to something else as the work goes on.
     """
 
-    def __init__(self, on: bool, doing: str) -> None:
+    def __init__(self, verbose: bool, doing: str) -> None:
         self.doing = doing
-        self._on = on
+        self._verbose = verbose
         self._done: threading.Event | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Pulse:
-        if self._on:
+        if heard(self._verbose):
             self._began, self._done = time.perf_counter(), threading.Event()
             self._thread = threading.Thread(target=self._beat, args=(self._done,), name="qpsvm progress", daemon=True)
             self._thread.start()
@@ -41,4 +43,4 @@ class Pulse:
 
     def _beat(self, done: threading.Event) -> None:
         while not done.wait(EVERY):
-            print(f"qpsvm: {time.perf_counter() - self._began:.0f} s, {self.doing}", flush=True)
+            say(f"{time.perf_counter() - self._began:.0f} s, {self.doing}", self._verbose)

@@ -46,8 +46,10 @@ SAVED_KERNELS: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "precomputed": Precomputed,
 }
-#: The versions of the format, in the header: with two classes; and with a diagonal, and classes or none.
-CLASSES_FORMAT, FILE_FORMAT = 1, 2
+#: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; and with one f for
+#: each of several classes.
+CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT = 1, 2, 3
+FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT)
 #: Arrays of every file, and the one that a file without classes does not have.
 COMMON, LABELLED = {"header", "b", "coef"}, {"classes"}
 #: The others hold what f is made of, in one of three ways: as w, or as the rows kept, dense or CSR.
@@ -75,7 +77,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     ----------
     path : str or path-like
     model : dict
-        The attributes of `Model`, by name.
+        The attributes of `Model`, or of `JointModel`, by name.
 
     Raises
     ------
@@ -93,25 +95,26 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
     names = model["feature_names"]
-    newer = model["classes"] is None or model["diagonal"] != 0.0
+    joint = "diagonal" not in model
+    newer = not joint and (model["classes"] is None or model["diagonal"] != 0.0)
     header = {
-        "format": FILE_FORMAT if newer else CLASSES_FORMAT,
+        "format": JOINT_FORMAT if joint else FILE_FORMAT if newer else CLASSES_FORMAT,
         "kernel": name,
         "parameters": {key: as_python(value) for key, value in asdict(kernel).items()},
         "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
         "metadata": as_json(model["metadata"], "metadata"),
         **({"diagonal": float(model["diagonal"])} if newer else {}),
-        **({} if model["radius"] is None else {"radius": float(model["radius"])}),
+        **({} if model.get("radius") is None else {"radius": float(model["radius"])}),
     }
     arrays: dict[str, NDArray[Any]] = {
         **({} if model["classes"] is None else {"classes": _saved_labels(np.asarray(model["classes"]))}),
         "b": as_real_vector(model["b"], "b"),
-        "coef": as_real_vector(model["coef"], "coef"),
+        "coef": np.asarray(model["coef"], dtype=np.float64) if joint else as_real_vector(model["coef"], "coef"),
     }
     vectors = model["vectors"]
     if model["w"] is not None:
-        arrays["w"] = as_real_vector(model["w"], "w")
+        arrays["w"] = np.asarray(model["w"], dtype=np.float64) if joint else as_real_vector(model["w"], "w")
     elif sp.issparse(vectors):
         V = sp.csr_array(vectors, dtype=np.float64)
         arrays.update(data=V.data, indices=V.indices, indptr=V.indptr, rows=np.array(V.shape[0]))
@@ -151,7 +154,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """The labels (2,) as an array without objects: Python's text becomes NumPy's."""
+    """The labels (k,) as an array without objects: Python's text becomes NumPy's."""
     if classes.dtype.kind in LABELS:
         return classes
     if not all(isinstance(label, str) for label in classes):
@@ -174,8 +177,8 @@ def _header(archive: Archive) -> dict[str, Any]:
         raise DataError("its header is not JSON") from None
     if not isinstance(header, dict) or "format" not in header:
         raise DataError("its header is not a record")
-    if type(header["format"]) is not int or header["format"] not in (CLASSES_FORMAT, FILE_FORMAT):
-        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {FILE_FORMAT}")
+    if type(header["format"]) is not int or header["format"] not in FORMATS:
+        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {JOINT_FORMAT}")
     return header
 
 
@@ -185,17 +188,19 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {shown(d)}")
     way = set(arrays) - COMMON - LABELLED
-    needed = COMMON - {"header"} | (LABELLED if header.get("format") == CLASSES_FORMAT else set())
+    joint = header.get("format") == JOINT_FORMAT
+    needed = COMMON - {"header"} | (LABELLED if joint or header.get("format") == CLASSES_FORMAT else set())
     if not set(arrays) >= needed or way not in WAYS:
         raise DataError("it does not hold the arrays of a model")
     m = (*arrays["coef"].shape, 0)[0]
     stored = (*arrays["data"].shape, 0)[0] if "data" in arrays else 0
     precomputed = header.get("kernel") == "precomputed"
+    each = (max((*arrays["classes"].shape, 0)[0], 2),) if joint else ()  # a number for each of several classes
     fitting: dict[str, tuple[str, tuple[int, ...]]] = {
-        "classes": (LABELS, (2,)),
-        "b": (REAL, ()),
-        "coef": (REAL, (0,) if "w" in arrays else (m,)),
-        "w": (REAL, (d,)),
+        "classes": (LABELS, each or (2,)),
+        "b": (REAL, each),
+        "coef": (REAL, ((0,) if "w" in arrays else (m,)) + each),
+        "w": (REAL, (*each, d)),
         "vectors": (INDEX, (m,)) if precomputed else (REAL, (m, d)),
         "data": (REAL, (stored,)),
         "indices": (INDEX, (stored,)),
@@ -231,18 +236,19 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     for name, values in numbers.items():
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
+    joint = header["format"] == JOINT_FORMAT
+    own = {} if joint else {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
     return {
         "kernel": kernel,
         "classes": arrays.get("classes"),
-        "b": float(numbers["b"]),
+        "b": numbers["b"] if joint else float(numbers["b"]),
         "coef": numbers["coef"],
         "vectors": np.zeros((0, d)) if "w" in arrays else _vectors(arrays, kernel, d),
         "w": numbers.get("w"),
         "n_features": d,
         "feature_names": None if names is None else tuple(names),
         "metadata": metadata,
-        "diagonal": float(diagonal),
-        "radius": None if radius is None else float(radius),
+        **own,
     }
 
 
@@ -272,8 +278,8 @@ def _check_labels(classes: NDArray[Any]) -> None:
     if kind == "b" and np.ascontiguousarray(classes).view(np.uint8).tolist() != [0, 1]:
         raise DataError("its labels are not false and true")
     missing = (kind == "f" and not np.isfinite(classes).all()) or (kind in "mM" and bool(np.isnat(classes).any()))
-    if missing or not bool(classes[0] != classes[1]):
-        raise DataError(f"its labels {shown(classes.tolist())} are not two different ones")
+    if missing or len(np.unique(classes)) < len(classes):
+        raise DataError(f"its labels {shown(classes.tolist())} are not {len(classes)} different ones")
 
 
 def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:

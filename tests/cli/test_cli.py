@@ -6,6 +6,7 @@ import ast
 import csv
 import gzip
 import io
+import json
 import os
 import re
 import subprocess
@@ -190,6 +191,9 @@ def test_a_result_that_is_not_optimal_is_status_1(capsys, table):
         (["solve", "--c=3", "{table}"], "'--C'"),
         (["solve", "{table}", "--targ", "kind"], "'--target'"),
         (["compare", "{table}", "--max-itr", "3"], "'--max-iter'"),
+        (["compare", "{table}", "--format", "cvs"], "'csv'"),
+        (["compare", "{table}", "--backend", "osqp,,cvxopt"], "names with commas"),
+        (["compare", "{table}", "--target", "kind", "--format", "csv", "--verbose"], "leave one of the two out"),
         (["derive", "c", "--dat", "{table}"], "'--data'"),  # before it is missed as required
         (["predict", "m.npz", "{table}", "--drop-missin"], "'--drop-missing'"),
         (["--versio"], "'--version'"),
@@ -213,7 +217,7 @@ def test_usage_is_checked_and_the_nearest_option_named(capsys, table, arguments,
 IDLE = {
     "nu": (["--nu", "0.3"], "variant nu"),
     "lam": (["--lam", "0.1"], "variant hinge"),
-    "intercept": (["--intercept", "none"], "variant hinge"),
+    "intercept": (["--variant", "nu", "--intercept", "none"], "variant c, hinge"),
     "C nu": (["--variant", "nu", "--C", "2"], "variant c"),
     "C hard": (["--variant", "hard", "--C", "2"], "variant c"),
     "C hinge": (["--variant", "hinge", "--C", "2"], "variant c"),
@@ -262,7 +266,7 @@ def test_compare_says_who_cannot_keep_a_limit(capsys, table, monkeypatch):
     arguments = [part.format(table=table) for part in SOLVE[1:]]
     code, out, _ = run(capsys, "compare", *arguments, "--time-limit", "60")
     assert code == 0
-    assert "cannot keep: cvxopt (--time-limit)" in out
+    assert "cvxopt: works without time_limit, which it cannot keep" in out
     assert "cannot keep" not in run(capsys, "compare", *arguments)[1]
 
 
@@ -273,10 +277,26 @@ def test_compare_warms_up_before_it_takes_times(capsys, table, monkeypatch):
         calls.append((name, form, problem.n))
         return solve(problem, name, form, **options)
 
-    monkeypatch.setattr("qpsvm.cli.compare.solve", recorded)
+    monkeypatch.setattr("qpsvm.comparison.compare.solve", recorded)
     monkeypatch.setattr(backends, "REGISTRY", {"cvxopt": backends.REGISTRY["cvxopt"]})
     run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert calls == [(name, form, n) for name in ("cvxopt",) for form in ("dual", "primal") for n in (20, 60)]
+
+
+def test_compare_names_backends_and_writes_formats(capsys, table):
+    arguments = ["compare", *(part.format(table=table) for part in SOLVE[1:]), "--form", "dual"]
+    code, out, err = run(capsys, *arguments, "--backend", "osqp,libsvm", "--backend", "auto", "--repeat", "2")
+    assert (code, err) == (0, "")
+    assert "times are medians of 2" in out
+    assert re.findall(r"^(\w+) +dual +optimal ", out, re.MULTILINE) == ["osqp", "libsvm", "auto"]
+    code, out, err = run(capsys, *arguments, "--backend", "osqp", "--format", "csv")
+    assert (code, "60 rows" in err) == (0, True), "what is not of the table is not between a program and its CSV"
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert (row["backend"], row["status"], float(row["gap"]) <= 1e-6) == ("osqp", "optimal", True)
+    code, out, _ = run(capsys, *arguments, "--backend", "osqp", "--format", "json")
+    assert json.loads(out)["rows"][0]["status"] == "optimal"
+    code, out, _ = run(capsys, *arguments, "--backend", "osqp", "--format", "latex")
+    assert out.startswith("\\begin{tabular}")
 
 
 def test_version(capsys):
@@ -458,7 +478,7 @@ def test_an_interrupted_result_is_printed_and_has_the_code_of_an_interrupt(capsy
     code, out, _ = run(capsys, *[part.format(table=table) for part in SOLVE])
     assert code == 130
     assert "interrupted" in out
-    monkeypatch.setattr("qpsvm.cli.compare.solve", interrupted)
+    monkeypatch.setattr("qpsvm.comparison.compare.solve", interrupted)
     code, _, err = run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert code == 130
     assert len(err.splitlines()) == 1

@@ -44,8 +44,11 @@ def test_cross_validation_names_the_best_and_keeps_it(capsys, table, tmp_path):
     model = tmp_path / "best.npz"
     grid = ["--kernel", "rbf", "--C", "0.1,1", "--gamma", "0.1,1"]
     folds = ["--folds", "4", "--shuffle", "--seed", "1", "--scoring", "roc_auc"]
-    code, out, _ = run(capsys, "cross-validate", table, "--target", "kind", *grid, *folds, "--save", model)
+    picture = tmp_path / "scores.svg"
+    code, out, _ = run(capsys, "cross-validate", table, "--target", "kind", *grid, *folds, "--save", model, "--plot",
+                       picture)  # fmt: skip
     assert code == 0
+    assert b"<svg" in picture.read_bytes()
     assert "roc_auc, 4 folds" in out
     assert "best: C = " in out
     assert qpsvm.load(model).classes.tolist() == ["cat", "dog"]
@@ -56,6 +59,11 @@ WRONG = {
     "words": (["path", "--C", "a,b"], "expected numbers with commas between them"),
     "variant": (["path", "--nu", "0.1,0.2"], "--nu belongs to the variant nu"),
     "kernel": (["cross-validate", "--gamma", "1,2"], "--gamma belongs to the kernel"),
+    "picture": (["cross-validate", "--C", "1", "--plot", "x.gif"], ".png, .svg or .pdf"),
+    "axes": (
+        ["cross-validate", "--kernel", "polynomial", "--C", "1", "--degree", "1,2", "--gamma", "1", "--plot", "x.png"],
+        "one parameter or two",
+    ),
     "folds": (["cross-validate", "--C", "1", "--folds", "1"], "folds must be at least 2"),
     "scorer": (["cross-validate", "--C", "1", "--scoring", "acuracy"], "did you mean 'accuracy'"),
 }

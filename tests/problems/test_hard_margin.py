@@ -109,13 +109,14 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), RBF(0.05)], ids=str)
-def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel):
+def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel, monkeypatch):
     """‖w‖ = 2/margin, and the nearest points are a margin apart: also where only a part of the rows is looked at."""
-    X, y = clouds(2000, 3, 11.0)
+    monkeypatch.setattr(separability, "WHOLE_ROWS", 400)
+    X, y = clouds(600, 3, 11.0)
     problem = HardMargin(X, y, kernel)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
-    found = separability.nearest_hulls(problem.space, y.astype(float), np.zeros(2000), never)
+    found = separability.nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
     beta = found.u - found.v
     assert np.sqrt(beta @ (problem.space.centred @ beta)) == pytest.approx(2 / np.sqrt(2 * result.primal), rel=1e-5)
     assert problem.certify(found.u + found.v).gap < 1e-5

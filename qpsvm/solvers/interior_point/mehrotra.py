@@ -144,7 +144,7 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             if merit > tol:
                 iterate.factor()
                 merit = iterate.measure(tol)
-            if budget.verbose:
+            if budget.talks:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"

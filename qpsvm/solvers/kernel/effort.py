@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.resources.log import heard, say_step
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.interval import KernelDual
 from qpsvm.solvers.kernel.libsvm import MOST_ITERATIONS, LoopResult, libsvm_loop
@@ -114,12 +116,12 @@ class Effort:
         return "iteration_limit" if self.exhausted() else "numerical_error"
 
     def report(self, what: str, rows: int, gap: float) -> None:
-        """Print one line, if verbose."""
-        if self.verbose:
-            print(
+        """Show one line, if anybody reads it."""
+        if heard(self.verbose, logging.DEBUG):
+            say_step(
                 f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
-                flush=True,
+                self.verbose,
             )
 
 

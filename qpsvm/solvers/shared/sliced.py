@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from qpsvm.resources.apart import run_apart
+from qpsvm.resources.log import say_step
 from qpsvm.solvers.shared.stopping import Clock
 
 #: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.
@@ -77,7 +78,7 @@ def run_sliced(
         The answer of no iteration.
     clock : Clock
     verbose : bool
-        Print a sign of life every two seconds.
+        Show a sign of life every two seconds.
     hurries : bool
         The loop says how it is hurried (`when_hurried`): only then is it waited for when it is to end.
 
@@ -134,7 +135,7 @@ class _Apart:
 
     def _stopped(self) -> bool:
         now = time.perf_counter()
-        if self.verbose and now - self._said > SIGN_OF_LIFE:
+        if now - self._said > SIGN_OF_LIFE:
             self._said = now
-            print(f"{'loop':>12}  has been running for {now - self._began:.1f} s", flush=True)
+            say_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
         return self.clock.stopped() is not None

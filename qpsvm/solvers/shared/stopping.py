@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Literal, TypeAlias
 
 from qpsvm.errors import ParameterError
 from qpsvm.resources.clock import Clock
+from qpsvm.resources.log import heard, say_step
 
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
@@ -24,10 +26,12 @@ class Budget:
     time_limit : float, optional
         Seconds allowed. They are looked at between steps.
     verbose : bool
-        Print the lines that are reported. Nothing is printed otherwise.
+        Print the lines that are reported. Otherwise they are only logged, where a program logs DEBUG.
 
     Attributes
     ----------
+    talks : bool
+        Whether anybody reads the lines that are reported.
     steps : int
         Steps made: whoever makes one counts it here.
     clock : Clock
@@ -42,6 +46,7 @@ class Budget:
         if most is not None and most < 1:
             raise ParameterError(f"max_iter must be at least 1, got {most}")
         self.most, self.verbose, self.steps = most, verbose, 0
+        self.talks = heard(verbose, logging.DEBUG)
         self.clock = Clock(time_limit)
 
     def spent(self, coming: float = 0.0) -> StopReason | None:
@@ -50,13 +55,17 @@ class Budget:
         return self.clock.stopped(coming) or ("iteration_limit" if used_up else None)
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
-        """Print one line, if verbose: stage and number, each measure by its name, and the seconds."""
-        if self.verbose:
+        """Show one line, if anybody reads it: stage and number, each measure by its name, and the seconds."""
+        if self.talks:
             said = f"{stage:<14} {number:7d}"
             for name, value in measures.items():
                 form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
                 said += f"  {name.replace('_', ' ')} {value:{form}}"
-            print(f"{said}  {self.clock.seconds:8.3f} s", flush=True)
+            self.say(f"{said}  {self.clock.seconds:8.3f} s")
+
+    def say(self, line: str) -> None:
+        """Show a line of the run."""
+        say_step(line, self.verbose)
 
 
 __all__ = ["Budget", "Clock", "StopReason"]

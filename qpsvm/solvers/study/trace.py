@@ -52,7 +52,7 @@ class Progress:
     time_limit : float, optional
         Seconds allowed. It is looked at between iterations, so that one iteration is always made.
     verbose : bool
-        Print a line every max_iter/20 iterations and one at the end. Nothing is printed otherwise.
+        Print a line every max_iter/20 iterations and one at the end. Otherwise they are logged at DEBUG only.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Progress:
         """Close the history with the objective of the point returned, and print the final line."""
         self._rows.append((iteration, objective))
         seconds = self._budget.clock.seconds
-        if self._budget.verbose:
+        if self._budget.talks:
             said = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
-            print(f"{said}, objective {objective:.9e}, {seconds:.2f} s", flush=True)
+            self._budget.say(f"{said}, objective {objective:.9e}, {seconds:.2f} s")
         return Trace(iteration, reason, seconds, np.array(self._rows, dtype=np.float64))

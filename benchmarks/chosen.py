@@ -1,0 +1,139 @@
+"""What is to be measured, by the words of the command line; and where that is nothing, why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.own import OF_CLASSES, VARIANTS, own_suite
+from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, enter
+from benchmarks.solvers.own import HOW, origin_of
+from benchmarks.suite import Suite
+from benchmarks.suites import suites
+from benchmarks.tasks import Task
+from qpsvm.errors import ParameterError, UnknownOptionError, nearest
+
+#: What there is besides the files of --data.
+INSTEAD = "--data DIR says where they are; --table FILE --target COLUMN measures your own; --quick needs no files"
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """The options that say what is measured."""
+    parser.add_argument("--quick", action="store_true", help="a few small tasks of each suite: five minutes")
+    parser.add_argument("--suite", action="append", help="only this suite (may be repeated)")
+    parser.add_argument("--solver", action="append", help=f"only this solver (may be repeated); one's own: {HOW}")
+    parser.add_argument("--task", action="append", help="only tasks whose name contains this (may be repeated)")
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data"), help="folder with the files that the suites name"
+    )
+    parser.add_argument("--seconds", type=float, help="time limit of one run, instead of the suite's")
+    own = parser.add_argument_group("tables of your own")
+    own.add_argument("--table", action="append", type=Path, help="a CSV or LIBSVM file (may be repeated)")
+    own.add_argument("--target", help="CSV: the column of labels, or of numbers for a regression")
+    own.add_argument("--positive", metavar="LABEL", help="of several labels, the one that is told from the others")
+    own.add_argument("--standardise", action="store_true", help="every feature with mean 0 and deviation 1")
+    own.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    own.add_argument(
+        "--variant", action="append", choices=VARIANTS, help=f"machine (may be repeated; default {OF_CLASSES[0]})"
+    )
+    own.add_argument("--kernel", action="append", choices=("linear", "rbf"), help="default: both, one after the other")
+    own.add_argument("-C", "--C", action="append", type=float, help="default 1 (may be repeated)")
+    own.add_argument("--nu", type=float, help="of the machines that have one")
+    own.add_argument("--intercept", choices=("free", "penalised", "none"), default="free")
+
+
+def chosen(options: argparse.Namespace) -> list[Suite]:
+    """The suites with the tasks and solvers that were asked for.
+
+    Raises
+    ------
+    QPSVMError
+        A word means nothing, or a table or a solver of the user's cannot be used.
+    """
+    named = [_solver(word) for word in options.solver or ()]
+    found = _suites(options)
+    if options.task:
+        found = [replace(suite, tasks=tuple(_with(suite.tasks, options.task))) for suite in found]
+    if options.seconds is not None:
+        if not options.seconds > 0:
+            raise ParameterError(f"--seconds must be positive, got {options.seconds:g}")
+        found = [replace(suite, seconds=options.seconds, budget=2 * options.seconds) for suite in found]
+    return [replace(suite, solvers=_of(suite, named)) for suite in found] if named else found
+
+
+def _solver(word: str) -> str:
+    """The name of a solver; one from outside is loaded first."""
+    known = {**ENTRANTS, **GRIDS, **ESTIMATORS}
+    origin = None if word in known else origin_of(word)
+    if origin is not None:
+        return enter(origin).name
+    if word not in known:
+        raise UnknownOptionError(f"unknown solver {word!r}; {nearest(word, known)}; or your own, {HOW}")
+    return word
+
+
+def _of(suite: Suite, named: Sequence[str]) -> tuple[str, ...]:
+    """Those of a suite that were named; one from outside is in every suite, and in one's own every solver."""
+    whole = not any(task.grid or task.estimator for task in suite.tasks)  # those of these are others
+    extra = [name for name in named if whole and name in ENTRANTS and (ENTRANTS[name].origin or not suite.twins)]
+    return tuple(dict.fromkeys([*(name for name in suite.solvers if name in named), *extra]))
+
+
+def _suites(options: argparse.Namespace) -> list[Suite]:
+    if options.table:
+        return [_own(options)]
+    for word in ("target", "positive", "variant", "kernel", "C", "nu"):
+        if getattr(options, word) is not None:
+            raise ParameterError(f"--{word} is for a table of your own, --table FILE")
+    known = suites(options.data, options.quick)
+    for name in options.suite or ():
+        if name not in known:
+            raise UnknownOptionError(f"unknown suite {name!r}; {nearest(name, list(known))}")
+    return [suite for name, suite in known.items() if not options.suite or name in options.suite]
+
+
+def _own(options: argparse.Namespace) -> Suite:
+    if options.suite:
+        raise ParameterError("--suite names suites of this folder, and --table makes one of its own: leave one out")
+    return own_suite(
+        options.table, options.variant or ["c"], options.kernel or ["linear", "rbf"], options.C or [1.0],
+        options.intercept, options.nu, target=options.target, positive=options.positive,
+        standardise=options.standardise, drop_missing=options.drop_missing,
+    )  # fmt: skip
+
+
+def _with(tasks: Sequence[Task], parts: Sequence[str]) -> Iterator[Task]:
+    return (task for task in tasks if any(part in task.name for part in parts))
+
+
+def absent(found: Sequence[Suite], data: Path) -> list[str]:
+    """A line for each suite whose files are not all there."""
+    said = []
+    for suite in found:
+        missing = [name for name in suite.files if not (data / name).exists()]
+        if missing:
+            which = "none of its files is" if len(missing) == len(suite.files) else "these of its files are not"
+            said.append(f"{suite.name}: {which} in {data.resolve()}: {', '.join(missing)}")
+    return said
+
+
+def why_nothing(found: Sequence[Suite], options: argparse.Namespace) -> str:
+    """Why no pair of solver and task is left, and what to pass instead."""
+    lines = ["nothing to measure:"]
+    tasks = [task for suite in found for task in suite.tasks]
+    missing = absent(found, options.data)
+    if not tasks and options.task:
+        lines.append(f"no task is called {' or '.join(map(repr, options.task))}; python -m benchmarks list names them")
+    lines += missing if not tasks else []
+    lines += [INSTEAD] if missing and not tasks else []
+    for name in dict.fromkeys(name for suite in found for name in suite.solvers) if tasks else ():
+        entrant = {**ESTIMATORS, **GRIDS, **ENTRANTS}[name]
+        if entrant.version() is None:
+            lines.append(f'{name} is not installed: pip install {entrant.package}, or -e ".[bench]" for all')
+        else:
+            lines.append(f"{name} takes none of these {len(tasks)} tasks, or they are too large for it")
+    if tasks and len(lines) == 1:
+        lines.append(f"no solver of {' or '.join(options.solver)} is in {', '.join(suite.name for suite in found)}")
+    return "\n  ".join(lines)

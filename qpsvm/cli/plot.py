@@ -1,0 +1,119 @@
+"""`--plot`: the picture that suits a result, in a file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qpsvm import plotting
+from qpsvm.cli.writing import require_writable
+from qpsvm.errors import MissingExtraError, ParameterError, UnknownOptionError, UnsupportedError, install, nearest
+from qpsvm.problems import Problem, Ranking
+from qpsvm.result import SVMResult
+from qpsvm.saving.writing import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: What a picture's name may end in.
+ENDINGS = (".png", ".svg", ".pdf")
+#: Dots an inch of a PNG file.
+SHARPNESS = 150
+#: Features that a picture of the plane shows.
+PLANE = 2
+
+
+def require_picture(path: str | None) -> None:
+    """Refuse a picture that cannot be drawn or written, before anything else is done.
+
+    Parameters
+    ----------
+    path : str or None
+        None where no picture was asked for.
+
+    Raises
+    ------
+    ParameterError
+        Its name does not say a format.
+    MissingExtraError
+        Matplotlib is not installed.
+    FileFormatError
+        The file cannot be written.
+    """
+    if path is None:
+        return
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        what = f"ends in {ending}" if ending else "has no ending"
+        raise ParameterError(f"--plot {path}: the name {what}; a picture is {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    require_writable(path)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f"--plot needs Matplotlib, which is not installed; run: {install('plot')}") from error
+
+
+def picture_of(problem: Problem, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[SVMResult], Axes]:
+    """What draws a result of this problem: the plane of two features, or what there is of more.
+
+    Parameters
+    ----------
+    problem : Problem
+    names : sequence of str
+        Of its features.
+    axes : sequence of str, optional
+        The two features to show.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no picture of such a machine.
+    UnknownOptionError, ParameterError
+        An axis that is no feature; the same one twice; axes of a picture that has none of features.
+    """
+    d = problem.X.shape[1]
+    if isinstance(problem, Ranking):
+        raise UnsupportedError(
+            "there is no picture of a ranking, whose samples are pairs of rows: leave --plot out, or draw the scores "
+            "that `predict --output` writes"
+        )
+    if problem.shown_target is not None:
+        if axes is not None:
+            raise ParameterError("--axes shows a plane of two features, and a regression is drawn over one feature, or "
+                                 "over its predictions: leave --axes out")  # fmt: skip
+        return lambda result: plotting.tube(problem, result, names=names)
+    if axes is not None or d <= PLANE:
+        features = None if axes is None else _columns(names, axes)
+        return lambda result: plotting.boundary(problem, result, features=features, names=names)
+    return lambda result: plotting.decisions(problem, result)
+
+
+def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
+    for axis in axes:
+        if axis not in names:
+            raise UnknownOptionError(f"no feature {axis!r} for --axes; {nearest(axis, names)}")
+    if len(set(axes)) < len(axes):
+        raise ParameterError(f"--axes names {axes[0]} twice; a plane has two features")
+    return tuple(list(names).index(axis) for axis in axes)
+
+
+def write_picture(ax: Axes, path: str) -> None:
+    """Write the figure of some axes: whole, or not at all.
+
+    Raises
+    ------
+    FileAccessError
+        The disk is full, or the folder has gone.
+    """
+    from matplotlib import pyplot
+
+    content = io.BytesIO()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    # "tight": beside a long legend, constrained layout may leave a title of two lines no room
+    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=SHARPNESS, bbox_inches="tight")
+    pyplot.close(figure)
+    with replacing(path) as file:
+        file.write(content.getvalue())

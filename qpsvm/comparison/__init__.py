@@ -1,0 +1,1 @@
+"""One problem on many backends: what each proved, and what that took."""

@@ -1,0 +1,1 @@
+"""Machines that learn several classes in one program."""

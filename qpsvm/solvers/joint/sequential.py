@@ -1,0 +1,257 @@
+"""A sequential dual method for the joint machines: one sample at a time, exactly, within working sets.
+
+The samples that violate their optimality conditions most make a working set. Inside it, sweeps solve one sample after
+another by (SAMPLE.1) or (SAMPLE.2), on kernel values of the set alone; then f of all samples follows by one product of
+matrices (the decomposition of Joachims (1999), with the inner method of Keerthi et al. (2008)).
+
+A free intercept asks for Σ_i β_ic = 0 for every class, which no step over a single sample keeps. It is a method of
+multipliers (Hestenes (1969), Powell (1969)):
+
+    (SEQ.1)  maximise D(α) − Σ_c b_c ν_c − ½ρ Σ_c ν_c²,  ν_c = Σ_i β_ic:  the Gram matrix is K + ρ, and f has b + ρν
+    (SEQ.2)  b ← b + ρν whenever the conditions of (SEQ.1) hold better than the balance does
+
+A penalised intercept is ρ = 1 with b = 0, and none is ρ = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.operators import LowRank, Operator
+from qpsvm.solvers.joint.sample_step import separate_step, shared_step
+from qpsvm.solvers.shared.stopping import Budget, StopReason
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the method may be told.
+
+    Attributes
+    ----------
+    tol : float
+        Violation of the optimality conditions, as a share of the level, at which it ends.
+    working_set : int
+        Samples in a working set: more of them cost inner steps on old values of f, fewer cost products.
+    sweeps : int
+        Most sweeps over a working set.
+    inner : float
+        A working set is left once its violation has fallen to this share.
+    coupling : float
+        ρ of a free intercept in units of the mean of K_ii.
+    reach : float
+        ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere otherwise.
+    balanced : float
+        b is moved once the violation is below this share of what the imbalance is worth.
+    """
+
+    tol: float = 1e-3
+    working_set: int = 100
+    sweeps: int = 8
+    inner: float = 0.2
+    coupling: float = 1.0
+    reach: float = 0.1
+    balanced: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The dual (SEQ.1) of n samples and k classes.
+
+    Attributes
+    ----------
+    gram : Operator, shape (n, n)
+    label : ndarray of int, shape (n,)
+    k : int
+    upper : ndarray, shape (n,)
+        C_i.
+    level : float
+    shared : bool
+        (SAMPLE.1) or (SAMPLE.2).
+    intercept : str or None
+        "free", "penalised" or None.
+    """
+
+    gram: Operator
+    label: IntArray
+    k: int
+    upper: FloatArray
+    level: float
+    shared: bool
+    intercept: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """α (n, k), b (k,), why it ended, the steps over a sample, and the violation left, in units of the level."""
+
+    alpha: FloatArray
+    b: FloatArray
+    reason: StopReason
+    iterations: int
+    violation: float
+
+
+def sequential_dual(
+    program: Program, settings: Settings, budget: Budget, alpha: FloatArray | None = None, b: FloatArray | None = None
+) -> Answer:
+    """Run until every violation is below `settings.tol`, or the budget is spent.
+
+    Parameters
+    ----------
+    program : Program
+    settings : Settings
+    budget : Budget
+        A step is one sample.
+    alpha, b : ndarray, shapes (n, k) and (k,), optional
+        Where to begin; α is feasible but for the balance.
+    """
+    return _Run(program, settings, budget, alpha, b).run()
+
+
+class _Run:
+    """The state of one run: α, β, f, b, and how many steps it has made."""
+
+    def __init__(
+        self, program: Program, settings: Settings, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
+    ) -> None:
+        self.program, self.settings, self.budget = program, settings, budget
+        n, k = len(program.label), program.k
+        self.each = np.arange(n)
+        self.own = program.label[:, None] == np.arange(k)
+        self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
+        self.diagonal = program.gram.diagonal()
+        usual = float(self.diagonal.mean()) or 1.0
+        free = program.intercept == "free"
+        coupling = max(settings.coupling * usual, settings.reach * program.level / float(program.upper.mean()))
+        self.rho = coupling if free else 1.0 if program.intercept == "penalised" else 0.0
+        self.diagonal = np.maximum(self.diagonal + self.rho, 1e-12 * usual)
+        self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
+        self.b = np.zeros(k) if b is None or not free else b.copy()
+        self.product = _product(program.gram)
+        self.step: Callable[[FloatArray, float], FloatArray] = shared_step if program.shared else separate_step
+        self.beta = -self.alpha
+        self.beta[self.each, program.label] = self.alpha.sum(axis=1)
+        support = np.flatnonzero(self.alpha.any(axis=1))
+        self.f = self.product(support, self.beta[support]) if len(support) else np.zeros((n, k))
+        self.f += self.b + self.rho * self.beta.sum(axis=0)
+
+    def run(self) -> Answer:
+        settings, level = self.settings, self.program.level
+        reason: StopReason | None = None
+        while reason is None:
+            violation = self._violations(self.f, self.alpha, self.each)
+            worst = float(violation.max())
+            apart = self._apart()
+            if self.program.intercept == "free" and worst <= max(settings.balanced * apart, settings.tol * level):
+                if apart <= settings.tol * level and worst <= settings.tol * level:
+                    reason = "converged"
+                    break
+                self._move_intercepts()
+                continue
+            if worst <= settings.tol * level:
+                reason = "converged"
+                break
+            reason = self.budget.spent()
+            if reason is None:
+                self._work_on(self._chosen(violation), worst)
+                self.budget.report("sequential dual", self.budget.steps, violation=worst / level, balance=apart / level)
+        violation = self._violations(self.f, self.alpha, self.each)
+        left = max(float(violation.max()), self._apart()) / level
+        return Answer(self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps, left)
+
+    def _apart(self) -> float:
+        """What the imbalance moves f by, (SEQ.2); nothing without a free intercept."""
+        if self.program.intercept != "free":
+            return 0.0
+        return self.rho * float(np.abs(self.beta.sum(axis=0)).max())
+
+    def _move_intercepts(self) -> None:
+        """(SEQ.2): f has ρν once for (SEQ.1), and now once more for b."""
+        moved = self.rho * self.beta.sum(axis=0)
+        self.b = self.b + moved
+        self.f += moved
+
+    def _violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        """By how much t of some samples (r, k) falls short of what optimality asks: (r,)."""
+        program = self.program
+        label, own, C = program.label[rows], self.own[rows], program.upper[rows]
+        t = program.level - (f[np.arange(len(rows)), label][:, None] - f)
+        if program.shared:
+            t[own] = 0.0
+            room = alpha.sum(axis=1) < C * (1.0 - 1e-12)
+            least = np.where(alpha > 0.0, t, np.inf).min(axis=1)
+            return np.asarray(t.max(axis=1) - np.where(room, np.minimum(least, 0.0), np.minimum(least, t.max(axis=1))))
+        up = np.where(alpha < C[:, None], t, 0.0)
+        down = np.where(alpha > 0.0, -t, 0.0)
+        both = np.maximum(up, down)
+        both[own] = 0.0
+        return np.asarray(both.max(axis=1))
+
+    def _chosen(self, violation: FloatArray) -> IntArray:
+        """The samples that violate most."""
+        q = min(self.settings.working_set, len(violation))
+        chosen = np.argpartition(-violation, q - 1)[:q]
+        return np.asarray(chosen[violation[chosen] > 0.0])
+
+    def _work_on(self, rows: IntArray, worst: float) -> None:
+        """Sweeps over a working set, then f of all samples."""
+        K = self.program.gram.block(rows, rows) + self.rho
+        f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
+        before = self.beta[rows].copy()
+        label, C, diagonal = self.program.label[rows], self.program.upper[rows], self.diagonal[rows]
+        enough = max(self.settings.inner * worst, 0.5 * self.settings.tol * self.program.level)
+        for _ in range(self.settings.sweeps):
+            violation = self._violations(f, alpha, rows)
+            order = np.argsort(-violation)
+            order = order[violation[order] > enough]
+            if not len(order):
+                break
+            for i in order.tolist():
+                self._solve_sample(i, int(label[i]), float(C[i]), float(diagonal[i]), K, f, alpha)
+            self.budget.steps += len(order)
+            if self.budget.spent() is not None:
+                break
+        beta = -alpha
+        beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
+        moved = beta - before
+        self.alpha[rows], self.beta[rows] = alpha, beta
+        self.f += self.product(rows, moved) + self.rho * moved.sum(axis=0)
+
+    def _solve_sample(
+        self, i: int, y: int, C: float, diagonal: float, K: FloatArray, f: FloatArray, alpha: FloatArray
+    ) -> None:
+        """One step over one sample of a working set; f and α of the set are changed."""
+        rivals = self.rivals[y]
+        old, values = alpha[i, rivals], f[i]
+        t = self.program.level - (values[y] - values[rivals])
+        new = self.step(t / diagonal + old + old.sum(), C)
+        moved = new - old
+        if not moved.any():
+            return
+        change = np.zeros(self.program.k)
+        change[rivals] = -moved
+        change[y] = moved.sum()
+        f += K[i][:, None] * change
+        alpha[i, rivals] = new
+
+
+def _product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
+    """K[:, rows] δ for few rows."""
+    if isinstance(gram, LowRank) and gram.scale is None and gram.d is None:
+        source = gram.source
+
+        def by_features(rows: IntArray, delta: FloatArray) -> FloatArray:
+            return source.margins(np.asarray(source.take(rows).T @ delta))
+
+        return by_features
+    whole = gram.dense()
+
+    def by_columns(rows: IntArray, delta: FloatArray) -> FloatArray:
+        product: FloatArray = whole[rows].T @ delta
+        return product
+
+    return by_columns

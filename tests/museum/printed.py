@@ -1,0 +1,44 @@
+"""What was printed: documentation and tutorials, whose numbers can be judged without their software."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from exhibits import Shown, excess, exhibit, solved
+
+import qpsvm
+
+SPARK = "https://github.com/apache/spark/pull/32124"
+LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "6_seeds.ipynb"
+
+
+def spark(coefficients: list[float], intercept: float) -> Shown:
+    """The objective that Spark documents, at what its documentation prints: (λ/2)‖w‖² + mean hinge, features / σ."""
+    X, y, lam = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]), np.array([1, 0]), 0.01
+    deviation = X.std(axis=0, ddof=1)
+    moving = deviation > 0  # the first feature is constant: Spark leaves it out, with weight 0
+    Z = X[:, moving] / deviation[moving]
+    ours, our_seconds = solved(qpsvm.PrimalHinge(Z, y, lam=lam))
+    w, s = np.array(coefficients) * deviation[moving], np.array([1.0, -1.0])
+    above = excess(0.5 * lam * w @ w + float(np.maximum(0.0, 1.0 - s * (Z @ w + intercept)).mean()), ours)
+    best = ours.w / deviation[moving]
+    right = np.allclose(best, [-1.0, -0.5]) and abs(ours.b - 2.5) < 1e-6  # by hand: both samples are on the margin
+    return Shown(above > 0.01, f"coefficients {coefficients}", above, 0.0, ours, our_seconds, bool(right))
+
+
+@exhibit(SPARK, 2021, "published", package="")
+def spark_now() -> Shown:
+    """The example of `LinearSVC`, two samples, in the documentation since Spark 3.2."""
+    return spark([-1.0319, -0.5159], 2.579645978780695)
+
+
+@exhibit(SPARK, 2017, "published", package="")
+def spark_then() -> Shown:
+    """The same example before."""
+    return spark([-0.2792, -0.1833], 1.0206118982229047)
+
+
+def lesson() -> str:
+    """The notebook in which five published tutorials are worked through again, as text."""
+    return LESSON.read_text(encoding="utf-8")
