@@ -18,10 +18,10 @@ from qpsvm.arrays.rounding import dots
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.backends.libsvm_classes import Loop, available, solver
 from qpsvm.dual.accuracy import Accuracy
-from qpsvm.errors import IndefiniteKernelError
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.kernels.functions import RBF, Precomputed, UserKernel
+from qpsvm.kernels.functions import RBF, Precomputed
 from qpsvm.kernels.gram import KernelGram
+from qpsvm.kernels.indefinite import Treated, is_psd
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.multiclass.loops import again, loop_points
@@ -37,6 +37,8 @@ from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
 
+#: Relative size of a rounding.
+EPS = float(np.finfo(float).eps)
 #: Rows of the largest machine up to which this road is the shorter one, with a linear kernel and with another. Beyond,
 #: `qpsvm.solve` looks at fewer kernel values, and at fewer rows; and LIBSVM's loop, which nothing can stop, grows long.
 LARGEST_LINEAR, LARGEST = 600, 1200
@@ -65,7 +67,7 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     if split.apart and isinstance(split.kernel, RBF):
         largest = LARGEST_APART
     small = split.largest <= largest
-    tested = isinstance(split.kernel, (Precomputed, UserKernel)) and split.psd == "raise" and not split.apart
+    tested = isinstance(split.kernel, Precomputed) and not split.apart
     return plain and asked and small and (split.kernel.is_psd or tested) and not wide and available()
 
 
@@ -125,11 +127,16 @@ def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | N
 
 
 def _trusted(space: FeatureSpace) -> bool:
-    """Whether the Gram matrix is that of the kernel itself, and positive semidefinite."""
-    try:
-        return space.is_plain
-    except IndefiniteKernelError:
+    """Whether the Gram matrix is positive semidefinite: by construction, or else by the test of `FeatureSpace`."""
+    if space.kernel.is_psd:
+        return True
+    K = as_dense(space.X)
+    tolerance = len(K) ** 2 * EPS * float(np.abs(K).max())
+    if not np.array_equal(K, K.T) or not is_psd(K, tolerance):
         return False
+    gram = KernelGram(space.kernel, space.X, blocks=KernelBlocks(space.kernel, space.X, K))
+    space.__dict__["_treated"] = Treated(gram, gram)
+    return True
 
 
 def _stated(split: Split) -> tuple[Stack, FloatArray]:
