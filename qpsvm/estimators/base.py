@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -41,7 +42,7 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
     #: How each parameter besides the shared ones is checked.

@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.estimators import inputs
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, share
 from qpsvm.kernels.functions import Kernel
@@ -33,6 +34,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
 
     checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "nu": share}
 
+    @watched
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

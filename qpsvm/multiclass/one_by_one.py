@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
+
+#: What a machine gets when the time of all is over: enough for a first point, which is certified.
+LEAST_SECONDS = 1e-3
 
 
 def solve_each(
@@ -38,12 +42,26 @@ def solve_each(
         All of whose results are made.
     """
     problems = [split.problem(p) for p in range(len(split.pairs))]
-    tasks = [(problem, _start(split, p, starts[p]), options) for p, problem in enumerate(problems)]
-    found = [result for (result,) in run_tasks(_solved, tasks, [1] * len(tasks), n_jobs, False)]
+    P = len(problems)
+    verbose = P > 1 and bool(options.get("verbose"))  # then a bar says how far it is, in place of every solve
+    options = {**options, "verbose": bool(options.get("verbose")) and not verbose}
+    limit = options.get("time_limit")
+    deadline = None if limit is None or P == 1 else monotonic() + limit
+    workers = _workers(n_jobs)
+    tasks = [
+        (problem, _start(split, p, starts[p]), options, deadline, -(-(P - p) // workers))
+        for p, problem in enumerate(problems)
+    ]
+    found = [result for (result,) in run_tasks(_solved, tasks, [1] * P, n_jobs, verbose, "machine")]
     return gathered(split, found)
 
 
-def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
+def _solved(
+    problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
+) -> list[SVMResult]:
+    """One machine, in its part of the time that is left for this one and those after it."""
+    if deadline is not None:
+        options = {**options, "time_limit": max((deadline - monotonic()) / left, LEAST_SECONDS)}
     return [result_of(problem, start, options)]
 
 
@@ -53,6 +71,14 @@ def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, 
     if result.error is not None:
         raise result.error
     return result
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs in (None, 1):
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:
