@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,13 +12,16 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs, voting
-from qpsvm.estimators.kernel_machine import KernelMachine
+from qpsvm.estimators.base import callers_level
+from qpsvm.estimators.joint import JOINT, solve_joint
+from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
 from qpsvm.estimators.scores import Scores
-from qpsvm.kernels.functions import Kernel
+from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
 from qpsvm.result import SVMResult
 
@@ -24,6 +29,11 @@ from qpsvm.result import SVMResult
 SOFT, HARD = "CSVM", "HardMargin"
 #: What to do instead of `probability=True`, which fits more models and may contradict `predict`.
 CALIBRATE = "probability=True is refused: sklearn.calibration.CalibratedClassifierCV({name}(...)) gives probabilities"
+#: What scikit-learn warns of from 1.9 on, too.
+DEPRECATED = (
+    "The `probability` parameter is deprecated, as it is in scikit-learn: leave it out, and take "
+    "CalibratedClassifierCV for probabilities."
+)
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -68,12 +78,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        self.class_weight_ = self._class_weights(classes, y)
-        if weight is not None and len(np.unique(codes[weight > 0.0])) < len(classes):
-            classes, codes, weight = self._remaining(classes, codes, weight)
-        self.classes_ = classes
+        self.classes_, self.class_weight_ = classes, self._class_weights(classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
+        self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
         together = self._together(matrix, codes, kernel, weight)
         self._judge(together.status, together.gap, together.message)
         self._keep(matrix, codes, together, kernel)
@@ -81,7 +89,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.probability not in (False, "deprecated"):
+        if isinstance(self.probability, str) and self.probability == "deprecated":
+            return
+        as_flag(self.probability, "probability")
+        warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
+        if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
 
     def _class_weights(self, classes: NDArray[Any], y: Any) -> FloatArray:
@@ -91,17 +103,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
         return found
 
-    def _remaining(
-        self, classes: NDArray[Any], codes: NDArray[np.intp], weight: FloatArray
-    ) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
-        """Without the classes of which no sample takes part: none of them is ever predicted."""
-        kept = np.unique(codes[weight > 0.0])
-        if len(kept) < 2:
+    def _check_sums(self, sums: FloatArray) -> None:
+        """Check the sums of the weights of each class, (k,), before there is any kernel value.
+
+        Raises
+        ------
+        DataError
+            No sample of a class takes part: scikit-learn's own machines cannot predict then.
+        """
+        if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
-        raise DataError(
-            f"every sample of the class {classes[np.setdiff1d(np.arange(len(classes)), kept)[0]]!r} has weight 0: "
-            "leave its samples out"
-        )
+        if not sums.all():
+            gone = self.classes_.tolist()[int(np.argmin(sums))]
+            raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         """The name of the machine of two classes, and its parameters."""
@@ -111,13 +125,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         machine, parameters = self._machine()
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
-        solving = solve_rest if self.multi_class == "ovr" and len(self.classes_) > 2 else solve_pairs
+        intercept: Any = "free" if self.fit_intercept else None
         last = getattr(self, "_solution", None) if self.warm_start else None
-        same = isinstance(last, Together) and last.coef.shape[1] == len(codes)
-        return solving(
+        if self.multi_class in JOINT:
+            return solve_joint(
+                X, codes, self.classes_, machine=self.multi_class, C=parameters.get("C", math.inf), kernel=kernel,
+                sample_weight=weight, psd=self.psd, intercept=intercept, constraints=self.constraints, start=last,
+                options=self._options(),
+            )  # fmt: skip
+        rest = self.multi_class == "ovr" and len(self.classes_) > 2
+        return (solve_rest if rest else solve_pairs)(
             X, codes, self.classes_, machine=machine, parameters=parameters, kernel=kernel, sample_weight=weight,
-            psd=self.psd, intercept="free" if self.fit_intercept else None, n_jobs=self.n_jobs,
-            constraints=self.constraints, start=last if same else None, **self._options(),
+            psd=self.psd, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
+            start=continued(last, self.classes_, len(codes), rest), **self._options(),
         )  # fmt: skip
 
     def _scale(self, together: Together) -> FloatArray:
@@ -130,18 +150,35 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         size = self._scale(together)
         self._solution = together
         self.results_ = together.results
-        support = together.support
+        coef = negligible(together.coef.toarray())
+        support = np.flatnonzero(coef.any(axis=0))
         self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
         self.support_vectors_ = self._vectors(X, kernel)
-        coef = together.coef[:, self.support_].toarray() / size[:, None]
+        coef = coef[:, self.support_] / size[:, None]
         b = together.b / size
-        pairs = together.machines[0, 1] >= 0
-        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if pairs else coef)
-        self.intercept_ = b if k == 2 or not pairs else -b
-        self.n_iter_: Any = np.asarray(together.iterations, dtype=np.int32)
+        self._pairs = bool(together.machines[0, 1] >= 0)
+        self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if self._pairs else coef)
+        self.intercept_ = (-b if self._turned else b) + 0.0
+        self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
         w = None if together.w is None else together.w / size[:, None]
-        self._scores = Scores(kernel, self.support_, self.support_vectors_, coef, b, w)
+        self._scores = Scores(kernel, self.support_, self._computed_vectors, coef, b, w)
+
+    @property
+    def _turned(self) -> bool:
+        """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
+        return self._pairs and len(self.classes_) > 2
+
+    def _weights(self, w: FloatArray) -> FloatArray:
+        return -w if self._turned else w
+
+    def _libsvm_sign(self) -> float:
+        return -1.0 if len(self.classes_) == 2 else 1.0
+
+    def _machines_of(self, coef: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self._pairs:
+            coef = voting.unpacked(coef, self._n_support)
+        return coef, -b if self._turned else b
 
     @property
     def result_(self) -> SVMResult:
@@ -162,7 +199,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     def _values(self, X: Any) -> FloatArray:
         """f of each machine, positive for the later class of a pair: (m, P)."""
         matrix = self._predicting(X)
-        return self._scores(matrix)
+        if self._n_support.sum() != len(self.support_):
+            raise DataError(f"The internal representation of {type(self).__name__} was altered")
+        values = self._scores(matrix)
+        if isinstance(self._scores.kernel, RBF):  # whose values are no smaller than that: what is below is a tie
+            values[np.abs(values) <= math.exp(LOWEST_EXPONENT) * np.abs(self._scores.coef).sum(axis=1)] = 0.0
+        return values
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
@@ -180,7 +222,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         values = self._values(X)
         if values.shape[1] == 1:
             return values[:, 0]
-        if self.multi_class == "ovr":
+        if not self._pairs:
             return values
         return voting.scores(-values, len(self.classes_)) if self.decision_function_shape == "ovr" else -values
 
@@ -206,7 +248,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         k = len(self.classes_)
         if values.shape[1] == 1:
             codes = (values[:, 0] > 0.0).astype(np.intp)
-        elif self.multi_class == "ovr":
+        elif not self._pairs:
             codes = values.argmax(axis=1)
         elif self.break_ties:
             codes = voting.scores(-values, k).argmax(axis=1)
@@ -214,3 +256,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             codes = voting.winners(-values, k)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
+
+
+def continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together | None:
+    """The machines of the last fit, where they are such as the next one can begin with."""
+    if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
+        return None
+    joint = not isinstance(last.results[0], SVMResult)
+    return last if not joint and bool(last.machines[0, 1] < 0) == rest else None

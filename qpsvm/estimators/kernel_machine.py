@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,10 +21,17 @@ from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.result import SVMResult
 
 
+def negligible(coef: FloatArray) -> FloatArray:
+    """Coefficients, (P, n), of which those are 0 that are nothing but rounding beside the largest of their machine."""
+    bound = np.finfo(np.float64).eps * np.abs(coef).max(axis=1, keepdims=True, initial=0.0)
+    return np.where(np.abs(coef) > bound, coef, 0.0)
+
+
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
     checks: ClassVar[Mapping[str, Check]] = KERNEL
+    _scores: Scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -61,6 +69,7 @@ class KernelMachine(Estimator):
             self.shape_fit_ = matrix.shape
         self._sparse = sp.issparse(matrix)
         kernel = inputs.kernel_of(self, matrix)
+        matrix = inputs.dense_if_small(matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 
@@ -78,15 +87,14 @@ class KernelMachine(Estimator):
             return matrix
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
-        matrix = inputs.samples(self, X)
-        return sp.csr_array(matrix) if self._sparse and not sp.issparse(matrix) else matrix
+        matrix = inputs.dense_if_small(inputs.samples(self, X))
+        both = sp.issparse(self._scores.vectors)
+        return sp.csr_array(matrix) if both and not sp.issparse(matrix) else matrix
 
     def _vectors(self, X: Matrix, kernel: Kernel) -> Matrix:
-        """The support vectors; none of a kernel matrix."""
-        if isinstance(kernel, Precomputed):
-            return np.empty((0, 0))
-        found = rows_of(X, self.support_)
-        return sp.csr_matrix(found) if sp.issparse(found) else found
+        """The support vectors, sparse where X was; none of a kernel matrix."""
+        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else rows_of(X, self.support_)
+        return sp.csr_matrix(self._computed_vectors) if self._sparse else self._computed_vectors
 
     def _stored(self, coef: FloatArray) -> Any:
         """Coefficients as scikit-learn stores them: sparse where X was."""
@@ -95,7 +103,7 @@ class KernelMachine(Estimator):
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
         coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
-        return Scores(kernel, self.support_, self.support_vectors_, coef, self.intercept_, w)
+        return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w)
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -104,15 +112,53 @@ class KernelMachine(Estimator):
         linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
         if not linear or check is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        w: Any = check.w
+        w: Any = self._weights(check.w)
         if self._sparse:
             w = sp.csr_matrix(w)
             w.data.flags.writeable = False
         else:
-            w = w.copy()
+            w = w + 0.0
             w.flags.writeable = False
         weights: NDArray[Any] = w
         return weights
+
+    def _weights(self, w: FloatArray) -> FloatArray:
+        """The weights of the features in scikit-learn's signs."""
+        return w
+
+    def _libsvm_sign(self) -> float:
+        """−1 where scikit-learn turns the signs of LIBSVM."""
+        return 1.0
+
+    def _machines_of(self, coef: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The coefficients (P, s) and intercepts (P,) of the machines, from `dual_coef_` and `intercept_`."""
+        return coef, b
+
+    @property
+    def _dual_coef_(self) -> Any:
+        """`dual_coef_` in LIBSVM's signs; what is written to it is what `predict` goes by, as in scikit-learn."""
+        return self._libsvm_sign() * self.dual_coef_
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, value: Any) -> None:
+        self._altered(self._libsvm_sign() * value, self.intercept_)
+
+    @property
+    def _intercept_(self) -> FloatArray:
+        """`intercept_` in LIBSVM's signs; what is written to it is what `predict` goes by, as in scikit-learn."""
+        return self._libsvm_sign() * self.intercept_
+
+    @_intercept_.setter
+    def _intercept_(self, value: FloatArray) -> None:
+        self._altered(self.dual_coef_, self._libsvm_sign() * value)
+
+    def _altered(self, dual_coef: Any, intercept: FloatArray) -> None:
+        """Other decision functions than those of the fit."""
+        self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
+        dense = dual_coef.toarray() if sp.issparse(dual_coef) else np.asarray(dual_coef, dtype=np.float64)
+        coef, b = self._machines_of(dense, self.intercept_)
+        w = None if self._scores.w is None else np.asarray(coef @ self._computed_vectors)
+        self._scores = replace(self._scores, coef=coef, b=b, w=w)
 
 
 class OneMachine(KernelMachine):
@@ -121,12 +167,13 @@ class OneMachine(KernelMachine):
     def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
         """The attributes of an estimator of one machine."""
         self.result_ = result
-        self.support_ = np.flatnonzero(result.coef).astype(np.int32)
+        coef = negligible(result.coef[None, :])
+        self.support_ = np.flatnonzero(coef[0]).astype(np.int32)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         kernel = result.model.kernel
         self.support_vectors_ = self._vectors(X, kernel)
-        self.dual_coef_ = self._stored(scale * result.coef[self.support_][None, :])
+        self.dual_coef_ = self._stored(scale * coef[:, self.support_])
         self.intercept_ = np.array([scale * result.b])
-        self.n_iter_ = int(result.iterations or 0)
+        self.n_iter_ = int(self._iterations(result.iterations or 0))
         w = None if result.model.w is None else scale * result.model.w[None, :]
         self._scores = self._made_scores(kernel, w)

@@ -19,12 +19,15 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.arrays.checks import as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.classifiers import continued
+from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.parameters import (
     Check,
     class_weight,
@@ -95,8 +98,10 @@ class LinearMachine(Estimator):
 
     def _values(self, X: Any) -> FloatArray:
         """f of each machine: (m, P)."""
-        matrix = inputs.samples(self, X)
-        return np.asarray(safe_sparse_dot(matrix, np.atleast_2d(self.coef_).T, dense_output=True) + self.intercept_)
+        check_is_fitted(self)
+        matrix = inputs.dense_if_small(inputs.samples(self, X))
+        coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        return np.asarray(safe_sparse_dot(matrix, coef.T, dense_output=True) + self.intercept_)
 
 
 class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
@@ -276,7 +281,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        matrix = inputs.training_samples(self, X)
+        matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
@@ -287,19 +292,28 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         if (self.class_weight_ != 1.0).any():
             weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
         posed, intercept, s = self._posed(matrix)
-        last = getattr(self, "_solution", None) if self.warm_start else None
-        same = isinstance(last, Together) and last.coef.shape[1] == n
-        solving = solve_rest if len(self.classes_) > 2 else solve_pairs
-        together = solving(
-            posed, codes, self.classes_, machine=LOSSES[self.loss], parameters={"C": self.C}, kernel=Linear(),
-            sample_weight=weight, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
-            start=last if same else None, **self._options(),
-        )  # fmt: skip
+        together = self._together(posed, codes, weight, intercept)
         self._judge(together.status, together.gap, together.message)
         self._solution, self.results_ = together, together.results
         self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
-        self.n_iter_ = int(together.iterations.max())
+        self.n_iter_ = int(self._iterations(together.iterations.max()))
         return self
+
+    def _together(
+        self, X: Matrix, codes: NDArray[np.intp], weight: FloatArray | None, intercept: Intercept
+    ) -> Together:
+        last = getattr(self, "_solution", None) if self.warm_start else None
+        if self.multi_class in JOINT:
+            return solve_joint(
+                X, codes, self.classes_, machine=self.multi_class, C=self.C, kernel=Linear(), sample_weight=weight,
+                psd="raise", intercept=intercept, constraints=self.constraints, start=last, options=self._options(),
+            )  # fmt: skip
+        rest = len(self.classes_) > 2
+        return (solve_rest if rest else solve_pairs)(
+            X, codes, self.classes_, machine=LOSSES[self.loss], parameters={"C": self.C}, kernel=Linear(),
+            sample_weight=weight, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
+            start=continued(last, self.classes_, len(codes), rest), **self._options(),
+        )  # fmt: skip
 
     @property
     def result_(self) -> SVMResult:
@@ -484,7 +498,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        matrix = inputs.training_samples(self, X)
+        matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         posed, intercept, s = self._posed(matrix)
@@ -495,7 +509,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
         self.result_ = self._solved(problem)
         w, self.intercept_ = self._parted(self.result_.w[None, :], np.array([self.result_.b]), s)
         self.coef_ = w[0]
-        self.n_iter_ = int(self.result_.iterations or 0)
+        self.n_iter_ = int(self._iterations(self.result_.iterations or 0))
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -56,9 +56,11 @@ class Scores:
         m, s = X.shape[0], self.coef.shape[1]
         if not s:
             return np.tile(self.b, (m, 1))
-        step = max(1, BLOCK_VALUES // s)
-        blocks = [self.kernel(X[i : i + step], self.vectors) @ self.coef.T for i in range(0, m, step)]  # (SCORES.1)
-        return np.concatenate(blocks) + self.b
+        turned = sp.issparse(X) and not sp.issparse(self.vectors)
+        step = max(1, BLOCK_VALUES // (max(s, X.shape[1]) if turned else s))
+        parts = (X[i : i + step] for i in range(0, m, step))
+        blocks = [self.kernel(part.toarray() if turned else part, self.vectors) @ self.coef.T for part in parts]
+        return np.concatenate(blocks) + self.b  # (SCORES.1)
 
 
 def rows_of(X: Matrix, rows: NDArray[Any]) -> Matrix:

@@ -53,4 +53,19 @@ def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
         of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
         rows[j - 1, of_i] = -coef[p, of_i]
         rows[i, of_j] = -coef[p, of_j]
-    return rows
+    return rows + 0.0  # no negative zeros
+
+
+def unpacked(rows: FloatArray, n_support: NDArray[Any]) -> FloatArray:
+    """The coefficients of the pairs, (P, s), positive for the second class, from LIBSVM's rows: undoes `packed`."""
+    k = len(n_support)
+    if k == 2:
+        return rows
+    ends = np.concatenate([[0], np.cumsum(n_support)])
+    pairs = list(zip(*np.triu_indices(k, 1), strict=True))
+    coef = np.zeros((len(pairs), rows.shape[1]))
+    for p, (i, j) in enumerate(pairs):
+        of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+        coef[p, of_i] = -rows[j - 1, of_i]
+        coef[p, of_j] = -rows[i, of_j]
+    return coef
