@@ -55,6 +55,7 @@ nitpicky = True
 nitpick_ignore = [  # Python's own pages are on another site
     ("py:class", "abc.ABC"), ("py:class", "collections.abc.Sequence"), ("py:class", "enum.StrEnum"),
 ]  # fmt: skip
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]  # and so are scikit-learn's
 
 # Markdown and notebooks. The notebooks are shown as they are committed: the tests run them.
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # the first is what is generated

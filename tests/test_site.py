@@ -30,7 +30,7 @@ def test_every_public_name_has_its_place_in_the_api():
     listed = set(re.findall(r"^   (\w+)$", text, flags=re.MULTILINE))
     listed |= set(re.findall(r"^\.\. auto\w+:: (?:qpsvm\.)?(\w+)(?:\(.*\))?$", text, flags=re.MULTILINE))
     assert {*qpsvm.__all__, "Playground"} - listed == set()
-    assert set(qpsvm.plotting.__all__) - listed == set()
+    assert {*qpsvm.plotting.__all__, *qpsvm.estimators.__all__} - listed == set()
 
 
 def test_the_guide_names_every_picture_and_draws_it_by_the_arguments_it_gives():

@@ -16,6 +16,7 @@ from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 
 import qpsvm
+import qpsvm.estimators
 
 #: Words that are a public name and something else too: they are linked with `qpsvm.` in front only.
 AMBIGUOUS = {"compile", "load", "backends", "plotting"}
@@ -29,7 +30,9 @@ def public(text: str) -> str:
     if text.startswith("qpsvm."):
         return text
     first = text.partition(".")[0]
-    return f"qpsvm.{text}" if first in qpsvm.__all__ and text not in AMBIGUOUS else ""
+    if first in qpsvm.__all__:
+        return "" if text in AMBIGUOUS else f"qpsvm.{text}"
+    return f"qpsvm.estimators.{text}" if first in qpsvm.estimators.__all__ else ""
 
 
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -74,7 +77,8 @@ def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: node
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target.startswith("qpsvm."):
         return None
-    found = reference(app, node.get("refdoc", ""), f"qpsvm.{target.rpartition('.')[2]}")
+    home = "qpsvm.estimators" if target.startswith("qpsvm.estimators.") else "qpsvm"
+    found = reference(app, node.get("refdoc", ""), f"{home}.{target.rpartition('.')[2]}")
     if found is None:
         return None
     found += shown
@@ -84,12 +88,24 @@ def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: node
 def public_bases(_app: Sphinx, _name: str, _shown: Any, _options: Any, bases: list[type]) -> None:
     """In place of a base that has no page, what that is built on: the reader of a page can go there."""
     while any(hidden(base) for base in bases):
-        bases[:] = [above for base in bases for above in (base.__bases__ if hidden(base) else (base,))]
+        bases[:] = [above for base in bases for above in (plain(base).__bases__ if hidden(base) else (base,))]
+
+
+def of_scikit_learn(_app: Sphinx, _what: str, name: str, member: Any, skip: bool, _options: Any) -> bool | None:
+    """Methods that scikit-learn gives its estimators have their words on its pages."""
+    foreign = (getattr(member, "__module__", None) or "").startswith("sklearn.")
+    return True if foreign or re.fullmatch(r"set_\w+_request", name) else skip or None
+
+
+def plain(base: Any) -> type:
+    """The class itself of one with the type of its items, `Sequence[float]`."""
+    kind: type = getattr(base, "__origin__", base)
+    return kind
 
 
 def hidden(base: type) -> bool:
     """Whether a class is one of the library's own that it does not show."""
-    return base.__module__.startswith("qpsvm.") and not public(base.__name__)
+    return base.__module__.startswith("qpsvm.") and not public(plain(base).__name__)
 
 
 def plain_bars(*given: Any) -> None:
@@ -103,5 +119,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", link)
     app.connect("autodoc-process-docstring", plain_bars, priority=600)
     app.connect("autodoc-process-bases", public_bases)
+    app.connect("autodoc-skip-member", of_scikit_learn)
     app.connect("missing-reference", by_home)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,7 @@ class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
     checks: ClassVar[Mapping[str, Check]] = KERNEL
+    _scores: Scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,7 +103,7 @@ class KernelMachine(Estimator):
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
-        coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
+        coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else np.asarray(self.dual_coef_, dtype=np.float64)
         return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._ends)
 
     @property
@@ -153,8 +154,7 @@ class KernelMachine(Estimator):
         """Other decision functions than those of the fit."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
         scores = self._made_scores(self._scores.kernel, None)
-        w = None if self._scores.w is None else scores(np.eye(self.n_features_in_)).T - scores.b[:, None]
-        self._scores = replace(scores, w=w)
+        self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
 
 
 class OneMachine(KernelMachine):
@@ -170,6 +170,6 @@ class OneMachine(KernelMachine):
         self.support_vectors_ = self._vectors(X, kernel)
         self.dual_coef_ = self._stored(scale * coef[:, self.support_])
         self.intercept_ = np.array([scale * result.b])
-        self.n_iter_ = int(result.iterations or 0)
+        self.n_iter_ = int(self._iterations(result.iterations or 0))
         w = None if result.model.w is None else scale * result.model.w[None, :]
         self._scores = self._made_scores(kernel, w)

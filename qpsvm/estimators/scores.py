@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import DataError
 from qpsvm.kernels.blocks import entry_seconds
 from qpsvm.kernels.fixed import FixedVectors
@@ -125,6 +125,10 @@ class Scores:
     def _summed(self, K: FloatArray) -> FloatArray:
         """Σ coef K for each function: (r, P) from K (r, s)."""
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
+
+    def weights(self) -> FloatArray:
+        """What `w` is of these coefficients, where the kernel is linear: (P, d)."""
+        return np.ascontiguousarray(self._summed(as_dense(self.vectors).T).T)
 
     @cached_property
     def nothing(self) -> FloatArray | None:

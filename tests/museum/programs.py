@@ -15,18 +15,29 @@ import qpsvm
 @exhibit(issue(158, "osqp/osqp"), 2019, "ours", package="osqp", seen=("1.1.3",))
 def osqp_solved() -> Shown:
     """`solved`, at the defaults, on the textbook dual of the README's example."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return by_osqp(qpsvm.CSVM(StandardScaler().fit_transform(X), y, 100, qpsvm.RBF(1 / 30)))
+
+
+@exhibit(issue(225, "osqp/osqp"), 2019, "ours", package="osqp", seen=("1.1.3",))
+def osqp_at_once() -> Shown:
+    """The dual of a ν-SVM, whose α are at most 1/n: what is tolerated is more than what they are."""
+    X = np.random.default_rng(100).normal(size=(100, 2))
+    return by_osqp(qpsvm.NuSVM(X, np.arange(100) % 2, 0.9, qpsvm.RBF(0.5)))
+
+
+def by_osqp(problem: qpsvm.Problem) -> Shown:
+    """OSQP at its defaults on the textbook dual, as it is."""
     import osqp
 
-    X, y = load_breast_cancer(return_X_y=True)
-    problem = qpsvm.CSVM(StandardScaler().fit_transform(X), y, 100, qpsvm.RBF(1 / 30))
     qp = problem.qp("dual")
+    (lb, ub) = qp.bounds
     rows = sp.vstack([sp.csc_matrix(qp.A), sp.eye_array(qp.n)]).tocsc()
 
     def run() -> object:
         solver = osqp.OSQP()
         solver.setup(
-            sp.csc_matrix(np.triu(qp.P.dense())), qp.q, rows, np.append(qp.b, np.zeros(qp.n)),
-            np.append(qp.b, np.full(qp.n, 100.0)), verbose=False,
+            sp.csc_matrix(np.triu(qp.P.dense())), qp.q, rows, np.append(qp.b, lb), np.append(qp.b, ub), verbose=False
         )  # fmt: skip
         return solver.solve()
 
