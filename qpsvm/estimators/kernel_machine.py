@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.errors import DataError, DataTypeError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
@@ -103,7 +103,7 @@ class KernelMachine(Estimator):
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
-        coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else np.asarray(self.dual_coef_, dtype=np.float64)
+        coef = np.asarray(as_dense(self.dual_coef_), dtype=np.float64)
         return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._ends)
 
     @property

@@ -99,12 +99,13 @@ class Scores:
 
         tiles = strips(m, step)
         seconds = entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, OWN) else 0.0
-        if seconds < WORTH_THREADS:
-            for tile in tiles:
-                fill(tile)
-        else:
-            with one_thread():
-                in_tiles(fill, tiles, seconds)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is looked for at the end
+            if seconds < WORTH_THREADS:
+                for tile in tiles:
+                    fill(tile)
+            else:
+                with one_thread():
+                    in_tiles(fill, tiles, seconds)
         values += self.b
         return values
 
