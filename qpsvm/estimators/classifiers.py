@@ -16,6 +16,7 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs, voting
+from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
@@ -44,6 +45,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "fit_intercept": flag,
     }  # fmt: skip
 
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 

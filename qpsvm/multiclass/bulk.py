@@ -20,7 +20,7 @@ from qpsvm.dual.accuracy import Accuracy
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.multiclass.loops import again, loop_points
-from qpsvm.multiclass.one_by_one import result_of
+from qpsvm.multiclass.one_by_one import limited, result_of
 from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked
@@ -28,6 +28,7 @@ from qpsvm.multiclass.together import Results, Together
 from qpsvm.multiclass.values import GramValues, LinearValues, Values
 from qpsvm.problems.parameters import prices
 from qpsvm.qp.solution import Solver, Status
+from qpsvm.resources.clock import Clock
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
@@ -35,8 +36,11 @@ from qpsvm.samples import Samples
 #: Rows up to which one Gram matrix of all is made (128 MB), and LIBSVM's loop, which nothing can stop, is short.
 MOST_ROWS = 4000
 #: The options of `solve` that this road knows, and what others have to be.
-KNOWN = {"tol", "check"}
-USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "time_limit": None, "max_iter": None}
+KNOWN = {"tol", "check", "time_limit"}
+USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
+#: Products of two values of samples in a second, a few times fewer than there are: where a time limit has no room for
+#: those of the kernel and of the loop, which nothing can stop, the machines are solved one by one.
+PRODUCTS = 2e9
 
 
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
@@ -46,7 +50,15 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
     small = len(split.order) <= MOST_ROWS
     known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
-    return plain and asked and small and known and available()
+    return plain and asked and small and known and _in_time(split, options.get("time_limit")) and available()
+
+
+def _in_time(split: Split, limit: float | None) -> bool:
+    """Whether a time limit has room for what nothing can stop."""
+    if limit is None:
+        return True
+    rows = np.array([len(split.places(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n])
+    return float(np.square(rows, dtype=float).sum()) * split.X.shape[1] <= limit * PRODUCTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +71,7 @@ class Found:
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float) -> Together:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together:
     """Solve all machines.
 
     Parameters
@@ -67,12 +79,15 @@ def solve_in_bulk(split: Split, tol: float) -> Together:
     split : Split
     tol : float
         Relative gap, rounding included, up to which a machine is `optimal`.
+    time_limit : float, optional
+        Seconds for all machines. What is short is not counted: the values of the kernel, and a point of each machine.
 
     Returns
     -------
     Together
         With the results of those machines made that were solved by themselves.
     """
+    clock = Clock(time_limit)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
         upper = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
@@ -87,7 +102,7 @@ def solve_in_bulk(split: Split, tol: float) -> Together:
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and not linear:
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return _together(split, stack, found, own, proven, iterations, tol)
+    return _together(split, stack, found, own, proven, iterations, (tol, clock))
 
 
 def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) -> Found:
@@ -134,13 +149,22 @@ def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArr
 
 
 def _together(
-    split: Split, stack: Stack, found: Found, b: FloatArray, proven: FloatArray, iterations: IntArray, tol: float
+    split: Split,
+    stack: Stack,
+    found: Found,
+    b: FloatArray,
+    proven: FloatArray,
+    iterations: IntArray,
+    asked: tuple[float, Clock],
 ) -> Together:
     known: dict[int, SVMResult] = {}
     beta, W, b = found.alpha * stack.sign, found.W, b.copy()
-    for p in np.flatnonzero(~(proven <= tol)).tolist():
+    tol, clock = asked
+    unproven = np.flatnonzero(~(proven <= tol)).tolist()
+    for done, p in enumerate(unproven):
         part = stack.part(p)
-        known[p] = result = result_of(split.problem(p), found.alpha[part], {"tol": tol})
+        options = limited({"tol": tol}, clock, len(unproven) - done)
+        known[p] = result = result_of(split.problem(p), found.alpha[part], options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         if W is not None:
             W[p] = result.w

@@ -13,8 +13,13 @@ from qpsvm.grid.progress import run_tasks
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
+from qpsvm.qp.solution import Status
+from qpsvm.resources.clock import Clock
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
+
+#: Seconds for a machine whose turn comes when none are left: `solve` takes no limit of 0, and ends at once.
+NO_TIME = 1e-9
 
 
 def solve_each(
@@ -30,17 +35,42 @@ def solve_each(
     n_jobs : int, optional
         Processes, by joblib.
     options : mapping
-        For `qpsvm.solve`.
+        For `qpsvm.solve`; its `time_limit` is for all of them.
 
     Returns
     -------
     Together
         All of whose results are made.
     """
+    clock = Clock(options.get("time_limit"))
     problems = [split.problem(p) for p in range(len(split.pairs))]
-    tasks = [(problem, _start(split, p, starts[p]), options) for p, problem in enumerate(problems)]
-    found = [result for (result,) in run_tasks(_solved, tasks, [1] * len(tasks), n_jobs, False)]
+    alphas = [_start(split, p, starts[p]) for p in range(len(problems))]
+    if n_jobs in (None, 1):
+        many = len(problems)
+        found = [
+            result_of(problem, alpha, limited(options, clock, many - done))
+            for done, (problem, alpha) in enumerate(zip(problems, alphas, strict=True))
+        ]
+    else:
+        options = limited(options, clock, len(problems), processes(n_jobs) if clock.limit is not None else 1)
+        tasks = [(problem, alpha, options) for problem, alpha in zip(problems, alphas, strict=True)]
+        found = [result for (result,) in run_tasks(_solved, tasks, [1] * len(tasks), n_jobs, False)]
     return gathered(split, found)
+
+
+def processes(n_jobs: int) -> int:
+    """How many there are of so many asked for: joblib's −1 is one for each core."""
+    from joblib import effective_n_jobs
+
+    found: int = effective_n_jobs(n_jobs)
+    return found
+
+
+def limited(options: Mapping[str, Any], clock: Clock, machines: int, processes: int = 1) -> Mapping[str, Any]:
+    """The options of each of the machines that are left: a limit of time is its share of what is left of it."""
+    if clock.limit is None:
+        return options
+    return {**options, "time_limit": max(clock.left * min(processes / machines, 1.0), NO_TIME)}
 
 
 def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
@@ -48,10 +78,20 @@ def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, An
 
 
 def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
-    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so."""
+    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so.
+
+    Raises
+    ------
+    QPSVMError
+        What `solve` raises, or has in its result.
+    KeyboardInterrupt
+        Ctrl-C ended it: the machines that were to follow have no result.
+    """
     result = solve(problem, start=start, **{**options, "check": False})
     if result.error is not None:
         raise result.error
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return result
 
 

@@ -63,7 +63,8 @@ def solve_pairs(
     start : Together, optional
         Of the same classes over the same rows: where to begin.
     **solve_options
-        For `qpsvm.solve`; `tol` among them. `check` has no effect: what was proven of each is in `status`.
+        For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
+        effect: what was proven of each is in `status`.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def solve_rest(
 def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
     starts = _starts(machines, start)
     if solves(machines, options):
-        return solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"))
+        return solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"), options.get("time_limit"))
     return solve_each(machines, starts, n_jobs, options)
 
 
