@@ -67,10 +67,16 @@ def processes(n_jobs: int) -> int:
 
 
 def limited(options: Mapping[str, Any], clock: Clock, machines: int, processes: int = 1) -> Mapping[str, Any]:
-    """The options of each of the machines that are left: a limit of time is its share of what is left of it."""
+    """The options of each of the machines that are left: a limit of time is its share of what is left of it.
+
+    Where nothing is left they are only certified: to polish each for the tenth of a second that `solve` allows would add
+    up.
+    """
     if clock.limit is None:
         return options
-    return {**options, "time_limit": max(clock.left * min(processes / machines, 1.0), NO_TIME)}
+    left = clock.left
+    spent = {} if left > 0.0 else {"polish": False}
+    return {**options, **spent, "time_limit": max(left * min(processes / machines, 1.0), NO_TIME)}
 
 
 def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
