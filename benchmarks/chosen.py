@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.own import OF_CLASSES, VARIANTS, own_suite
-from benchmarks.solvers import ENTRANTS, GRIDS, enter
+from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, enter
 from benchmarks.solvers.own import HOW, origin_of
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
@@ -65,17 +65,18 @@ def chosen(options: argparse.Namespace) -> list[Suite]:
 
 def _solver(word: str) -> str:
     """The name of a solver; one from outside is loaded first."""
-    origin = None if word in ENTRANTS or word in GRIDS else origin_of(word)
+    known = {**ENTRANTS, **GRIDS, **ESTIMATORS}
+    origin = None if word in known else origin_of(word)
     if origin is not None:
         return enter(origin).name
-    if word not in ENTRANTS and word not in GRIDS:
-        raise UnknownOptionError(f"unknown solver {word!r}; {nearest(word, [*ENTRANTS, *GRIDS])}; or your own, {HOW}")
+    if word not in known:
+        raise UnknownOptionError(f"unknown solver {word!r}; {nearest(word, known)}; or your own, {HOW}")
     return word
 
 
 def _of(suite: Suite, named: Sequence[str]) -> tuple[str, ...]:
     """Those of a suite that were named; one from outside is in every suite, and in one's own every solver."""
-    whole = not any(task.grid for task in suite.tasks)  # those of grids are others
+    whole = not any(task.grid or task.estimator for task in suite.tasks)  # those of these are others
     extra = [name for name in named if whole and name in ENTRANTS and (ENTRANTS[name].origin or not suite.twins)]
     return tuple(dict.fromkeys([*(name for name in suite.solvers if name in named), *extra]))
 
@@ -128,7 +129,7 @@ def why_nothing(found: Sequence[Suite], options: argparse.Namespace) -> str:
     lines += missing if not tasks else []
     lines += [INSTEAD] if missing and not tasks else []
     for name in dict.fromkeys(name for suite in found for name in suite.solvers) if tasks else ():
-        entrant = ENTRANTS.get(name) or GRIDS[name]
+        entrant = {**ESTIMATORS, **GRIDS, **ENTRANTS}[name]
         if entrant.version() is None:
             lines.append(f'{name} is not installed: pip install {entrant.package}, or -e ".[bench]" for all')
         else:

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks import lines
 from benchmarks.chosen import absent, add_choice, chosen, why_nothing
 from benchmarks.details import seconds_and_gaps
-from benchmarks.solvers import ENTRANTS, GRIDS
+from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS
 from benchmarks.suites import suites
 from qpsvm.errors import QPSVMError
 
@@ -122,6 +122,9 @@ def _list(options: argparse.Namespace) -> int:
     for suite in suites(options.data, options.quick).values():
         print(f"{suite.name}: {suite.about}")
         print(f"  {len(suite.tasks)} tasks: {'; '.join(task.name for task in suite.tasks)}")
-    found = (f"{name} {entrant.version() or 'not installed'}" for name, entrant in {**GRIDS, **ENTRANTS}.items())
+    found = (
+        f"{name} {entrant.version() or 'not installed'}"
+        for name, entrant in {**ESTIMATORS, **GRIDS, **ENTRANTS}.items()
+    )
     print(f"solvers: {', '.join(found)}")
     return 0

@@ -74,7 +74,7 @@ MARKS = 7
 CHARACTERS_AN_INCH = 13
 DPI = 144
 #: Suites that have pictures of their own, or too few tasks for a profile.
-UNPROFILED = ("threads", "grids", "scaling", "textbook", "own")
+UNPROFILED = ("threads", "grids", "scaling", "textbook", "own", "estimators")
 
 
 class Look:

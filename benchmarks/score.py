@@ -18,7 +18,10 @@ import numpy as np
 
 import qpsvm
 from benchmarks.samples import FloatArray
-from benchmarks.solvers.base import Point
+from benchmarks.solvers import ESTIMATORS
+from benchmarks.solvers.base import Point, Rung
+from benchmarks.solvers.fitted import fitted_part, held_out_part, machines_of
+from benchmarks.summary import OURS
 from benchmarks.tasks import Machine
 from qpsvm.problems import Problem
 
@@ -26,6 +29,8 @@ from qpsvm.problems import Problem
 REFERENCE_TOL = 1e-10
 #: And that of the machines whose cross-validated errors are held to be true.
 FOLD_TOL = 1e-8
+#: And that of the estimators whose predictions are.
+EXACT_TOL = 1e-9
 #: A machine of a grid is said to be right up to this gap.
 RIGHT = 1e-3
 
@@ -125,6 +130,45 @@ class GridJudge:
         return wrong / len(y)
 
 
-def judge_of(machine: Machine) -> Judge | GridJudge:
+class EstimatorJudge:
+    """Scores estimators: each of their machines by its gap, and what they predict by exact machines' predictions."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._part = fitted_part(machine)
+        self._judges = [Judge(each) for each in machines_of(self._part)]
+
+    def verdict(self, fitted: Any) -> dict[str, Any]:
+        """The worst and the median gap, the seconds of predictions, and how far these are from the exact ones.
+
+        That is a share of the rows that are held out, or of numbers the largest difference; the targets have deviation
+        1. `right` is the share of the rows that are predicted rightly, or R².
+        """
+        found = [judge.gap(point) for judge, point in zip(self._judges, fitted.points, strict=True)]
+        gaps = [gap for gap, _ in found]
+        _, y = held_out_part(self.machine)
+        off = fitted.predicted - self._exact
+        numbers = self.machine.is_regression
+        missed = np.mean((fitted.predicted - y) ** 2) / np.var(y) if numbers else np.mean(fitted.predicted != y)
+        novelty = self.machine.task.variant == "one-class"  # there is nothing that would be right
+        return {
+            "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)), "machines": len(gaps),
+            "predicting": fitted.predicting, "one_row": fitted.one_row,
+            "right": None if novelty else float(1.0 - missed),
+            "off": float(np.max(np.abs(off)) if numbers else np.mean(off != 0.0)),
+        }  # fmt: skip
+
+    @cached_property
+    def _exact(self) -> FloatArray:
+        """What our estimator predicts of the rows held out, asked for a gap that is proven to be small."""
+        exact = ESTIMATORS[OURS]
+        data = exact.prepare(self.machine)
+        answer, _ = exact.run(data, Rung(tol=EXACT_TOL))
+        return np.asarray(answer.predict(data[1][0]), dtype=float)
+
+
+def judge_of(machine: Machine) -> Judge | GridJudge | EstimatorJudge:
     """The judge of such a task."""
+    if machine.task.estimator is not None:
+        return EstimatorJudge(machine)
     return Judge(machine) if machine.task.grid is None else GridJudge(machine)

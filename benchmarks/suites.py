@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.estimators import estimators
 from benchmarks.kinds import kinds
 from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
 from benchmarks.suite import PENALTIES, Suite
@@ -23,7 +24,7 @@ from benchmarks.wide import grids, threads
 def suites(data: Path, quick: bool) -> dict[str, Suite]:
     """All suites by name."""
     makers: tuple[Callable[[Path, bool], Suite], ...] = (
-        threads, variants, osqp, linear, rbf, kinds, scaling, grids, textbook,
+        threads, variants, osqp, linear, rbf, kinds, scaling, grids, estimators, textbook,
     )  # fmt: skip
     found = (make(data, quick) for make in makers)
     return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}

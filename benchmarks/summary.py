@@ -22,7 +22,9 @@ from benchmarks.threads import ALL
 Line = Mapping[str, Any]
 Pair = tuple[str, str]
 
-SUITES = ("threads", "variants", "osqp", "linear", "rbf", "kinds", "scaling", "grids", "textbook", "own")
+SUITES = (
+    "threads", "variants", "osqp", "linear", "rbf", "kinds", "scaling", "grids", "estimators", "textbook", "own",
+)  # fmt: skip
 GOALS = (1e-3, 1e-6, 1e-9)
 #: The goal of the tables that show one only.
 GOAL = 1e-6
@@ -37,6 +39,8 @@ SCIKIT_LEARN = ("SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "OneClassSVM", "Lin
 PACKAGES = ("libsvm", "liblinear")
 PEERS = ("sklearnex SVC", "sklearnex NuSVC", "sklearnex SVR", "sklearnex NuSVR", "rehline", "snapml")
 QP_SOLVERS = ("piqp", "proxqp", "clarabel", "osqp", "scs", "highs", "qpalm", "daqp", "cvxopt")
+#: Packages of estimators with scikit-learn's names.
+ESTIMATORS = (OURS, "scikit-learn", "sklearnex")
 #: Every solver in the order in which it is listed everywhere.
 SOLVERS = (
     OURS,

@@ -57,6 +57,8 @@ class Task:
         What a report sorts and labels by.
     grid : Grid or None
         Not one machine, but this one for many C, on all rows and on all folds.
+    estimator : str or None
+        Not one machine, but scikit-learn's class of this name, on whatever classes there are.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Task:
     epsilon: float = 0.1
     quantile: float = 0.9
     width: float = 1.0
+    estimator: str | None = None
 
     def machine(self, X: Any, y: FloatArray) -> Machine:
         """This task's machine on its samples."""

@@ -96,24 +96,26 @@ from qpsvm.solve import compile, solve
 
 if TYPE_CHECKING:
     from qpsvm import estimators as estimators
+    from qpsvm.estimators.patching import patch_sklearn as patch_sklearn
+    from qpsvm.estimators.patching import unpatch_sklearn as unpatch_sklearn
     from qpsvm.play.widget import Playground as Playground
 else:
 
     def __getattr__(name: str) -> object:
-        """`Playground` and `estimators`, whose packages are imported when they are first used (PEP 562)."""
+        """`Playground` and what needs scikit-learn, whose packages are imported when they are first used (PEP 562)."""
+        from importlib import import_module
+
         if name == "Playground":
-            from qpsvm.play.widget import Playground
-
-            return Playground
+            return import_module("qpsvm.play.widget").Playground
         if name == "estimators":
-            from importlib import import_module
-
             return import_module("qpsvm.estimators")
+        if name in ("patch_sklearn", "unpatch_sklearn"):
+            return getattr(import_module("qpsvm.estimators.patching"), name)
         raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         """Every name, those that are imported late too."""
-        return sorted({*globals(), "Playground", "estimators"})
+        return sorted({*globals(), "Playground", "estimators", "patch_sklearn", "unpatch_sklearn"})
 
 
 __version__ = "0.1.0"

@@ -14,7 +14,7 @@ import numpy as np
 
 from qpsvm import backends
 from qpsvm.attempt import LADDER, STOPPED_BY_USER, Request
-from qpsvm.backends.base import Backend, refuse_unknown
+from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
 from qpsvm.backends.contract import stopped
 from qpsvm.backends.sequential_dual_ import NAME, SequentialDual, version
 from qpsvm.costs import Cost, Size
@@ -27,6 +27,7 @@ from qpsvm.problems.forms import Form, check_form
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import held, noted
+from qpsvm.resources.log import heard, say
 from qpsvm.resources.memory import available_memory, in_words
 
 #: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
@@ -41,11 +42,14 @@ FEW_ROWS = 2000
 FINE, LONG = 1e-9, 1.0
 #: A polished point is gone on from where its gap is less than this share of that of the method's own.
 WORTH = 0.5
-#: Rows of the dual up to which CVXOPT is worth trying where our own method has not come to an end.
-FOLLOWED_ROWS = 1500
-#: Rows of the dual up to which CVXOPT is so quick that our own method gets no more steps than these before its turn.
-QUICK_ROWS, QUICK_STEPS = 600, 4000
-FOLLOWER = "cvxopt"
+#: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
+STEPS_EACH, LEAST_STEPS = 400, 20_000
+#: The same where a general solver is there to take over.
+QUICK_STEPS_EACH, QUICK_STEPS = 10, 4000
+#: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
+SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
+#: The general solver of dense QPs, and the rows of a dual up to which it is worth trying, and up to which it is quick.
+DENSE, DENSE_ROWS, QUICK_ROWS = "cvxopt", 1500, 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +80,46 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     if form is not None:
         check_form(form)
     if backend == "auto" and form == "primal":
-        return _result(problem, _general(problem, backends.get(FOLLOWER), form, request), request)
+        return _result(problem, _general(problem, backends.get(DENSE), form, request), request)
     if backend not in ("auto", NAME):
         return _result(problem, _general(problem, _able(backend), form, request), request)
     if form == "primal":
         raise UnsupportedError(f"{NAME} takes the dual form only; use form='dual', or {', '.join(general_backends())}")
     if request.options:
         refuse_unknown(NAME, request.options, frozenset())
-    limited = request.time_limit is not None or request.max_iter is not None or request.start is not None
-    rows = len(problem.joint.places)
-    follows = backend == "auto" and request.polish and not limited and rows <= FOLLOWED_ROWS
-    if not follows or backends.get(FOLLOWER).version() is None:
-        return _result(problem, _sequential(problem, request), request)
+    alone = backend == NAME or not request.polish or request.max_iter is not None or request.start is not None
+    others = [] if alone else _others(problem, request.time_limit is not None)
     best: JointResult | None = None
-    brief = replace(request, max_iter=QUICK_STEPS)
-    for turn in (brief, None, request) if rows <= QUICK_ROWS else (request, None):
-        follower = backends.get(FOLLOWER)
-        found = _general(problem, follower, None, request) if turn is None else _sequential(problem, turn)
+    brief = replace(request, max_iter=max(QUICK_STEPS, QUICK_STEPS_EACH * problem.joint.n))
+    first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
+    for asked, other in [*first, *((request, other) for other in others), (request, None)]:
+        if other is not None:
+            found = _general(problem, backends.get(other[0]), other[1], asked)
+        else:
+            found = _sequential(problem, asked, last=asked is request)
         result = _result(problem, found, request)
         best = result if best is None or result.gap < best.gap else best
-        if best.status in (Status.OPTIMAL, Status.INTERRUPTED):
+        if best.status in (Status.OPTIMAL, Status.INTERRUPTED) or request.clock.stopped():
             break
     assert best is not None  # there is at least one turn
     return best
+
+
+def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
+    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first.
+
+    Where the time is limited, only those that keep a limit.
+    """
+    dual, space = problem.joint, problem.space
+    others: list[tuple[str, Form]] = []
+    if space.is_linear:
+        entries = 2 * (dual.k - 1) * space.samples.entries
+        if entries <= SPARSE_ENTRIES and dual.k * space.samples.d <= SPARSE_COLUMNS:
+            others.append((SPARSE, "primal"))
+    if len(dual.places) <= DENSE_ROWS:
+        others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
+    there = [(each, form) for each, form in others if backends.get(each).version() is not None]
+    return [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
 
 
 def general_backends() -> tuple[str, ...]:
@@ -158,14 +179,15 @@ def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths:
 # --- our own method -------------------------------------------------------------------------------------------------
 
 
-def _sequential(problem: JointProblem, request: Request) -> Found:
-    """Stages of the sequential dual method, each followed by polishing."""
+def _sequential(problem: JointProblem, request: Request, last: bool = True) -> Found:
+    """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
     judge, tol = problem.judge, request.tol
     late = request.too_late(_matrix(problem))
     if late is not None:
         return _not_started(problem, Solver(NAME, version(), f"not started: {late}"), "dual")
     building = Clock()
-    method = SequentialDual(problem.space.centred, problem.joint, request.clock, request.max_iter, request.verbose)
+    most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
+    method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
     build_time, solving = building.seconds, 0.0
     alpha, b = request.start, None
     best: JointPoint | None = None
@@ -180,12 +202,13 @@ def _sequential(problem: JointProblem, request: Request) -> Found:
             solver_gap = point.measured
             ended = reason != "converged" or stage == STAGES[-1]
             if request.polish and not noted():
-                seconds = min(LAST_POLISH if ended else max(solving, POLISHING), max(request.clock.left, 0.0))
+                patience = LAST_POLISH if ended and last else max(solving, POLISHING)
+                seconds = min(patience, max(request.clock.left, 0.0))
                 few = len(problem.joint.places) <= FEW_ROWS
                 point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
-            if request.verbose:
-                print(f"qpsvm: {NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", flush=True)
+            if heard(request.verbose):
+                say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
             if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
                 best = judge.proven(best, tol)
                 if best.gap <= tol:
@@ -227,7 +250,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
         return _not_started(problem, Solver(backend.name, backend.version() or "?", f"not started: {late}"), chosen)
     building = Clock()
     scaled = problem.solver_qp(chosen)
-    compiled = backend.compile(scaled.qp)
+    compiled = compiled_by(backend, scaled.qp)
     build_time, solving, iterations = building.seconds, 0.0, 0
     repeats = backend.abilities.tightens and request.polish and not request.options and request.max_iter is None
     best: Found | None = None

@@ -317,7 +317,9 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
 
 
-def several_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Samples:
+def several_classes(
+    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
     Parameters
@@ -327,11 +329,15 @@ def several_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
         Any labels.
     sample_weight : array_like, shape (n,), optional
         Not negative, and not 0 in a whole class.
+    class_weight : dict or "balanced", optional
+        By label; a factor of `sample_weight`.
 
     Raises
     ------
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite, one class only.
+    UnknownOptionError, ParameterError, ParameterTypeError
+        A class weight of no class, or no positive number.
     """
     matrix = as_matrix(X)
     n = matrix.shape[0]
@@ -343,6 +349,7 @@ def several_classes(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
     if len(empty):
         raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[empty[0]])}")
+    weight = weighed(weight, place, classes, class_weight)
     return Samples(matrix, place.astype(np.float64), weight, classes, feature_names(X))
 
 

@@ -414,5 +414,14 @@ def test_no_blanket_except_and_no_debris():
         assert not re.search(r"\b(TODO|FIXME|XXX|breakpoint\(\))", source), path
 
 
+def test_only_what_talks_to_a_terminal_prints():
+    """All else says it to the logger, by `qpsvm.resources.log`, so that nothing is printed that nobody asked for."""
+    talk = {ROOT / "resources" / "log.py", *(path for path in FILES if area(path) in ("cli", "play", "__main__"))}
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                assert path in talk, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
 def test_py_typed_is_there():
     assert (ROOT / "py.typed").is_file()

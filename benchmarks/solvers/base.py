@@ -85,6 +85,26 @@ class Curve:
     errors: FloatArray
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted estimator is judged by.
+
+    Attributes
+    ----------
+    points : tuple of Point
+        Of each of its machines.
+    predicted : ndarray, shape (m,)
+        Of the rows held out.
+    predicting, one_row : float
+        Seconds to predict all of these, and one of them.
+    """
+
+    points: tuple[Point, ...]
+    predicted: FloatArray
+    predicting: float
+    one_row: float
+
+
 def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
     """The solver's own point in a solution of the scaled QP, in the units of the machine: read, and not polished."""
     result = problem.interpret(scaled.unscale(solution), tol=1e-15, polished=False)
@@ -136,5 +156,5 @@ class Entrant(ABC):
         """One call, timed by the runner: the raw answer and what the solver says of it."""
 
     @abstractmethod
-    def point(self, data: Any, answer: Any) -> Point | Curve:
-        """The point in the answer, one for every C of a grid; not timed."""
+    def point(self, data: Any, answer: Any) -> Point | Curve | Fitted:
+        """The point in the answer, one for every C of a grid or machine of an estimator; not timed."""

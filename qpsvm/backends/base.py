@@ -298,7 +298,8 @@ class Backend(ABC):
         Cost
             Time and memory.
         """
-        found = self.estimate(size, form)
+        with Boundary(self.name, "while it estimated its cost") if self.outside else nullcontext():
+            found = self.estimate(size, form)
         return found if self.loads is None or self.loads.done else found + self.loads.cost
 
     def preferred_form(self, linear: bool) -> Form:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
@@ -21,8 +23,8 @@ def solver() -> Solver:
 
 
 def fit_classes(
-    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, linear: bool, most: int
-) -> tuple[IntArray, FloatArray, IntArray]:
+    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, linear: bool, most: int, nu: float | None = None
+) -> tuple[IntArray, FloatArray, IntArray] | None:
     """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
 
     Parameters
@@ -32,13 +34,15 @@ def fit_classes(
     codes : ndarray of int, shape (n,)
         The class of each sample, from 0 to k − 1.
     upper : ndarray, shape (n,)
-        U.
+        U; of ν-SVMs the weights.
     tol : float
         In units of the margin.
     linear : bool
         Which of the two `data` is.
     most : int
         Iterations of a machine.
+    nu : float, optional
+        Of ν-SVMs, whose α come in units of their own.
 
     Returns
     -------
@@ -47,14 +51,21 @@ def fit_classes(
     alpha : ndarray, shape (k − 1, s)
         Of a sample of class i, its α against class j: in row j where j < i, else in row j − 1.
     iterations : ndarray of int, shape (k (k − 1)/2,)
-        Of (0, 1), (0, 2), …
+        Of (0, 1), (0, 2), …  None in place of the three where LIBSVM takes a ν for infeasible.
     """
     n = len(data)
     common = bool((upper == upper[0]).all())
-    out = compiled_loop()(
-        data, codes.astype(np.float64), svm_type=0, kernel="linear" if linear else "precomputed", gamma=0.0,
-        C=float(upper[0]) if common else 1.0, sample_weight=np.empty(0) if common else upper, tol=tol,
-        cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most,
-        class_weight=np.empty(0), shrinking=1, probability=0, random_seed=0,
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "svm_type": 0, "C": float(upper[0]) if common else 1.0, "sample_weight": np.empty(0) if common else upper,
+    }  # fmt: skip
+    if nu is not None:  # the largest ν that is feasible must not look infeasible by rounding
+        settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
+    try:
+        out = compiled_loop()(
+            data, codes.astype(np.float64), kernel="linear" if linear else "precomputed", gamma=0.0, tol=tol,
+            cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most, class_weight=np.empty(0),
+            shrinking=1, probability=0, random_seed=0, **settings,
+        )  # fmt: skip
+    except ValueError:
+        return None
     return out[0], np.abs(out[3]), np.asarray(out[8], dtype=np.intp).ravel()

@@ -47,8 +47,9 @@ def register_backend(
     The function is given copies of the parts of: minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. G and
     h, and A and b, are None where there are no such rows; bounds may be infinite. It returns x (n,), or the tuple
     (x, y, z) with y (p,) for the rows of A and z (m,) ≥ 0 for those of G, in the signs of (QP.1); None for x where it
-    found no point. The multipliers z of a primal are α, and have to be there; a dual needs x alone. Of the keywords
-    `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its settings.
+    found no point. The multipliers z of a primal are α. Most duals have no rows Gx ≤ h: there x alone is enough. Of the
+    keywords `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its
+    settings.
 
     Its word is not taken: the certificate judges x as it does any. What it raises comes out as a `SolverError`, and so
     does an answer of another shape. Numbers that are not finite are no point. A process that is started anew knows

@@ -1,14 +1,14 @@
-"""The command line: `python -m qpsvm [solve | predict | compare | path | cross-validate | derive | play | backends]`.
+"""The command line: `python -m qpsvm [solve | predict | compare | path | cross-validate | derive | play | patch | …]`.
 
 Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
-exit code, and never a traceback.
+exit code, and never a traceback. A program of the user's, which `patch` runs, is no part of that: it runs afterwards.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from qpsvm.cli.letters import readable
@@ -42,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0 for success. 1 where a result is not optimal, memory is too small or a solver broke down. 2 for what the user
         got wrong. 130 where the user pressed Ctrl-C. One line on standard error says why, except where the result
-        itself does.
+        itself does. Of a program that `patch` runs, what Python makes of it.
     """
-    code = 0
+    code: int | Callable[[], int] = 0
     with readable(sys.stdout), readable(sys.stderr):
         try:
             try:
@@ -57,15 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:  # a full disk behind standard output
             _let_go_of_output()
             code = _complain(error.strerror or str(error), FAILED)
-    return code
+    return code if isinstance(code, int) else code()
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    """Parse and run. Every way to fail has its sentence and its code."""
+def _run(arguments: Sequence[str] | None) -> int | Callable[[], int]:
+    """Parse and run. Every way to fail has its sentence and its code. What is left to run is the user's."""
     try:
         options = make_parser().parse_args(arguments)
         take_buffers_first()
-        return int(options.run(options))
+        code: int | Callable[[], int] = options.run(options)
+        return code
     except MemoryError as error:
         return _complain(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
     except QPSVMError as error:

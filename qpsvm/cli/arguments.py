@@ -25,6 +25,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
         self.commands: dict[str, Parser] = {}
+        #: How many of the arguments are options; what comes behind them is kept as `program`, unread.
+        self.own: Callable[[Sequence[str]], int] = len
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse has to say.
@@ -45,7 +47,10 @@ class Parser(argparse.ArgumentParser):
         ParameterError
             What argparse refuses.
         """
-        args = _joined(sys.argv[1:] if args is None else args)
+        args = sys.argv[1:] if args is None else args
+        args, program = args[: self.own(args)], args[self.own(args) :]
+        if WEIGHTS in self._option_string_actions:
+            args = _joined(args)
         for text in args:
             if text == "--":
                 break
@@ -55,7 +60,10 @@ class Parser(argparse.ArgumentParser):
                 if text not in self.commands:
                     raise UnknownOptionError(f"no command {text!r}; {nearest(text, self.commands)}")
                 break  # what follows is the command's
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if self.own is not len:
+            found.program = program
+        return found, rest
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions

@@ -112,7 +112,7 @@ def folds(sample: Sample, count: int, seeded: int) -> Iterator[Split]:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     rows, labels, groups = _drawn_from(sample)
-    what, fewest = f"{len(rows)} rows take part", len(rows)
+    what, fewest = f"the file has {_rows(len(rows))}", len(rows)
     if groups is not None:
         fewest = len(np.unique(groups))
         what = f"there are {fewest} groups"
@@ -169,7 +169,7 @@ def _smallest(labels: NDArray[Any]) -> tuple[Any, int]:
 
 
 def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
+    return "1 row that takes part" if count == 1 else f"{count} rows that take part"
 
 
 def _check_share(labels: NDArray[Any] | None, groups: NDArray[Any] | None, part: float, n: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.cli import compare, derive, grid, listing, play, predict, solve
+from qpsvm.cli import compare, derive, grid, listing, patch, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name, word
 from qpsvm.cli.held_out import fold_count, seed, share
 from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
@@ -36,6 +36,8 @@ EXAMPLES = """examples:
       a page in the browser on which samples are dragged and everything is solved again
   xzcat a9a.xz | python -m qpsvm solve -
       standard input, CSV or LIBSVM
+  python -m qpsvm patch train.py
+      a program of yours that imports from sklearn.svm, run on these estimators
   python -m qpsvm backends
 """
 
@@ -148,6 +150,18 @@ def make_parser() -> Parser:
     playing.add_argument("--port", type=int, default=PORT, metavar="P", help=f"0 for any free one; default {PORT}")
     playing.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     playing.set_defaults(run=play.run, verbose=False)
+
+    patching = commands.add_parser(
+        "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
+        epilog=patch.EPILOG, description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
+        "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
+    )  # fmt: skip
+    patching.add_argument(
+        "--only", type=name, metavar="NAMES", help="classes to take over, with commas between them; default all"
+    )
+    patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
+    patching.own = patch.own_arguments
+    patching.set_defaults(run=patch.run)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
     listed.set_defaults(run=listing.run)

@@ -112,7 +112,8 @@ def write_picture(ax: Axes, path: str) -> None:
     content = io.BytesIO()
     figure = ax.get_figure(root=True)
     assert figure is not None
-    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=SHARPNESS)
+    # "tight": beside a long legend, constrained layout may leave a title of two lines no room
+    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=SHARPNESS, bbox_inches="tight")
     pyplot.close(figure)
     with replacing(path) as file:
         file.write(content.getvalue())

@@ -106,25 +106,26 @@ def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]
     ]
 
 
-def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float]) -> list[str]:
-    """What nobody should have to find out alone: a model that gives every row the same answer, or is no better."""
+def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float], weighed: bool) -> list[str]:
+    """What nobody should have to find out alone: a model that gives every row the same answer, or is no better.
+
+    Where its classes are `weighed`, weights for them are no advice.
+    """
     said = []
     answer = only_answer(predicted)
     if answer is not None and len(predicted) > 1:
         what = "predicted" if sample.learnt == "labels" else "given"
-        said.append(f"every row is {what} {answer}{_what_that_means(sample, found)}")
+        said.append(f"every row is {what} {answer}{_what_that_means(sample, found, weighed)}")
     if found.get("R²", 1.0) < 0.0:
         said.append("R² is below 0: the mean of these rows predicts them better")
     return said
 
 
-def _what_that_means(sample: Sample, found: dict[str, float]) -> str:
+def _what_that_means(sample: Sample, found: dict[str, float], weighed: bool) -> str:
     if sample.learnt != "labels":
         return ""
-    return (
-        f": the accuracy of {found['accuracy']:.4f} is the share of that class. Try --class-weight balanced, a larger "
-        "C, or another kernel"
-    )
+    advice = "another C or kernel" if weighed else "--class-weight balanced, a larger C, or another kernel"
+    return f": the accuracy of {found['accuracy']:.4f} is the share of that class. Try {advice}"
 
 
 def block(name: str, first: str, lines: Sequence[str], notes: Sequence[str]) -> str:

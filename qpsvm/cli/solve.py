@@ -49,13 +49,14 @@ def run(options: argparse.Namespace) -> int:
         print(f"  training    {sample.training(model)}")
     code = CODES.get(result.status, 1)
     if options.test_size is not None:
-        print(_held_out(test, model, whole.table.X.shape[0], seed))
+        print(_held_out(test, model, whole.table.X.shape[0], seed, bool(options.class_weight)))
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
     if options.save is not None:
         model.save(options.save)
-        print(f"  saved       {options.save}", flush=True)
+        some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
+        print(f"  saved       {options.save}{some}", flush=True)
     if tested is not None and result.status is not Status.INTERRUPTED:
         said, certified = _cross_validated(rows, tested, options, seed)
         print(said)
@@ -88,12 +89,12 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     return result
 
 
-def _held_out(test: Sample, model: Model, n: int, seed: int) -> str:
+def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> str:
     """What the model is worth on the rows that were held out."""
     predicted = model.predict(test.table.X)
     scores = figures(test, predicted, model.metadata.get("quantile"))
     words = f"{in_words(scores)}, on {len(predicted)} of {n} rows that did not train (seed {seed})"
-    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores))
+    return block("held out", words, _table(test, predicted), warnings(test, predicted, scores, weighed))
 
 
 def _cross_validated(
@@ -125,7 +126,8 @@ def _cross_validated(
     spread = {name: float(np.std([each[name] for each in found])) for name in names}
     all_tested, predicted = some_rows(sample, np.concatenate(rows)), np.concatenate(answers)
     words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), warnings(all_tested, predicted, mean))
+    notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
+    said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
     return said, certified == len(gaps)
 
 

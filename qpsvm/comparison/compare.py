@@ -15,17 +15,21 @@ from qpsvm.arrays.checks import as_flag, as_positive
 from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
+from qpsvm.backends.sequential_dual_ import NAME as JOINT
 from qpsvm.choice import machine_traits, size_of
 from qpsvm.comparison.table import Comparison, ComparisonRow
 from qpsvm.errors import (
     DataError,
     IndefiniteKernelError,
+    MissingExtraError,
     ParameterError,
     ParameterTypeError,
     QPSVMError,
     UnsupportedError,
 )
-from qpsvm.problems import Problem
+from qpsvm.joint_attempt import general_backends
+from qpsvm.joint_result import JointResult
+from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.forms import Form, check_form
 from qpsvm.problems.replaced import forgotten, restricted
 from qpsvm.qp.solution import Status
@@ -38,6 +42,8 @@ STUDY_SECONDS = 5.0
 WARM_UP_ROWS = 10
 #: Seconds that warming up may take.
 WARM_UP_SECONDS = 0.2
+#: What `JointResult.kind` says of a row on the margin.
+ON_MARGIN = 1
 #: What is wrong with the problem, and no backend's fault.
 USERS = (DataError, IndefiniteKernelError, ParameterError)
 #: What a backend's own code may raise where it breaks down: one from outside of the library promises nothing.
@@ -48,7 +54,7 @@ BREAKDOWNS = (
 
 
 def compare(
-    problem: Problem,
+    problem: Problem | JointProblem,
     backends: str | Sequence[str] | None = None,
     forms: Form | Sequence[Form] | None = None,
     *,
@@ -66,10 +72,11 @@ def compare(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         Any machine.
     backends : str or sequence of str, optional
-        Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are.
+        Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are; of
+        several classes in one program, those that take it.
     forms : "dual", "primal" or a sequence of them, optional
         By default those that a backend takes; of a textbook method, the one that suits it.
     tol : float, default=1e-6
@@ -167,17 +174,24 @@ class Asked:
 
 
 def compared(
-    problem: Problem, names: str | Sequence[str] | None, forms: Form | Sequence[Form] | None, asked: Asked
+    problem: Problem | JointProblem,
+    names: str | Sequence[str] | None,
+    forms: Form | Sequence[Form] | None,
+    asked: Asked,
 ) -> Iterator[ComparisonRow]:
     """The rows of `compare`, each as soon as it is there. What is wrong with the arguments is an error at once."""
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, (Problem, JointProblem)):
         raise ParameterTypeError(f"compare takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    chosen = backends.names() if names is None else _listed(names, "backends")
-    found = [None if name == "auto" else backends.get(name) for name in chosen]
-    wanted = None if forms is None else _listed(forms, "forms")
+    chosen = None if names is None else _listed(names, "backends")
+    wanted: Sequence[Any] | None = None if forms is None else _listed(forms, "forms")
     for form in wanted or ():
         check_form(form)
-    return _compared(problem, found, wanted, asked)
+    if isinstance(problem, JointProblem):
+        taking = (JOINT, *general_backends())
+        found = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or taking}
+        return (_row(problem, name, each, form, asked) for name, each in found.items() for form in wanted or (None,))
+    listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
+    return _compared(problem, listed, wanted, asked)
 
 
 def _compared(
@@ -187,7 +201,7 @@ def _compared(
     for backend in chosen:
         if backend is None:
             for form in wanted or [None]:
-                yield _row(problem, None, form, asked)
+                yield _row(problem, "auto", None, form, asked)
         elif backend.version() is None:
             command = f"pip install {backend.abilities.package}"
             yield ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
@@ -215,14 +229,15 @@ def _of_backend(
             continue
         if few is not None:
             _warm_up(few, backend, form)
-        yield _row(problem, backend, form, asked)
+        yield _row(problem, backend.name, backend, form, asked)
 
 
-def _row(problem: Problem, backend: Backend | None, form: Form | None, asked: Asked) -> ComparisonRow:
-    """One backend, or None for the library's choice, on one form, as often as asked for."""
-    name = "auto" if backend is None else backend.name
+def _row(
+    problem: Problem | JointProblem, name: str, backend: Backend | None, form: Form | None, asked: Asked
+) -> ComparisonRow:
+    """One backend, or None for what is no backend of its own, on one form, as often as asked for."""
     limits, without = asked.limits(backend)
-    results: list[SVMResult] = []
+    results: list[SVMResult | JointResult] = []
     totals = []
     try:
         for _ in range(asked.repeat):
@@ -237,20 +252,26 @@ def _row(problem: Problem, backend: Backend | None, form: Form | None, asked: As
     except USERS:
         raise
     except BREAKDOWNS as error:
-        status = "unsupported" if isinstance(error, UnsupportedError) else "failed"
-        return ComparisonRow(name, form, status, note=_reason(error))
-    notes = [f"took {result.backend}"] if backend is None else []
+        return ComparisonRow(name, form, _word_for(error), note=_reason(error))
+    notes = [f"took {result.backend}"] if name == "auto" else []
     notes += [f"works without {' and '.join(without)}, which it cannot keep"] if without else []
     notes += [_reason(result.error)] if result.error is not None else []
     return replace(_measured(name, results, totals), note="; ".join(notes))
 
 
-def _measured(name: str, results: Sequence[SVMResult], totals: Sequence[float]) -> ComparisonRow:
+def _word_for(error: BaseException) -> str:
+    """What a backend that gave no point is called in the table."""
+    words = {UnsupportedError: "unsupported", MissingExtraError: "not installed"}
+    return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
+
+
+def _measured(name: str, results: Sequence[SVMResult | JointResult], totals: Sequence[float]) -> ComparisonRow:
     """The row of results of one backend. Where they differ, the last one that is not optimal speaks for all."""
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
+    margin = len(result.on_margin) if isinstance(result, SVMResult) else int((result.kind == ON_MARGIN).sum())
     return ComparisonRow(
         name, result.form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap,
-        len(result.support), len(result.on_margin), result.iterations,
+        len(result.support), margin, result.iterations,
         statistics.median(each.build_time for each in results), statistics.median(each.solve_time for each in results),
         statistics.median(totals), len(results), f"{result.solver.name} {result.solver.version}",
     )  # fmt: skip

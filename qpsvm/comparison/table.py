@@ -49,7 +49,7 @@ class ComparisonRow:
     gap : float or None
         Certified relative gap after polishing it.
     support, margin : int or None
-        Support vectors, and those of them that are on the margin.
+        Support vectors, and those of them that are on the margin; of several classes in one program, rows that are.
     iterations : int or None
         As the solver counts them.
     build_time, solve_time, total_time : float or None

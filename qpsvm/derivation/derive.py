@@ -16,6 +16,7 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.derivation.given import point_of
 from qpsvm.derivation.headline import of_alpha, of_result
+from qpsvm.derivation.joint_letters import JointLetters, joint_headline
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.registry import steps_of
 from qpsvm.derivation.row_letters import letters_of
@@ -31,8 +32,9 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.problems import Problem
-from qpsvm.problems.pairing import check_pair
+from qpsvm.joint_result import JointResult
+from qpsvm.problems import JointProblem, Problem
+from qpsvm.problems.pairing import check_joint_pair, check_pair
 from qpsvm.result import SVMResult
 from qpsvm.saving.writing import write_text
 
@@ -46,9 +48,9 @@ class Derivation:
 
     Attributes
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
     steps : tuple of Step
-    result : SVMResult or None
+    result : SVMResult, JointResult or None
         What the residuals are measured at; where α was given, what it was certified as.
     alpha : ndarray, shape (n,), or (2n,) of a regression, or None
         The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
@@ -66,9 +68,9 @@ class Derivation:
     ['NUSVM.1', 'NUSVM.2', 'NUSVM.3']
     """
 
-    problem: Problem
+    problem: Problem | JointProblem
     steps: tuple[Step, ...]
-    result: SVMResult | None = None
+    result: SVMResult | JointResult | None = None
     alpha: FloatArray | None = None
 
     @property
@@ -112,10 +114,14 @@ class Derivation:
         return ShownDerivation(self.title, self.headline, self._said[1], steps)
 
     @cached_property
-    def _letters(self) -> Letters[Any] | None:
+    def _letters(self) -> Letters[Any] | JointLetters | None:
         """The letters at the point that is measured: the α given as it stands, else the result."""
         if self.result is None:
             return None
+        if isinstance(self.problem, JointProblem):
+            assert isinstance(self.result, JointResult)
+            return JointLetters(self.problem, self.result)
+        assert isinstance(self.result, SVMResult)
         point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
         return letters_of(self.problem, point)
 
@@ -124,6 +130,9 @@ class Derivation:
         """The headline, and whether the point is an optimum of this problem."""
         if self.result is None or self._letters is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
+        if isinstance(self._letters, JointLetters):
+            return joint_headline(self._letters, self.measurements)
+        assert isinstance(self.result, SVMResult)
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             if self.alpha is not None:
                 return of_alpha(self._letters, self.result, self.measurements)
@@ -277,14 +286,16 @@ class Derivation:
             raise FileFormatError(str(error)) from error
 
 
-def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLike | None = None) -> Derivation:
+def derive(
+    problem: Problem | JointProblem, result: SVMResult | JointResult | None = None, *, alpha: ArrayLike | None = None
+) -> Derivation:
     """The derivation of a problem's dual, step by step, each measured at a solution, or at any α.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         Any machine of the library.
-    result : SVMResult, optional
+    result : SVMResult or JointResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
     alpha : array_like, shape (n,), or (2n,) of a regression, optional
         Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
@@ -320,11 +331,19 @@ def derive(problem: Problem, result: SVMResult | None = None, *, alpha: ArrayLik
     ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
     linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b | True
     """
+    if isinstance(problem, JointProblem):
+        if alpha is not None:
+            raise UnsupportedError(
+                f"{type(problem).__name__} is measured at a result: derive(problem, problem.at(alpha)) takes an α"
+            )
+        if result is not None:
+            check_joint_pair(problem, result)
+        return Derivation(problem, steps_of(problem), result)
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if alpha is None:
         if result is not None:
-            check_pair(problem, result)
+            check_pair(problem, result)  # type: ignore[arg-type]
         return Derivation(problem, steps_of(problem), result)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")

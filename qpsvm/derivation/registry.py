@@ -12,6 +12,7 @@ from qpsvm.derivation import (
     epsilon_svr,
     hard_margin,
     huber_hinge,
+    joint,
     nu_svm,
     nu_svr,
     one_class,
@@ -28,9 +29,11 @@ from qpsvm.errors import UnsupportedError
 from qpsvm.problems import (
     CSVM,
     SVDD,
+    CrammerSinger,
     EpsilonSVR,
     HardMargin,
     HuberHinge,
+    JointProblem,
     NuSVM,
     NuSVR,
     OneClass,
@@ -39,11 +42,12 @@ from qpsvm.problems import (
     QuantileSVR,
     Ranking,
     SquaredHinge,
+    WestonWatkins,
     constraints,
 )
 
 #: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
-STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
+STEPS: dict[type[Problem] | type[JointProblem], Callable[[Any], tuple[Step, ...]]] = {
     HardMargin: hard_margin.steps,
     CSVM: c_svm.steps,
     NuSVM: nu_svm.steps,
@@ -56,10 +60,12 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     SquaredHinge: squared_hinge.steps,
     HuberHinge: huber_hinge.steps,
     Ranking: ranking.steps,
+    CrammerSinger: joint.steps,
+    WestonWatkins: joint.steps,
 }
 
 
-def steps_of(problem: Problem) -> tuple[Step, ...]:
+def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
     """The steps of a problem in order, each with the statement that the docstring of the machine's module defines.
 
     With rows of a user's they are those of `user_rows`, whatever the machine. A step of which that docstring says
@@ -74,7 +80,7 @@ def steps_of(problem: Problem) -> tuple[Step, ...]:
     if kind is None:
         known = ", ".join(each.__name__ for each in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
-    if problem.constraints:
+    if isinstance(problem, Problem) and problem.constraints:
         own = statements(constraints)
         return tuple(replace(step, statement=own[step.tag]) for step in user_rows.steps(problem))
     says = statements(inspect.getmodule(kind))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.row_letters import letters_of
 from qpsvm.derivation.shown import ShownStep
 from qpsvm.derivation.sides import Sides, foremost
@@ -151,12 +150,12 @@ class Step:
         check_pair(problem, result)
         return self.measured(letters_of(problem, result)).residual
 
-    def measured(self, at: Letters[Any]) -> Measurement:
+    def measured(self, at: Any) -> Measurement:
         """Both sides at a point and the residual, with the reason where there is none.
 
         Parameters
         ----------
-        at : Letters
+        at : Letters or JointLetters
             The letters α, w, b, … of the solution.
 
         Returns

@@ -6,7 +6,9 @@ nothing else. Of f_c(x_i) only an interval is known, F_ic ± r_ic, by (ACC.2), o
     (JPROOF.1)  t_ic is within R_ic = r_iy + r_ic and its own roundings
     (JPROOF.2)  a term of (JOINT.6) is convex in t, and at most its largest value at the ends;  where the slack is
                 shared, T_i − t_ic = max(−t_ic, max over other rivals of f_c′ − f_c, 0), which f_y is no part of
-    (JPROOF.3)  gap ≤ (½Σ_c d_c² + Σ g from above) / (P from below),  d_c ≥ ‖w_c − w_c(α)‖, by rounding alone
+    (JPROOF.3)  gap ≤ (½Σ_c d_c² + Σ g from above) / (P from below),  d_c ≥ ‖w_c − w_c(α)‖
+    (JPROOF.4)  where all slack is as small as R, (w, b) is stretched by 1 + max (t + R)/ℓ, so that there is none: where
+                C is large, slack of the size of rounding costs more than the norm does
 
 Source: (JOINT.5); a-priori bounds, Higham (2002), see `accuracy`.
 """
@@ -32,6 +34,10 @@ from qpsvm.kernels.space import FeatureSpace
 
 #: A measured gap above which better intercepts are looked for one by one, (JB.2).
 ROUGH = 1e-9
+#: A proven gap that nothing is done about.
+FINE = 1e-9
+#: What is missing to a level, as a share of it, up to which (w, b) is stretched until nothing is; and a little more.
+STRETCHED, MORE = 1e-3, 1e-15
 #: Products that an evaluation in twice the precision may take in all.
 AFFORDABLE = 60_000_000
 
@@ -52,6 +58,10 @@ class JointPoint:
         Decision values of the samples, and t of (JOINT.1).
     primal, dual, measured, gap : float
         P, D, (P − D)/P as computed, and a bound that counts rounding; infinite where none was made.
+    half_norm : float
+        ½Σ‖w_c‖².
+    factor : float
+        What w(α) and b are multiplied by, (JPROOF.4).
     """
 
     alpha: FloatArray
@@ -67,6 +77,7 @@ class JointPoint:
     dual: float
     measured: float
     half_norm: float
+    factor: float = 1.0
     gap: float = math.inf
 
     def __repr__(self) -> str:
@@ -121,23 +132,30 @@ class JointJudge:
         return joint_intercepts.improved(dual, u, candidates[best])
 
     def _point(
-        self, a: FloatArray, beta: FloatArray, w: FloatArray | None, u: FloatArray, half: float, inner: FloatArray
-    ) -> JointPoint:
-        """The pair of α and (w(α), b), b (k,) over `rows`, in the caller's coordinates."""
+        self, a: FloatArray, beta: FloatArray, w: FloatArray | None, u: FloatArray, half: float, inner: FloatArray,
+        factor: float = 1.0,
+    ) -> JointPoint:  # fmt: skip
+        """The pair of α and (w(α), b) times a factor, b (k,) over `rows`, in the caller's coordinates."""
         dual = self.dual
         planes = [
-            self.space.plane(beta[:, c], None if w is None else np.ascontiguousarray(w[:, c]), float(inner[c]))
+            self.space.plane(
+                beta[:, c], None if w is None else np.ascontiguousarray(w[:, c]), factor * float(inner[c]), factor
+            )
             for c in range(dual.k)
         ]
         level = np.array([plane.level for plane in planes])
-        f = u + level
+        f = factor * u + level
         t = dual.missing(f)
-        difference = float(dual.terms(a, t).sum())
+        difference = float(dual.terms(a, t).sum()) + (factor - 1.0) ** 2 * half
+        half *= factor * factor
         primal = half + float(dual.losses(t).sum())
         if dual.intercept == "penalised":
+            apart = level - beta.sum(axis=0)
             primal += 0.5 * float(level @ level)
+            difference += 0.5 * float(apart @ apart)
         return JointPoint(
-            alpha=a, beta=beta, coef=np.column_stack([plane.coef for plane in planes]), w=w,
+            alpha=a, beta=beta, coef=np.column_stack([plane.coef for plane in planes]),
+            w=None if w is None else factor * w, factor=factor,
             b=np.array([plane.b for plane in planes]), inner=level,
             inner_radius=np.array([plane.level_radius for plane in planes]), f=f, missing=t, primal=primal,
             dual=primal - difference, measured=relative_gap(difference, primal, primal - difference), half_norm=half,
@@ -145,14 +163,35 @@ class JointJudge:
 
     def proven(self, point: JointPoint, tol: float) -> JointPoint:
         """The point with a gap that counts all rounding: in twice the precision where that is needed for `tol`."""
-        r = self._radii(point)
-        bounded = replace(point, gap=self._gap(point, point.f, r, self._distances(point)))
-        if bounded.gap <= tol or point.measured > tol:
+        bounded, r = self._bounded(point)
+        if bounded.gap <= FINE:
+            return bounded
+        stretched = self._stretched(point, r)
+        if stretched is not None:
+            other, radii = self._bounded(stretched)
+            if other.gap < bounded.gap:
+                bounded, r = other, radii
+        if bounded.gap <= tol or bounded.measured > tol:
             return bounded
         return self._sharpened(bounded, r)
 
+    def _bounded(self, point: JointPoint) -> tuple[JointPoint, FloatArray]:
+        """The point with its gap, and r (n, k)."""
+        r = self._radii(point)
+        return replace(point, gap=self._gap(point, point.f, r, self._distances(point))), r
+
+    def _stretched(self, point: JointPoint, r: FloatArray) -> JointPoint | None:
+        """The point with (JPROOF.4); None where something is missing that is no rounding."""
+        dual = self.dual
+        most = float(self._ends(point.f, r)[1][~dual.own].max()) / dual.level
+        if not 0.0 < most <= STRETCHED:
+            return None
+        factor = 1.0 + most / (1.0 - most) + MORE
+        w, u = point.w, point.f - point.inner
+        return self._point(point.alpha, point.beta, w, u, point.half_norm, point.inner, factor)
+
     def _kappa(self, point: JointPoint, c: int) -> float:
-        return self.accuracy.kappa(point.beta[:, c], None if point.w is None else point.w[:, c])
+        return point.factor * self.accuracy.kappa(point.beta[:, c], None if point.w is None else point.w[:, c])
 
     def _radii(self, point: JointPoint) -> FloatArray:
         """r of (JPROOF.1), without what f_y and f_c lose when one is taken from the other: (n, k)."""
@@ -162,10 +201,19 @@ class JointJudge:
         return radii * FEW + point.inner_radius + 2.0 * UNIT * (2.0 * np.abs(point.f) + np.abs(point.inner))
 
     def _distances(self, point: JointPoint) -> FloatArray:
-        """d of (JPROOF.3): (k,). Of another kernel than the linear, f is made of β itself."""
-        if point.w is None:
-            return np.zeros(self.dual.k)
-        return np.array([self.accuracy.weight_radius(np.abs(column)) for column in point.beta.T])
+        """d of (JPROOF.3): (k,). Of another kernel than the linear, f is made of β itself, or a multiple of it."""
+        found, apart = np.zeros(self.dual.k), abs(point.factor - 1.0)
+        for c, column in enumerate(point.beta.T):
+            w = None if point.w is None else point.w[:, c]
+            if w is not None:
+                found[c] = point.factor * self.accuracy.weight_radius(np.abs(column))
+            if point.factor != 1.0:
+                support = np.flatnonzero(column)
+                size = float(np.abs(column[support]) @ self.accuracy.sizes(support)) * FEW
+                square = float(column @ (point.f[:, c] - point.inner[c])) + self._kappa(point, c) * size
+                norm = math.sqrt(max(square, 0.0)) if w is None else float(np.linalg.norm(w))
+                found[c] += apart * norm + 8.0 * UNIT * point.factor * size
+        return found * FEW
 
     def _gap(self, point: JointPoint, f: FloatArray, r: FloatArray, distances: FloatArray) -> float:
         """(JPROOF.3)."""

@@ -6,6 +6,7 @@ An estimator is scikit-learn's in names, parameters and attributes, and a machin
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -159,4 +160,27 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{of} is "
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
         )
-        warnings.warn(" ".join(said.split()), GapWarning, stacklevel=4)
+        warnings.warn(self._early(status[worst]) + said.strip(), GapWarning, stacklevel=callers_level())
+
+    def _early(self, status: Status) -> str:
+        """Scikit-learn's words for a limit that came first."""
+        limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
+        if status not in limits:
+            return ""
+        name = limits[status]
+        return (
+            f"Solver terminated early ({name}={getattr(self, name)!r}).  Consider pre-processing your data with "
+            "StandardScaler or MinMaxScaler. "
+        )
+
+    def _iterations(self, found: Any) -> Any:
+        """Iterations that `max_iter` counts: the steps of polishing, which come after them, are no more told."""
+        return found if self.max_iter in (NO_LIMIT, None) else np.minimum(found, int(self.max_iter))
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qpsvm."):
+        level, frame = level + 1, frame.f_back
+    return level

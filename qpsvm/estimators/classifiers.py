@@ -16,7 +16,7 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs, voting
-from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
@@ -79,12 +79,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        self.class_weight_ = self._class_weights(classes, y)
-        if weight is not None and len(np.unique(codes[weight > 0.0])) < len(classes):
-            classes, codes, weight = self._remaining(classes, codes, weight)
-        self.classes_ = classes
+        self.classes_, self.class_weight_ = classes, self._class_weights(classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
+        self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
         together = self._together(matrix, codes, kernel, weight)
         self._judge(together.status, together.gap, together.message)
         self._keep(matrix, codes, together, kernel)
@@ -95,7 +93,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if isinstance(self.probability, str) and self.probability == "deprecated":
             return
         as_flag(self.probability, "probability")
-        warnings.warn(DEPRECATED, FutureWarning, stacklevel=4)
+        warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
         if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
 
@@ -106,17 +104,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
         return found
 
-    def _remaining(
-        self, classes: NDArray[Any], codes: NDArray[np.intp], weight: FloatArray
-    ) -> tuple[NDArray[Any], NDArray[np.intp], FloatArray]:
-        """Without the classes of which no sample takes part: none of them is ever predicted."""
-        kept = np.unique(codes[weight > 0.0])
-        if len(kept) < 2:
+    def _check_sums(self, sums: FloatArray) -> None:
+        """Check the sums of the weights of each class, (k,), before there is any kernel value.
+
+        Raises
+        ------
+        DataError
+            No sample of a class takes part: scikit-learn's own machines cannot predict then.
+        """
+        if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
-        raise DataError(
-            f"every sample of the class {classes[np.setdiff1d(np.arange(len(classes)), kept)[0]]!r} has weight 0: "
-            "leave its samples out"
-        )
+        if not sums.all():
+            gone = self.classes_.tolist()[int(np.argmin(sums))]
+            raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         """The name of the machine of two classes, and its parameters."""
@@ -161,7 +161,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self._pairs = bool(together.machines[0, 1] >= 0)
         self.dual_coef_ = self._stored(voting.packed(coef, self._n_support) if self._pairs else coef)
         self.intercept_ = (-b if self._turned else b) + 0.0
-        self.n_iter_: Any = np.asarray(together.iterations, dtype=np.int32)
+        self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
         w = None if together.w is None else together.w / size[:, None]
         self._scores = Scores(kernel, self.support_, self._computed_vectors, coef, b, w)
 
@@ -263,5 +263,5 @@ def continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together 
     """The machines of the last fit, where they are such as the next one can begin with."""
     if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    joint = len(last.results) != len(last.machines) or len(classes) == 2 and not isinstance(last.results[0], SVMResult)
+    joint = not isinstance(last.results[0], SVMResult)
     return last if not joint and bool(last.machines[0, 1] < 0) == rest else None

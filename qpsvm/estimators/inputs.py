@@ -22,7 +22,6 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, QPSVMError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
-
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
 

@@ -31,6 +31,7 @@ class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
     checks: ClassVar[Mapping[str, Check]] = KERNEL
+    _scores: Scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,7 +122,6 @@ class KernelMachine(Estimator):
         weights: NDArray[Any] = w
         return weights
 
-
     def _weights(self, w: FloatArray) -> FloatArray:
         """The weights of the features in scikit-learn's signs."""
         return w
@@ -174,6 +174,6 @@ class OneMachine(KernelMachine):
         self.support_vectors_ = self._vectors(X, kernel)
         self.dual_coef_ = self._stored(scale * coef[:, self.support_])
         self.intercept_ = np.array([scale * result.b])
-        self.n_iter_ = int(result.iterations or 0)
+        self.n_iter_ = int(self._iterations(result.iterations or 0))
         w = None if result.model.w is None else scale * result.model.w[None, :]
         self._scores = self._made_scores(kernel, w)

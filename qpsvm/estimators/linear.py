@@ -297,7 +297,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         self._judge(together.status, together.gap, together.message)
         self._solution, self.results_ = together, together.results
         self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
-        self.n_iter_ = int(together.iterations.max())
+        self.n_iter_ = int(self._iterations(together.iterations.max()))
         return self
 
     def _together(
@@ -511,7 +511,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
         self.result_ = self._solved(problem)
         w, self.intercept_ = self._parted(self.result_.w[None, :], np.array([self.result_.b]), s)
         self.coef_ = w[0]
-        self.n_iter_ = int(self.result_.iterations or 0)
+        self.n_iter_ = int(self._iterations(self.result_.iterations or 0))
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -19,6 +19,15 @@ from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.problems import SVDD as BallProblem
 from qpsvm.problems import OneClass, Problem
 
+#: Values of f that are smaller than this share of its threshold are 0: samples on the margin, of which rounding would
+#: decide, and it depends on how many rows are predicted at a time.
+TIE = 1e-12
+
+
+def settled(values: FloatArray, threshold: float) -> FloatArray:
+    """Values of f, (m,), of which those on the margin are 0."""
+    return np.where(np.abs(values) > TIE * abs(threshold), values, 0.0)
+
 
 class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
@@ -77,7 +86,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         ndarray, shape (m,)
         """
         matrix = self._predicting(X)
-        return self._scores(matrix)[:, 0]
+        return settled(self._scores(matrix)[:, 0], float(self.intercept_[0]))
 
     def score_samples(self, X: Any) -> FloatArray:
         """The decision value plus `offset_`.
@@ -103,7 +112,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         -------
         ndarray of int, shape (m,)
         """
-        return np.asarray(np.where(self.decision_function(X) > 0.0, 1, -1))
+        return np.asarray(np.where(self.decision_function(X) >= 0.0, 1, -1))
 
 
 class OneClassSVM(KernelDetector):
@@ -324,4 +333,4 @@ class SVDD(KernelDetector):
         ndarray, shape (m,)
         """
         matrix = self._predicting(X)
-        return self.result_.model.decision_function(matrix)
+        return settled(self.result_.model.decision_function(matrix), float(self.result_.radius) ** 2)

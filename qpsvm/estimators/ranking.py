@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.errors import DataError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.kernel_machine import OneMachine
@@ -132,6 +133,8 @@ class RankingSVM(OneMachine):
         self._check_parameters()
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
+        if n < 2:
+            raise DataError(f"n_samples={n}: there are pairs to learn from among two samples or more")
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         problem = Ranking(
             matrix,

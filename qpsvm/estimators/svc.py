@@ -9,10 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import InfeasibleNuError, UnsupportedError
 from qpsvm.estimators.classifiers import HARD, SOFT, KernelClassifier
+from qpsvm.estimators.joint import JOINT
 from qpsvm.estimators.parameters import Check, one_of, price, share
 from qpsvm.multiclass import Together
+
+#: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
+CLEARLY = 1e-9
 
 
 class SVC(KernelClassifier):
@@ -290,9 +294,30 @@ class NuSVC(KernelClassifier):
         super()._check_parameters()
         if not self.fit_intercept:
             raise UnsupportedError("NuSVC has an intercept always: take SVC(fit_intercept=False)")
+        if self.multi_class in JOINT:
+            raise UnsupportedError(f"NuSVC has no multi_class={self.multi_class!r}: take SVC(multi_class=...)")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
+
+    def _check_sums(self, sums: FloatArray) -> None:
+        """Check the sums of the weights of each class, (k,), before there is any kernel value.
+
+        Raises
+        ------
+        InfeasibleNuError
+            ν is above 2·min(S₊, S₋)/S of two of the classes.
+        DataError
+        """
+        rest = self.multi_class == "ovr" and len(sums) > 2
+        first, second = np.triu_indices(len(sums), 1)
+        one, other = (sums, sums.sum() - sums) if rest else (sums[first], sums[second])
+        largest = float(np.min(2.0 * np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
+        if self.nu > largest * (1.0 + CLEARLY):
+            error = InfeasibleNuError(self.nu, largest)
+            error.args = (f"specified nu is infeasible: {error}",)
+            raise error
+        super()._check_sums(sums)
 
     def _scale(self, together: Together) -> FloatArray:
         rho = np.array([result.rho for result in together.results])

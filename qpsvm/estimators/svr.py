@@ -20,8 +20,12 @@ from qpsvm.problems import EpsilonSVR, Problem
 from qpsvm.problems import NuSVR as NuProblem
 from qpsvm.problems import QuantileSVR as QuantileProblem
 
-#: What stands for an infinite C: where no α reaches it, the solution is that of any larger one.
-VAST = 1e12
+#: What stands for an infinite C, one after the other: where no α reaches it, the solution is that of any larger one,
+#: and the smaller it is the less rounding the certificate has to count.
+VAST = (1e4, 1e8, 1e12)
+
+#: In `SVMResult.kind`: at its bound.
+BOUND = 2
 
 
 class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
@@ -65,9 +69,12 @@ class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        C = VAST if math.inf == self.C else self.C
-        result = self._solved(self._problem(matrix, target, C, kernel, weight))
-        if math.inf == self.C and (result.kind == 2).any():
+        for C in VAST if math.inf == self.C else (self.C,):
+            result = self._solved(self._problem(matrix, target, C, kernel, weight))
+            reached = math.inf == self.C and bool((result.kind == BOUND).any())
+            if not reached:
+                break
+        if reached:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
         self._keep_one(matrix, result)
         return self

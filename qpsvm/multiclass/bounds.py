@@ -1,12 +1,15 @@
-"""The gap of many C-SVMs at once, from above and with all rounding counted: `dual.bounds`, with an axis of machines.
+"""The gaps of many C-SVMs or ν-SVMs at once, from above and with all rounding counted: `dual.bounds` for many.
 
-    (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = 1 − y_i(u_i + b) is then known to a radius r_i
+    (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
+              margin, 1 or that of a ν-SVM
     (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k| + r_k),  S ≥ |yᵀα|:
               α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (PROOF.2) and (PROOF.3)
     (BULK.3)  P ≥ ½‖w‖² + Σ U_i max(t_i − r_i, 0),  and gap = (P − D)/P, (PROOF.4)
+    (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
+              |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
 
-Where no row has room, yᵀα has to be 0 exactly, or there is no bound. What is bounded here is what the caller gets: α,
-and w or the coefficients α∘y, and b, as floats.
+Where no row has room, the sum has to be right exactly, or there is no bound. What is bounded here is what the caller
+gets: α, w or the coefficients α∘y, and b, as floats.
 
 Sources: as of `dual.bounds` and `dual.accuracy`.
 """
@@ -39,6 +42,8 @@ class Points:
         α, and f without the intercept.
     level, level_radius : ndarray, shape (P,)
         The intercept over the rows computed with, and how far it may be off.
+    margin : ndarray, shape (P,)
+        1, or the margin of a ν-SVM.
     radius : ndarray, shape (M,)
         How far u may be off, (BULK.1).
     sizes : ndarray, shape (M,)
@@ -53,6 +58,7 @@ class Points:
     u: FloatArray
     level: FloatArray
     level_radius: FloatArray
+    margin: FloatArray
     radius: FloatArray
     sizes: FloatArray
     square: FloatArray
@@ -63,9 +69,9 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     """The relative gap of each machine from above, (P,): infinite where nothing is proven."""
     alpha, upper, sign = points.alpha, stack.upper, stack.sign
     most = float(stack.lengths.max())
-    level = stack.spread(points.level)
-    t = 1.0 - sign * (points.u + level)
-    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * (np.abs(points.level) + 1.0))
+    t = stack.spread(points.margin) - sign * (points.u + stack.spread(points.level))
+    size_of_f = np.abs(points.level) + np.abs(points.margin)
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * size_of_f)
     r += ROUNDINGS * UNIT * np.abs(t)
     high, low, room = t + r, t - r, upper - alpha
     terms = np.maximum(
@@ -73,31 +79,59 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     )  # (BULK.2)
     difference = stack.sums(terms) * (1.0 + gamma(most + 16))
     losses = stack.sums(upper * np.maximum(low, 0.0)) * (1.0 - gamma(most + 8))
-    surplus, reach = _surplus(stack, alpha, np.abs(t) + r, np.minimum(alpha, room))
-    distance = (points.offset + surplus * float(points.sizes.max())) * FEW
-    difference += 0.5 * distance * distance + surplus * reach
-    size = 0.5 * points.square + losses  # (BULK.3)
+    slack, room, largest = np.abs(t) + r, np.minimum(alpha, room), float(points.sizes.max())
+    distance, nothing = points.offset * FEW, np.zeros(stack.machines)
+    if stack.nu is None:
+        surplus, reach = _surplus(stack, alpha * sign, nothing, slack, room)
+        distance = distance + surplus * largest * FEW
+        difference += surplus * reach
+        size = 0.5 * points.square + losses  # (BULK.3)
+    else:
+        for own in (sign > 0.0, sign < 0.0):  # (BULK.4)
+            surplus, reach = _surplus(stack, np.where(own, alpha, 0.0), 0.5 * stack.nu, slack, np.where(own, room, 0.0))
+            distance = distance + surplus * largest * FEW
+            difference += surplus * reach
+        size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
+    difference += 0.5 * distance * distance
     good = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
     found: FloatArray = np.full(len(size), np.inf)
     np.divide(difference * FEW, size / FEW, out=found, where=good)
     return found
 
 
-def _surplus(stack: Stack, alpha: FloatArray, slack: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """S ≥ |yᵀα| of each machine, and |t| + r of a row with room for it, from `slack` and `room` (M,): (P,) each."""
-    beta = alpha * stack.sign
-    surplus = np.abs(stack.sums(beta)) + gamma(float(stack.lengths.max())) * stack.sums(alpha) * FEW
+def _surplus(
+    stack: Stack, values: FloatArray, target: FloatArray, slack: FloatArray, room: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.
+
+    Parameters
+    ----------
+    stack : Stack
+    values : ndarray, shape (M,)
+        α, with a sign where the sum has one.
+    target : ndarray, shape (P,)
+    slack, room : ndarray, shape (M,)
+        |t| + r, and how far α may change either way.
+    """
+    parts = stack.sums(np.abs(values)) + np.abs(target)
+    surplus = np.abs(stack.sums(values) - target) + gamma(float(stack.lengths.max()) + 2) * parts * FEW
     roomiest = stack.largest(room)
     reach = -stack.largest(np.where(room == stack.spread(roomiest), -slack, -np.inf))
     for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
-        excess, error = total(beta[stack.part(p)])
+        excess, error = total(np.append(values[stack.part(p)], -target[p]))
         surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
         reach[p] = 0.0
     return surplus, reach
 
 
 def kernel_points(
-    stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, sizes: FloatArray, epsilon: float
+    stack: Stack,
+    alpha: FloatArray,
+    u: FloatArray,
+    b: FloatArray,
+    margin: FloatArray,
+    sizes: FloatArray,
+    epsilon: float,
 ) -> Points:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
 
@@ -106,7 +140,7 @@ def kernel_points(
     stack : Stack
     alpha, u, sizes : ndarray, shape (M,)
         Each u one sum over the support.
-    b : ndarray, shape (P,)
+    b, margin : ndarray, shape (P,)
     epsilon : float
         As `Accuracy.epsilon`.
     """
@@ -115,7 +149,9 @@ def kernel_points(
     kappa = (epsilon + gamma(most + 6)) * weight
     square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
     nothing = np.zeros(len(b))
-    return Points(alpha, u, b, nothing, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing)
+    return Points(
+        alpha, u, b, nothing, margin, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing
+    )
 
 
 def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
@@ -146,6 +182,7 @@ def linear_points(
     alpha: FloatArray,
     u: FloatArray,
     levels: tuple[FloatArray, FloatArray],
+    margin: FloatArray,
     W: FloatArray,
     sizes: FloatArray,
     width: int,
@@ -158,6 +195,7 @@ def linear_points(
     alpha, u, sizes : ndarray, shape (M,)
     levels : tuple of ndarray, shape (P,)
         The intercepts over the rows computed with, and how far they may be off.
+    margin : ndarray, shape (P,)
     W : ndarray, shape (P, d)
     sizes : ndarray, shape (M,)
     width : int
@@ -169,4 +207,4 @@ def linear_points(
     kappa = gamma(width + 6) * above + UNDERFLOW
     offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
     square = np.square(norm * (1.0 - gamma(d + 8)))
-    return Points(alpha, u, *levels, stack.spread(kappa * FEW) * sizes, sizes, square, offset)
+    return Points(alpha, u, *levels, margin, stack.spread(kappa * FEW) * sizes, sizes, square, offset)

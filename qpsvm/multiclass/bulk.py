@@ -1,6 +1,7 @@
-"""The fast road of small C-SVMs: one Gram matrix, one call of LIBSVM's loop, each exact optimum, all bounds at once.
+"""The fast road of small C-SVMs and ν-SVMs: one Gram matrix, one loop, each exact optimum, all bounds at once.
 
-What the bounds do not prove goes the way of any machine, from where it is.
+The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not prove goes the way of any machine,
+from where it is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from qpsvm.multiclass.loops import again, loop_points
 from qpsvm.multiclass.one_by_one import limited, result_of
 from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
-from qpsvm.multiclass.stack import Stack, stacked
+from qpsvm.multiclass.stack import Stack, stacked, with_shares
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.multiclass.values import GramValues, LinearValues, Values
 from qpsvm.problems.parameters import prices
@@ -35,6 +36,8 @@ from qpsvm.samples import Samples
 
 #: Rows up to which one Gram matrix of all is made (128 MB), and LIBSVM's loop, which nothing can stop, is short.
 MOST_ROWS = 4000
+#: The machines of this road, by the name of their one parameter.
+OWN = {"CSVM": "C", "NuSVM": "nu"}
 #: The options of `solve` that this road knows, and what others have to be.
 KNOWN = {"tol", "check", "time_limit"}
 USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
@@ -45,8 +48,8 @@ PRODUCTS = 2e9
 
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
-    plain = split.machine == "CSVM" and split.intercept == "free" and not split.constraints
-    plain = plain and set(split.parameters) <= {"C"}
+    own = OWN.get(split.machine)
+    plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
     asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
     small = len(split.order) <= MOST_ROWS
     known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
@@ -63,15 +66,16 @@ def _in_time(split: Split, limit: float | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The points of all machines: α and f without intercept (M,), b (P,), and of a linear kernel w (P, d)."""
+    """The points of all machines: α and f without intercept (M,), b and ρ (P,), and of a linear kernel w (P, d)."""
 
     alpha: FloatArray
     u: FloatArray
     b: FloatArray
+    rho: FloatArray
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together | None:
     """Solve all machines.
 
     Parameters
@@ -84,18 +88,24 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
 
     Returns
     -------
-    Together
-        With the results of those machines made that were solved by themselves.
+    Together or None
+        With the results of those machines made that were solved by themselves. None where LIBSVM refuses.
+
+    Raises
+    ------
+    QPSVMError
+        What the problem of a machine raises.
     """
     clock = Clock(time_limit)
+    stack, upper = _stated(split)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
-        upper = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
-        upper = times(upper, split.weight)[split.order]
-        stack = stacked(split, upper)
         linear = split.kernel_is_linear
         data = np.ascontiguousarray(space.rows.matrix() if linear else space.centred.dense())
-        alpha, iterations = loop_points(split, stack, data, upper, linear)
+        started = loop_points(split, stack, data, upper, linear)
+        if started is None:
+            return None
+        alpha, iterations = started
         found = _settled(stack, data, linear, alpha)
         own, points = points_of(space, stack, found)
         proven = gaps(stack, points)
@@ -105,29 +115,52 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
     return _together(split, stack, found, own, proven, iterations, (tol, clock))
 
 
+def _stated(split: Split) -> tuple[Stack, FloatArray]:
+    """The rows of all machines with their bounds; and those of LIBSVM, (r,) over `Split.order`.
+
+    Raises
+    ------
+    QPSVMError
+        A parameter out of its range; of ν, before any kernel value is made.
+    """
+    weight = split.weight[split.order]
+    if split.machine == "CSVM":
+        C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
+        upper = times(C, split.weight)[split.order]
+        return stacked(split, upper), upper
+    split.bare(0)  # ν itself is checked
+    nu = float(split.parameters.get("nu", 0.5))
+    stack = with_shares(stacked(split, weight), nu)
+    assert stack.nu is not None
+    for p in np.flatnonzero(stack.nu < nu).tolist():  # by more than rounding?
+        split.bare(p)
+    return stack, weight
+
+
 def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) -> Found:
     """The optimum of each machine, or where `settle` does not come to it, the point that was given."""
     kind = LinearValues if linear else GramValues
     P, u = stack.machines, np.empty(len(alpha))
-    b, W = np.empty(P), np.zeros((P, data.shape[1])) if linear else None
+    b, rho, W = np.empty(P), np.ones(P), np.zeros((P, data.shape[1])) if linear else None
     for p in range(P):
-        part = stack.part(p)
+        part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
         values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
-        found = settle(values, y, upper, alpha[part])
+        found = settle(values, y, upper, alpha[part], nu)
         finer = again(stack, p, data, linear) if found is None else None
         if finer is not None:
             alpha[part] = finer
             found = settle(values, y, upper, finer)
         if found is not None:
-            alpha[part], u[part], b[p] = found.alpha, found.u, found.b
+            alpha[part], u[part], b[p], rho[p] = found.alpha, found.u, found.b, found.rho
         else:
-            u[part], b[p] = _as_it_is(values, y, upper, alpha[part])
+            u[part], b[p] = as_it_is(values, y, upper, alpha[part])
+            rho[p] = 1.0 if nu is None else np.nan  # which proves nothing
         if W is not None and isinstance(values, LinearValues):
             W[p] = values.w
-    return Found(alpha, u, b, W)
+    return Found(alpha, u, b, rho, W)
 
 
-def _as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
+def as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
     """u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
     u = values.product(support, (alpha * y)[support])
@@ -139,13 +172,13 @@ def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArr
     accuracy = Accuracy(space)
     sizes = accuracy.sizes(np.arange(space.n))[stack.places]
     if found.W is None:
-        return found.b, kernel_points(stack, found.alpha, found.u, found.b, sizes, accuracy.epsilon)
+        return found.b, kernel_points(stack, found.alpha, found.u, found.b, found.rho, sizes, accuracy.epsilon)
     own, levels = found.b, (found.b, np.zeros(len(found.b)))
     if space.origin is not None:  # as `FeatureSpace.plane`
         own = -dots(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
         levels = dots(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
     width = space.samples.longest_row
-    return own, linear_points(stack, found.alpha, found.u, levels, found.W, sizes, width)
+    return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
 
 def _together(
@@ -158,7 +191,7 @@ def _together(
     asked: tuple[float, Clock],
 ) -> Together:
     known: dict[int, SVMResult] = {}
-    beta, W, b = found.alpha * stack.sign, found.W, b.copy()
+    beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
     tol, clock = asked
     unproven = np.flatnonzero(~(proven <= tol)).tolist()
     for done, p in enumerate(unproven):
@@ -166,6 +199,7 @@ def _together(
         options = limited({"tol": tol}, clock, len(unproven) - done)
         known[p] = result = result_of(split.problem(p), found.alpha[part], options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
+        rho[p] = result.rho
         if W is not None:
             W[p] = result.w
     kept = beta.nonzero()[0]
@@ -175,7 +209,7 @@ def _together(
     )
     coef.sort_indices()
     return Together(
-        classes=split.labels, machines=split.pairs, coef=coef, b=b, w=W, gap=proven,
+        classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=proven,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
         iterations=iterations, solver=solver(),
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),

@@ -20,9 +20,13 @@ PER_ROW, BESIDES = 2, 500
 FEW_ROWS, FINE_TOLERANCE, FINE_ITERATIONS = 300, 1e-6, 5000
 
 
+#: An α within this share of its bound is at it: of a ν-SVM, whose α are scaled.
+AT_BOUND = 1e-9
+
+
 def loop_points(
     split: Split, stack: Stack, data: FloatArray, upper: FloatArray, linear: bool
-) -> tuple[FloatArray, IntArray]:
+) -> tuple[FloatArray, IntArray] | None:
     """α of all machines, (M,), and the iterations of each, (P,).
 
     Parameters
@@ -32,40 +36,49 @@ def loop_points(
     data : ndarray, shape (r, d) or (r, r)
         Samples of a linear kernel, or the Gram matrix, over `Split.order`; C-ordered float64.
     upper : ndarray, shape (r,)
-        U.
+        U; of ν-SVMs the weights.
     linear : bool
         Which of the two `data` is.
+
+    Returns
+    -------
+    alpha, iterations : ndarray
+        Or None, where LIBSVM refuses.
     """
-    codes = split.codes[split.order]
+    codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
     parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES
-    if split.pairs[0, 1] != REST:
-        support, found, iterations = fit_classes(data, codes, upper, LOOP_TOLERANCE, linear, most)
-        whole = np.zeros((split.k - 1, len(data)))
-        whole[:, support] = found
+    rest = split.pairs[0, 1] == REST
+    for classes in [(codes == j).astype(int) for j in split.pairs[:, 0].tolist()] if rest else [codes]:
+        found = fit_classes(data, classes, upper, LOOP_TOLERANCE, linear, most, nu)
+        if found is None:
+            return None
+        support, values, iterations = found
+        whole = np.zeros((len(values), len(data)))
+        whole[:, support] = values
+        counts.append(iterations)
+        if rest:
+            parts.append(whole[0])
+            continue
         for (i, j), (first, second) in zip(split.pairs.tolist(), stack.slices, strict=True):
             parts += [whole[j - 1, first], whole[i, second]]
-        counts.append(iterations)
-    else:
-        for j in split.pairs[:, 0].tolist():
-            support, found, iterations = fit_classes(
-                data, (codes == j).astype(int), upper, LOOP_TOLERANCE, linear, most
-            )
-            alpha = np.zeros(len(data))
-            alpha[support] = found[0]
-            parts.append(alpha)
-            counts.append(iterations)
-    return np.minimum(np.concatenate(parts), stack.upper), np.concatenate(counts)
+    alpha = np.concatenate(parts)
+    if stack.nu is not None:
+        alpha *= stack.spread(stack.nu / stack.sums(alpha))
+        alpha[alpha > (1.0 - AT_BOUND) * stack.upper] = np.inf
+    return np.minimum(alpha, stack.upper), np.concatenate(counts)
 
 
 def again(stack: Stack, p: int, data: FloatArray, linear: bool) -> FloatArray | None:
     """α (m,) of one machine of few rows, nearer to the optimum; None of others."""
     part = stack.part(p)
     y, places = stack.sign[part], stack.places[part]
-    if len(y) > FEW_ROWS:
+    if len(y) > FEW_ROWS or stack.nu is not None:
         return None
     own = data[places] if linear else np.ascontiguousarray(data[places[:, None], places])
     upper = stack.upper[part]
-    support, found, _ = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, linear, FINE_ITERATIONS)
+    found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, linear, FINE_ITERATIONS)
+    if found is None:
+        return None
     alpha = np.zeros(len(y))
-    alpha[support] = found[0]
+    alpha[found[0]] = found[1][0]
     return np.minimum(alpha, upper)

@@ -125,7 +125,8 @@ def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
     messages = {result.message: p for p, result in reversed(list(enumerate(results))) if result.message}
     w = None if results[0].model.w is None else np.array([result.w for result in results])
     return Together(
-        classes=split.labels, machines=split.pairs, coef=coef, b=np.array([result.b for result in results]), w=w,
+        classes=split.labels, machines=split.pairs, coef=coef, b=np.array([result.b for result in results]),
+        rho=np.array([result.rho for result in results]), w=w,
         gap=np.array([result.gap for result in results]), status=[result.status for result in results],
         iterations=np.array([result.iterations or 0 for result in results]), solver=results[0].solver,
         message="; ".join(f"{split.named(p)}: {text}" for text, p in messages.items()),

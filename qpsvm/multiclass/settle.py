@@ -1,9 +1,10 @@
-"""The exact optimum of a small C-SVM from a point near it: by guessing which α are free, and solving for these.
+"""The exact optimum of a small C-SVM or ν-SVM from a point near it: guess which α are free, and solve for these.
 
     (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]:  the free rows F are on their margin, those of B are
                 at their bounds, β = α∘y, and the others are 0
     (SETTLE.2)  next, a free row whose α leaves its box goes to that end of it; a row short of its margin at α = 0, or
                 beyond it at α = C, becomes free
+    (SETTLE.3)  of a ν-SVM, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
 
 Where (SETTLE.2) changes nothing, the point is the optimum. It need not come to that, and then somebody else solves the
 machine: every point is certified in any case.
@@ -27,10 +28,8 @@ from qpsvm.multiclass.values import Values
 
 #: Guesses. From LIBSVM's points at a tolerance of 1e-2 two are usual, and five rare.
 ROUNDS = 12
-#: A row within so much of its margin is on it: rounding.
+#: A row within so much of its margin, in units of that, is on it: rounding.
 TOUCHING = 1e-10
-
-
 #: As many rows may become free in a round as are free, and so many in any case: the farthest from where they belong.
 JOINING = 8
 #: More free rows than the first guess had, by this factor and so many, are no guess any more.
@@ -41,21 +40,26 @@ BALANCED = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """α (m,), the intercept, and f without it, u (m,)."""
+    """α (m,), the intercept, the margin, which is 1 for a C-SVM, and f without the intercept, u (m,)."""
 
     alpha: FloatArray
     b: float
+    rho: float
     u: FloatArray
 
 
-def settle(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> Settled | None:
-    """The optimum by (SETTLE.1) and (SETTLE.2), or None.
+def settle(
+    values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
+) -> Settled | None:
+    """The optimum by (SETTLE.1) to (SETTLE.3), or None.
 
     Parameters
     ----------
     values : Values
     y, upper, alpha : ndarray, shape (m,)
         Signs, C, and a feasible point.
+    nu : float, optional
+        The sum of α, of a ν-SVM.
     """
     full = alpha >= upper
     free = (alpha > 0.0) & ~full
@@ -66,21 +70,21 @@ def settle(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) 
         if len(F) > most:
             return None
         fixed = bounded[B]
-        found = _guess(values, y, F, B, fixed) if len(F) else _without(values, y, upper, B, fixed)
+        found = _guess(values, y, F, B, fixed, nu) if len(F) else _without(values, y, upper, B, fixed, nu)
         if found is None:
             return None
-        beta, b, u = found
+        beta, b, rho, u = found
         a = beta * y[F]
         low, high = a < 0.0, a > upper[F]
-        t = 1.0 - y * (u + b)
-        joining = np.where(full, t < -TOUCHING, (t > TOUCHING) & ~free)
+        t = rho - y * (u + b)
+        joining = np.where(full, t < -TOUCHING * rho, (t > TOUCHING * rho) & ~free)
         settled = not (low.any() or high.any())
         if not len(F) and abs(np.add.reduce(fixed)) > BALANCED * np.add.reduce(np.abs(fixed)):
             joining[np.argmin(np.abs(t))], settled = True, False
         if settled and not joining.any():
             alpha = np.where(full, upper, 0.0)
             alpha[F] = a
-            return Settled(alpha, b, u)
+            return Settled(alpha, b, rho, u)
         free[F[low | high]] = False
         full[F[high]] = True
         joining = _farthest(joining, t, max(JOINING, len(F)))
@@ -89,30 +93,44 @@ def settle(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) 
     return None
 
 
+#: β_F (f,), b, the margin, and u (m,).
+Guess = tuple[FloatArray, float, float, FloatArray]
+
+
 def _guess(
-    values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray
-) -> tuple[FloatArray, float, FloatArray] | None:
-    """(SETTLE.1): β_F (f,), b and u (m,), or None."""
-    n = len(F)
-    system, right = np.ones((n + 1, n + 1)), np.zeros(n + 1)
-    system[:n, :n], system[n, n] = values.block(F, F), 0.0
-    right[:n] = y[F]
+    values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
+) -> Guess | None:
+    """(SETTLE.1) or (SETTLE.3); None where they have no solution, or a margin that is not positive."""
+    n, signs = len(F), y[F]
+    k = n + 1 if nu is None else n + 2
+    system, right = np.ones((k, k)), np.zeros(k)
+    system[:n, :n], system[n:, n:] = values.block(F, F), 0.0
+    if nu is None:
+        right[:n] = signs
+    else:
+        if not -n < np.add.reduce(signs) < n:  # of one class, b and ρ are not to be told apart
+            return None
+        system[n + 1, :n], system[:n, n + 1], right[n + 1] = signs, -signs, nu
     if len(B):
         right[:n] -= values.block(F, B) @ fixed
         right[n] = -np.add.reduce(fixed)
+        if nu is not None:
+            right[n + 1] = nu - np.add.reduce(np.abs(fixed))
     *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
-    b = float(solution[n])
-    if failed or not np.isfinite(b):
+    beta, b, rho = solution[:n], float(solution[n]), 1.0 if nu is None else float(solution[n + 1])
+    if failed or not (np.isfinite(b) and rho > 0.0):
         return None
-    return solution[:n], b, values.product(np.concatenate([F, B]), np.concatenate([solution[:n], fixed]))
+    return beta, b, rho, values.product(np.concatenate([F, B]), np.concatenate([beta, fixed]))
 
 
 def _without(
-    values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray
-) -> tuple[FloatArray, float, FloatArray]:
-    """The same where no row is free: the best intercept for α as it is."""
+    values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
+) -> Guess | None:
+    """The same where no row is free: of a C-SVM, the best intercept for α as it is."""
+    if nu is not None:
+        return None
     u = values.product(B, fixed)
-    return np.zeros(0), best_intercept(u, y, upper), u
+    return np.zeros(0), best_intercept(u, y, upper), 1.0, u
 
 
 def best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:

@@ -104,6 +104,12 @@ class Split:
 
     def problem(self, p: int) -> Problem:
         """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
+        problem = self.bare(p)
+        self._share(problem, self.places(p)[0])
+        return problem
+
+    def bare(self, p: int) -> Problem:
+        """The same with a Gram matrix of its own, which need not be made."""
         places, _ = self.places(p)
         rows = self.order[places]
         X = self.X[rows]
@@ -121,7 +127,6 @@ class Split:
         except InfeasibleNuError as error:
             error.add_note(f"That is of {self.named(p)}.")
             raise
-        self._share(problem, places)
         return problem
 
     def _share(self, problem: Problem, places: IntArray) -> None:

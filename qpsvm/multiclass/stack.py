@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.multiclass.split import REST, Split
+from qpsvm.problems.nu_svm import largest_nu
+from qpsvm.samples import shares_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +25,15 @@ class Stack:
         Where the rows of each begin, and where the last ones end.
     sign, upper : ndarray, shape (M,)
         y and U.
+    nu : ndarray, shape (P,), or None
+        The sum of α, of ν-SVMs.
     """
 
     slices: list[tuple[slice, ...]]
     ends: IntArray
     sign: FloatArray
     upper: FloatArray
+    nu: FloatArray | None = None
 
     @property
     def machines(self) -> int:
@@ -82,3 +87,14 @@ def stacked(split: Split, prices: FloatArray) -> Stack:
     sign = np.repeat(signs, counts)
     upper = np.concatenate([prices[part] for parts in slices for part in parts])
     return Stack(slices, np.concatenate([[0], np.cumsum(lengths)]), sign, upper)
+
+
+def with_shares(stack: Stack, nu: float) -> Stack:
+    """The same rows for ν-SVMs, where U are weights: U becomes their shares, and ν at most what the classes allow."""
+    upper, most = np.empty_like(stack.upper), np.empty(stack.machines)
+    for p in range(stack.machines):
+        part = stack.part(p)
+        s, y = stack.upper[part], stack.sign[part]
+        upper[part] = shares_of(s)
+        most[p] = largest_nu(s, y)
+    return replace(stack, upper=upper, nu=np.minimum(nu, most))

@@ -31,6 +31,8 @@ class Together:
         α_i y_i over the caller's rows; what is not stored is 0.
     b : ndarray, shape (P,)
         Intercepts: f = Σ coef_i K(x_i, ·) + b.
+    rho : ndarray, shape (P,)
+        The margins of ν-SVMs, in units of which f is large or small; 1 for others.
     w : ndarray, shape (P, d), or None
         Of a linear kernel, the weight vectors that the gap is about: Σ coef_i x_i, rounded.
     gap : ndarray, shape (P,)
@@ -51,6 +53,7 @@ class Together:
     machines: IntArray
     coef: sp.csr_array
     b: FloatArray
+    rho: FloatArray
     w: FloatArray | None
     gap: FloatArray
     status: list[Status]

@@ -129,7 +129,10 @@ def solve_rest(
 def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
     starts = _starts(machines, start)
     if solves(machines, options):
-        return solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"), options.get("time_limit"))
+        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        together = solve_in_bulk(machines, tol, options.get("time_limit"))
+        if together is not None:
+            return together
     return solve_each(machines, starts, n_jobs, options)
 
 

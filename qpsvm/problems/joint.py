@@ -32,7 +32,7 @@ from qpsvm.problems.replaced import replaced
 from qpsvm.qp.program import QP
 from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
-from qpsvm.samples import Samples, several_classes
+from qpsvm.samples import ClassWeight, Samples, several_classes
 
 #: A slack above this share of the level is clear, and there this share of C is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
@@ -57,6 +57,8 @@ class JointProblem(Machine[JointResult]):
         What to do where the Gram matrix is indefinite.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label. It multiplies `sample_weight`.
 
     Attributes
     ----------
@@ -90,8 +92,9 @@ class JointProblem(Machine[JointResult]):
         sample_weight: ArrayLike | None,
         psd: PSDRule,
         intercept: Intercept,
+        class_weight: ClassWeight,
     ) -> None:
-        self._take(several_classes(X, y, sample_weight), kernel, as_intercept(intercept), psd)
+        self._take(several_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd)
         self._keep(C=C)
 
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:

@@ -136,8 +136,7 @@ class NuSVM(Problem):
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        s = self.sample_weight
-        nu_max = 2 * min(float(s[self.y > 0].sum()), float(s[self.y < 0].sum())) / float(s.sum())  # (NUSVM.16)
+        nu_max = largest_nu(self.sample_weight, self.y)
         if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
             raise InfeasibleNuError(nu, nu_max)
         self.nu = min(nu, nu_max)
@@ -241,3 +240,8 @@ class NuSVM(Problem):
         machine = CSVM(self.X, original_labels(self.samples), C, self.kernel, self.sample_weight, self.psd)
         machine.samples = replace(machine.samples, feature_names=self.feature_names)
         return machine
+
+
+def largest_nu(s: FloatArray, y: FloatArray) -> float:
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each."""
+    return 2 * min(float(s[y > 0].sum()), float(s[y < 0].sum())) / float(s.sum())  # (NUSVM.16)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from qpsvm.errors import DataError, ParameterTypeError
-from qpsvm.problems import Problem
+from qpsvm.joint_result import JointResult
+from qpsvm.problems import JointProblem, Problem
 from qpsvm.result import SVMResult
 
 
@@ -21,6 +22,26 @@ def check_pair(problem: Problem, result: SVMResult) -> None:
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    _check_samples(problem, result)
+
+
+def check_joint_pair(problem: JointProblem, result: object) -> None:
+    """The same of a machine of several classes.
+
+    Raises
+    ------
+    ParameterTypeError, DataError
+        As `check_pair`; or the result is over other classes.
+    """
+    if not isinstance(result, JointResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {type(result).__name__}")
+    _check_samples(problem, result)
+    if result.alpha.shape[1] != len(problem.classes):
+        raise DataError(f"the result is over {result.alpha.shape[1]} classes, the problem has {len(problem.classes)}")
+
+
+def _check_samples(problem: Problem | JointProblem, result: SVMResult | JointResult) -> None:
+    """Rows, features and kernel."""
     rows, features = len(result.coef), result.model.n_features
     if (rows, features) != problem.X.shape:
         raise DataError(

@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.problems.joint import JointProblem
+from qpsvm.samples import ClassWeight
 
 
 class WestonWatkins(JointProblem):
@@ -60,6 +61,9 @@ class WestonWatkins(JointProblem):
         What to do where the Gram matrix is indefinite.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent.
+    class_weight : dict or "balanced", optional
+        A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
+        `sample_weight`.
 
     Raises
     ------
@@ -103,5 +107,6 @@ class WestonWatkins(JointProblem):
         sample_weight: ArrayLike | None = None,
         psd: PSDRule = "raise",
         intercept: Intercept = "free",
+        class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(X, y, C, kernel, sample_weight, psd, intercept)
+        super().__init__(X, y, C, kernel, sample_weight, psd, intercept, class_weight)

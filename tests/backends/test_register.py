@@ -65,6 +65,16 @@ def test_a_function_solves_every_machine_in_both_forms_and_is_certified(machine,
         qpsvm.solve(problem, "mine")
 
 
+def test_a_joint_machine_of_several_classes_takes_it_too(monkeypatch):
+    problem = qpsvm.CrammerSinger(X[:12], np.arange(12) % 3)
+    with qpsvm.register_backend("mine", honest):
+        result = qpsvm.solve(problem, "mine")
+        assert (result.status, result.backend) == ("optimal", "mine")
+    monkeypatch.setattr(Own, "compile", lambda self, qp: qp)  # noqa: ARG005
+    with qpsvm.register_backend("mine", Own), pytest.raises(qpsvm.SolverError, match="compile has to return"):
+        qpsvm.solve(problem, "mine")
+
+
 def test_it_is_given_what_it_names_and_refused_what_it_does_not():
     given: dict[str, Any] = {}
 
@@ -177,7 +187,7 @@ class Own(Backend):
     """A backend as CONTRIBUTING has it, that does as it is told."""
 
     name = "own"
-    abilities = Abilities(needs="any QP", dual=ALL, primal=ALL)
+    abilities = Abilities(needs="any QP", dual=ALL, primal=ALL, any_qp=True)
     seconds = 1e9
     changes: dict[str, Any] = {}  # noqa: RUF012
 
@@ -336,6 +346,11 @@ def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monk
     with qpsvm.register_backend("mine", Own, auto=True):
         assert next(choices(problem)).backend == "mine"
         assert qpsvm.solve(problem).backend == "mine"
+        monkeypatch.setattr(Own, "estimate", lambda self, size, form: 1 / 0)  # noqa: ARG005
+        with pytest.raises(qpsvm.SolverError, match="'mine' failed while it estimated its cost: ZeroDivisionError"):
+            qpsvm.solve(problem)
+        monkeypatch.undo()
+        monkeypatch.setattr(Own, "seconds", 0.0)
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)
         assert (result.status, result.backend != "mine") == ("optimal", True)

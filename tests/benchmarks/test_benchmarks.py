@@ -22,7 +22,7 @@ from benchmarks.measure import Plan
 from benchmarks.run import Pair, run
 from benchmarks.samples import Bundled, Clouds, Moons, RandomClass, Waves
 from benchmarks.score import Judge, primal_value
-from benchmarks.solvers import ENTRANTS, GRIDS, Entrant, Point, Rung, Said
+from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, Entrant, Point, Rung, Said
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
 from benchmarks.tasks import Task
@@ -213,7 +213,8 @@ def test_suites_are_described_and_unique():
             names = [task.name for task in suite.tasks]
             assert len(set(names)) == len(names)
             for task in suite.tasks:
-                assert set(suite.solvers) <= set(ENTRANTS if task.grid is None else GRIDS)
+                known = ESTIMATORS if task.estimator else ENTRANTS if task.grid is None else GRIDS
+                assert set(suite.solvers) <= set(known)
             assert suite.about
     assert sum(len(suite.tasks) for suite in suites(Path("nowhere"), True).values()) < 45
 

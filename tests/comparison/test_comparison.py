@@ -110,6 +110,26 @@ def test_a_backend_that_breaks_down_is_a_row(monkeypatch):
     assert found[0].gap is None
 
 
+def test_a_solver_of_ones_own_has_a_row_whatever_it_does():
+    def stumbles(*_):
+        return [][0]
+
+    with qpsvm.register_backend("stumbles", stumbles):
+        found = qpsvm.compare(PROBLEM, ["stumbles", "osqp"], "dual")
+    assert [row.status for row in found] == ["failed", "optimal"]
+    assert "IndexError" in found[0].note
+
+
+def test_several_classes_in_one_program():
+    problem = qpsvm.CrammerSinger(X[::2], np.arange(20) % 3, C=0.1)
+    found = qpsvm.compare(problem)
+    assert len(found) >= 3
+    assert {row.status for row in found} == {"optimal"}
+    assert found[0].primal == pytest.approx(found[-1].primal, rel=1e-5)
+    (row,) = qpsvm.compare(problem, "liblinear")
+    assert (row.status, "several classes" in row.note) == ("unsupported", True)
+
+
 def test_a_package_that_is_absent_is_a_row(monkeypatch):
     monkeypatch.setattr(type(backends.get("osqp")), "version", lambda _: None)
     (row,) = qpsvm.compare(PROBLEM, "osqp")

@@ -78,9 +78,9 @@ def rough(stack, data, kind, alpha):
     u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
     for p in range(stack.machines):
         part, values = stack.part(p), kind(data, stack.slices[p])
-        u[part], b[p] = bulk._as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
+        u[part], b[p] = bulk.as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
-    return bulk.Found(alpha, u, b, W if kind is LinearValues else None)
+    return bulk.Found(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C):

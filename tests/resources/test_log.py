@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import subprocess
-import sys
 import threading
 import time
 
@@ -129,10 +127,3 @@ def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
     logger.setLevel(logging.INFO)
     assert beat(False) == 1
     assert "INFO qpsvm progress: 0 s, at work" in stream.getvalue()
-
-
-@pytest.mark.slow
-def test_a_program_without_logging_sees_nothing():
-    code = "import qpsvm; qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("", "")

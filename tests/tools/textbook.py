@@ -185,3 +185,25 @@ def optimum(book: Book, X, y, t, G=None, h=None, c=0.0, features=None, values=No
         return Optimum(np.inf, np.zeros(F.shape[1]), 0.0, np.zeros(len(np.atleast_1d(h))))
     shift = float(b.value) if isinstance(b, cp.Variable) else 0.0
     return Optimum(float(problem.value), w.value, shift, np.ravel(held.dual_value))
+
+
+def joint_optimum(F, label, C, *, shared, intercept, level=1.0):
+    """The primal of a machine of several classes in one program over features F (n, r), class by class: P, W, b, α."""
+    n, k = len(label), int(label.max()) + 1
+    W, b = cp.Variable((k, F.shape[1])), cp.Variable(k)
+    slack = cp.Variable(n if shared else (n, k), nonneg=True)
+    rows, places = [b == 0] if intercept is None else [cp.sum(b) == 0] if intercept == "free" else [], []
+    for i in range(n):
+        for c in range(k):
+            if c != label[i]:
+                own, other = W[label[i]] @ F[i] + b[label[i]], W[c] @ F[i] + b[c]
+                rows.append(own - other >= level - (slack[i] if shared else slack[i, c]))
+                places.append((i, c))
+    loss = cp.sum(cp.multiply(C, slack) if shared else cp.multiply(C[:, None], slack))
+    norm = cp.sum_squares(W) + (cp.sum_squares(b) if intercept == "penalised" else 0.0)
+    problem = cp.Problem(cp.Minimize(0.5 * norm + loss), rows)
+    problem.solve(solver="CLARABEL", tol_gap_rel=1e-9, tol_gap_abs=1e-12, tol_feas=1e-10)
+    alpha = np.zeros((n, k))
+    for place, row in zip(places, rows[len(rows) - len(places) :], strict=True):
+        alpha[place] = row.dual_value
+    return float(problem.value), W.value, b.value, alpha

@@ -42,6 +42,8 @@ class Settings:
         A working set is left once its violation has fallen to this share.
     coupling : float
         ρ of a free intercept in units of the mean of K_ii.
+    reach : float
+        ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere otherwise.
     balanced : float
         b is moved once the violation is below this share of what the imbalance is worth.
     """
@@ -51,6 +53,7 @@ class Settings:
     sweeps: int = 8
     inner: float = 0.2
     coupling: float = 1.0
+    reach: float = 0.1
     balanced: float = 0.5
 
 
@@ -123,7 +126,8 @@ class _Run:
         self.diagonal = program.gram.diagonal()
         usual = float(self.diagonal.mean()) or 1.0
         free = program.intercept == "free"
-        self.rho = settings.coupling * usual if free else 1.0 if program.intercept == "penalised" else 0.0
+        coupling = max(settings.coupling * usual, settings.reach * program.level / float(program.upper.mean()))
+        self.rho = coupling if free else 1.0 if program.intercept == "penalised" else 0.0
         self.diagonal = np.maximum(self.diagonal + self.rho, 1e-12 * usual)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not free else b.copy()

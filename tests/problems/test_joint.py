@@ -1,0 +1,297 @@
+"""Crammer-Singer and Weston-Watkins: certified optima of the textbook's program, for every backend, form and data."""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from exact_joint import exact_gap
+from sklearn.datasets import load_digits, load_iris
+from sklearn.svm import LinearSVC
+from textbook import joint_optimum
+
+import qpsvm
+
+MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
+INTERCEPTS = ("free", "penalised", None)
+BACKENDS = (
+    ("sequential_dual", "dual"),
+    *((name, form) for name in ("cvxopt", "osqp", "cvxpy") for form in ("dual", "primal")),
+)
+
+
+@cache
+def samples(n=30, d=3, k=4, seed=0):
+    """X (n, d) and labels (n,), overlapping."""
+    rng = np.random.default_rng(seed)
+    label = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    return rng.normal(size=(n, d)) + 1.2 * np.eye(k, d)[label], label
+
+
+def truth(problem, result, K=None):
+    """P and D in exact arithmetic: α has to be feasible to the last bit, and `gap` no smaller than the truth."""
+    linear = K is None
+    P, D = exact_gap(
+        problem.X.toarray() if sp.issparse(problem.X) else problem.X if linear else None, problem.label, result.upper,
+        result.alpha, result.b, shared=problem.shared, intercept=problem.intercept,
+        w=result.w if linear else None, K=K, coef=result.coef,
+    )  # fmt: skip
+    assert result.gap * P >= (P - D)
+    assert D >= 0 or result.status != "optimal"
+    return float(P), float(D)
+
+
+# --- the optimum ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, intercept):
+    X, label = samples()
+    weight = np.linspace(0.5, 2.0, len(label))
+    for kernel in (qpsvm.Linear(), qpsvm.RBF(0.5)):
+        problem = machine(X, label, C=0.8, kernel=kernel, sample_weight=weight, intercept=intercept)
+        F = X if kernel == qpsvm.Linear() else np.linalg.cholesky(kernel(X, X) + 1e-14 * np.eye(len(X)))
+        P, W, b, _ = joint_optimum(F, label, 0.8 * weight, shared=problem.shared, intercept=intercept)
+        for backend, form in BACKENDS:
+            result = qpsvm.solve(problem, backend, form=form)
+            assert (result.status, result.backend, result.form) == ("optimal", backend, form)
+            assert result.gap <= 1e-9
+            assert result.primal == pytest.approx(P, rel=1e-7)
+        values = result.decision_function(X)
+        book = F @ W.T + (0.0 if intercept is None else b)
+        apart = np.abs((values - values[:, :1]) - (book - book[:, :1])).max()
+        assert apart <= 1e-3  # of an optimal value to 1e-9, its point is known to the root of that
+        assert abs(values.sum(axis=1)).max() <= 1e-9  # Σ w_c = 0 and Σ b_c = 0
+        assert (result.predict(X) == values.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("intercept", ["penalised", None])
+def test_it_is_the_machine_of_liblinear(intercept):
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    result = qpsvm.solve(qpsvm.CrammerSinger(X, y, C=0.5, intercept=intercept))
+    settings = {"multi_class": "crammer_singer", "C": 0.5, "tol": 1e-10, "max_iter": 1_000_000}
+    peer = LinearSVC(fit_intercept=intercept is not None, **settings).fit(X, y)
+    assert np.allclose(result.w, peer.coef_, atol=1e-5)
+    assert np.allclose(result.b, peer.intercept_, atol=1e-5)
+    assert (result.predict(X) == peer.predict(X)).all()
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_two_classes_are_a_c_svm_with_twice_the_price(intercept):
+    X, label = samples(k=2, n=40, d=2)
+    y = np.array(["no", "yes"])[label]
+    twin = qpsvm.solve(qpsvm.CSVM(X, y, C=1.4, intercept=intercept))
+    for machine in MACHINES:
+        result = qpsvm.solve(machine(X, y, C=0.7, intercept=intercept))
+        assert 2.0 * result.primal == pytest.approx(twin.primal, rel=1e-9)
+        assert np.allclose(result.w[1] - result.w[0], twin.w, atol=1e-7)
+        assert np.allclose(2.0 * result.alpha.sum(axis=1), twin.alpha, atol=1e-7) or machine is qpsvm.WestonWatkins
+        assert result.b[1] - result.b[0] == pytest.approx(twin.b, abs=1e-7)
+        assert (result.predict(X) == twin.predict(X)).all()
+
+
+def test_the_paper_of_weston_and_watkins_has_level_2_which_is_half_the_price_here():
+    X, label = samples()
+    P, W, b, _ = joint_optimum(X, label, np.full(len(X), 1.0), shared=False, intercept="free", level=2.0)
+    result = qpsvm.solve(qpsvm.WestonWatkins(X, label, C=0.5))
+    assert 4.0 * result.primal == pytest.approx(P, rel=1e-7)
+    assert np.allclose(2.0 * result.w, W, atol=1e-4)
+    assert np.allclose(2.0 * result.b, b - b.mean(), atol=1e-4)
+
+
+def test_digits_are_learnt_to_rounding():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300] / 16.0, y[:300]
+    for machine in MACHINES:
+        result = qpsvm.solve(machine(X, y, kernel=qpsvm.RBF(0.5)))
+        assert (result.status, result.backend) == ("optimal", "sequential_dual")
+        assert result.gap <= 1e-9
+        assert result.decision_function(X[:5]).shape == (5, 10)
+        assert (result.predict(X) == y).mean() > 0.99
+
+
+def test_a_linear_machine_of_many_samples_is_handed_on():
+    X, label = samples(n=600, d=3, k=4, seed=3)
+    result = qpsvm.solve(qpsvm.CrammerSinger(X, label))
+    assert result.status == "optimal"
+    assert result.gap <= 1e-9
+
+
+# --- what is claimed is true ------------------------------------------------------------------------------------------
+
+
+def hostile():
+    """Name, X, label, C and weights of samples that are hard on numbers."""
+    X, label = samples(n=8, d=2, k=3)
+    rng = np.random.default_rng(1)
+    yield "twice", np.vstack([X, X]), np.concatenate([label, label]), 1.0, None
+    yield "contradictory", np.vstack([X, X]), np.concatenate([label, np.roll(label, 1)]), 1.0, None
+    yield "large C", X, label, 1e8, None
+    yield "small C", X, label, 1e-8, None
+    yield "far away", X + 1e6, label, 1.0, None
+    yield "large", 1e6 * X, label, 1e-6, None
+    yield "small", 1e-6 * X, label, 1.0, None
+    yield "weights", X, label, 1.0, 10.0 ** rng.integers(-6, 7, len(label))
+    yield "without weight", X, label, 1.0, (np.arange(8) < 6).astype(float)
+    yield "one point", np.ones((6, 2)), np.arange(6) % 3, 1.0, None
+    yield "nothing", np.zeros((6, 2)), np.arange(6) % 3, 1.0, None
+    yield "integers", np.round(X), label, 1.0, None
+    yield "two samples", np.array([[0.0], [1.0]]), np.array([0, 1]), 1.0, None
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_gap_is_smaller_than_the_truth(machine):
+    optimal = 0
+    for name, X, label, C, weight in hostile():
+        for intercept in INTERCEPTS if name != "far away" else ("free",):
+            problem = machine(X, label, C=C, sample_weight=weight, intercept=intercept)
+            result = qpsvm.solve(problem, check=False)
+            P, _ = truth(problem, result)
+            assert result.primal == pytest.approx(P, rel=max(1e-9, 2 * result.gap)), name
+            optimal += result.status == "optimal"
+            if C == 1.0:
+                assert (result.status, name) == ("optimal", name)
+    assert optimal >= 35
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
+    X, label = samples(n=10, d=2, k=3)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    for C in (1.0, 1e8):  # with a large C the hyperplanes are stretched until rounding is no slack
+        for intercept in INTERCEPTS:
+            problem = machine(K, label, C=C, kernel="precomputed", intercept=intercept)
+            result = qpsvm.solve(problem)
+            truth(problem, result, K)
+            assert (result.predict(K) == label).all() or C == 1.0
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_any_alpha_gives_bounds_on_the_optimum(machine):
+    X, label = samples(n=12)
+    rng = np.random.default_rng(2)
+    for intercept in INTERCEPTS:
+        problem = machine(X, label, intercept=intercept)
+        best = qpsvm.solve(problem)
+        for size in (0.0, 0.1, 1e3, 1e300):
+            candidate = problem.at(size * rng.normal(size=(12, 4)))
+            truth(problem, candidate)
+            assert candidate.dual <= best.primal * (1 + 1e-12)
+            assert candidate.primal >= best.dual * (1 - 1e-12)
+            assert candidate.status == "candidate"
+        again = problem.at(best.alpha)
+        assert (again.status, again.gap <= 1e-9) == ("optimal", True)
+
+
+def test_the_kinds_are_those_of_the_optimality_conditions():
+    X, label = samples()
+    for machine in MACHINES:
+        problem = machine(X, label)
+        result = qpsvm.solve(problem)
+        rivals = np.arange(4) != label[:, None]
+        missing = 1.0 - (result.decision_function(X)[np.arange(30), label][:, None] - result.decision_function(X))
+        worst = np.maximum(np.where(rivals, missing, -np.inf).max(axis=1), 0.0)
+        used = result.alpha.sum(axis=1)[:, None] if problem.shared else result.alpha
+        assert (result.alpha[result.kind == 0] <= 1e-9).all()
+        assert np.abs(missing[result.kind == 1]).max() <= 1e-9
+        assert np.allclose(np.broadcast_to(used, rivals.shape)[result.kind == 2], 1.0)
+        full = result.kind == 2
+        floor = worst[:, None] if problem.shared else missing
+        assert (np.abs(missing - floor)[full] <= 1e-9).all()
+        assert (missing[full] >= -1e-9).all()
+        table = result.kkt
+        assert (len(table), set(table["kind"]) <= {"idle", "margin", "bound"}) == (90, True)
+        assert table["gap"].sum() == pytest.approx(result.primal - result.dual, abs=1e-12 * result.primal)
+
+
+# --- what surrounds it ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_equation_of_the_derivation_holds(machine):
+    X, label = samples()
+    for kernel in ("linear", "rbf"):
+        for intercept in INTERCEPTS:
+            weight = np.where(np.arange(30) == 7, 0.0, 1.0)
+            problem = machine(X, label, kernel=kernel, intercept=intercept, sample_weight=weight)
+            derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+            assert derivation.headline.startswith("optimal")
+            residuals, reasons = derivation.residuals(), derivation.reasons()
+            assert {tag for tag, residual in residuals.items() if not residual <= 1e-8} == set(reasons)
+            assert all(step.statement for step in derivation)
+            assert len(derivation) == 14
+    assert all(step.lines for step in derivation)
+    wrong = problem.at(0.5 * qpsvm.solve(problem).alpha)
+    assert qpsvm.derive(problem, wrong).headline.startswith("NOT OPTIMAL")
+    other = machine(X[::-1], label, kernel="rbf", intercept=None, sample_weight=weight)
+    assert qpsvm.derive(other, qpsvm.solve(problem)).headline.startswith("NOT OF THIS PROBLEM")
+    assert "nan" not in qpsvm.derive(problem, qpsvm.solve(problem))._repr_html_()
+
+
+def test_models_are_saved_and_read_back(tmp_path):
+    X, label = samples()
+    names = np.array(["ash", "elm", "fir", "oak"])[label]
+    for data, kernel in ((X, "linear"), (X, "rbf"), (sp.csr_array(X), "rbf"), (X @ X.T, "precomputed")):
+        result = qpsvm.solve(qpsvm.CrammerSinger(data, names, kernel=kernel))
+        result.save(tmp_path / "model.npz")
+        model = qpsvm.load(tmp_path / "model.npz")
+        assert isinstance(model, qpsvm.JointModel)
+        assert (model.decision_function(data) == result.decision_function(data)).all()
+        assert (model.predict(data) == result.predict(data)).all()
+    same = pickle.loads(pickle.dumps(result))
+    assert (same.alpha == result.alpha).all()
+    assert repr(same) == repr(result)
+
+
+def test_sparse_samples_labels_and_weights_of_classes():
+    X, label = samples()
+    dense = qpsvm.solve(qpsvm.CrammerSinger(X, label, intercept=None))
+    sparse = qpsvm.solve(qpsvm.CrammerSinger(sp.csr_array(X), label.astype(object), intercept=None))
+    assert np.allclose(dense.w, sparse.w, atol=1e-8)
+    doubled = qpsvm.solve(qpsvm.WestonWatkins(X, label, class_weight={0: 2.0}))
+    by_hand = qpsvm.solve(qpsvm.WestonWatkins(X, label, sample_weight=np.where(label == 0, 2.0, 1.0)))
+    assert doubled.primal == pytest.approx(by_hand.primal, rel=1e-9)
+    started = qpsvm.solve(qpsvm.WestonWatkins(X, label, class_weight={0: 2.0}), start=by_hand)
+    assert started.primal == pytest.approx(by_hand.primal, rel=1e-9)
+
+
+def test_limits_end_with_a_certified_point():
+    X, label = samples(n=200, d=20, seed=1)
+    problem = qpsvm.CrammerSinger(X, label, C=100.0, kernel="rbf")
+    with pytest.warns(qpsvm.InaccurateWarning, match="iteration_limit"):
+        result = qpsvm.solve(problem, max_iter=3, polish=False)
+    assert result.status == "iteration_limit"
+    assert result.dual <= qpsvm.solve(problem).primal <= result.primal
+    assert qpsvm.solve(problem, time_limit=1e-9, check=False, polish=False).status == "time_limit"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"backend": "libsvm"}, qpsvm.UnsupportedError, "sequential_dual"),
+        ({"backend": "sequentual_dual"}, qpsvm.UnknownOptionError, "'sequential_dual'"),
+        ({"backend": "sequential_dual", "form": "primal"}, qpsvm.UnsupportedError, "cvxopt"),
+        ({"sweeps": 3}, qpsvm.UnknownOptionError, "sweeps"),
+        ({"start": np.zeros(3)}, qpsvm.DataError, r"\(30, 4\)"),
+    ],
+)
+def test_what_cannot_be_done_is_said(options, error, words):
+    X, label = samples()
+    with pytest.raises(error, match=words):
+        qpsvm.solve(qpsvm.CrammerSinger(X, label), **options)
+
+
+def test_samples_that_cannot_be_learnt_are_refused():
+    X, label = samples()
+    for kwargs, error in (
+        ({"y": np.zeros(30)}, qpsvm.DataError), ({"y": label[:5]}, qpsvm.DataError), ({"C": 0.0}, qpsvm.ParameterError),
+        ({"sample_weight": label > 0}, qpsvm.DataError), ({"intercept": "none"}, qpsvm.UnknownOptionError),
+        ({"class_weight": {9: 1.0}}, qpsvm.UnknownOptionError), ({"psd": "no"}, qpsvm.UnknownOptionError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            qpsvm.CrammerSinger(**{"X": X, "y": label, **kwargs})
