@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -30,8 +31,8 @@ P = ParamSpec("P")
 def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
     """A `fit` that changes the estimator when all of it is done, in one step.
 
-    Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile has
-    the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
+    Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
+    has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
     """
 
     @wraps(fit)
@@ -63,7 +64,7 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
     #: How each parameter besides the shared ones is checked.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from qpsvm.dual.accuracy import Accuracy
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.multiclass.loops import again, loop_points
-from qpsvm.multiclass.one_by_one import limited, result_of
+from qpsvm.multiclass.one_by_one import in_time, result_of
 from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked, with_shares
@@ -29,7 +30,6 @@ from qpsvm.multiclass.together import Results, Together
 from qpsvm.multiclass.values import GramValues, LinearValues, Values
 from qpsvm.problems.parameters import prices
 from qpsvm.qp.solution import Solver, Status
-from qpsvm.resources.clock import Clock
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
@@ -96,7 +96,7 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
     QPSVMError
         What the problem of a machine raises.
     """
-    clock = Clock(time_limit)
+    deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _stated(split)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
@@ -112,7 +112,7 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and not linear:
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return _together(split, stack, found, own, proven, iterations, (tol, clock))
+    return _together(split, stack, found, own, proven, iterations, (tol, deadline))
 
 
 def _stated(split: Split) -> tuple[Stack, FloatArray]:
@@ -188,15 +188,15 @@ def _together(
     b: FloatArray,
     proven: FloatArray,
     iterations: IntArray,
-    asked: tuple[float, Clock],
+    asked: tuple[float, float | None],
 ) -> Together:
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
-    tol, clock = asked
+    tol, deadline = asked
     unproven = np.flatnonzero(~(proven <= tol)).tolist()
     for done, p in enumerate(unproven):
         part = stack.part(p)
-        options = limited({"tol": tol}, clock, len(unproven) - done)
+        options = in_time({"tol": tol}, deadline, len(unproven) - done)
         known[p] = result = result_of(split.problem(p), found.alpha[part], options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,11 @@ from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
-from qpsvm.resources.clock import Clock
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
-#: Seconds for a machine whose turn comes when none are left: `solve` takes no limit of 0, and ends at once.
-NO_TIME = 1e-9
+#: What a machine gets when the time of all is over: enough for a first point, which is certified.
+LEAST_SECONDS = 1e-3
 
 
 def solve_each(
@@ -42,45 +42,38 @@ def solve_each(
     Together
         All of whose results are made.
     """
-    clock = Clock(options.get("time_limit"))
     problems = [split.problem(p) for p in range(len(split.pairs))]
-    alphas = [_start(split, p, starts[p]) for p in range(len(problems))]
-    if n_jobs in (None, 1):
-        many = len(problems)
-        found = [
-            result_of(problem, alpha, limited(options, clock, many - done))
-            for done, (problem, alpha) in enumerate(zip(problems, alphas, strict=True))
-        ]
-    else:
-        options = limited(options, clock, len(problems), processes(n_jobs) if clock.limit is not None else 1)
-        tasks = [(problem, alpha, options) for problem, alpha in zip(problems, alphas, strict=True)]
-        found = [result for (result,) in run_tasks(_solved, tasks, [1] * len(tasks), n_jobs, False)]
+    P = len(problems)
+    verbose = P > 1 and bool(options.get("verbose"))  # then a bar says how far it is, in place of every solve
+    options = {**options, "verbose": bool(options.get("verbose")) and not verbose}
+    limit = options.get("time_limit")
+    deadline = None if limit is None or P == 1 else monotonic() + limit
+    workers = _workers(n_jobs)
+    tasks = [
+        (problem, _start(split, p, starts[p]), options, deadline, -(-(P - p) // workers))
+        for p, problem in enumerate(problems)
+    ]
+    found = [result for (result,) in run_tasks(_solved, tasks, [1] * P, n_jobs, verbose, "machine")]
     return gathered(split, found)
 
 
-def processes(n_jobs: int) -> int:
-    """How many there are of so many asked for: joblib's −1 is one for each core."""
-    from joblib import effective_n_jobs
+def _solved(
+    problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
+) -> list[SVMResult]:
+    """One machine, in its part of the time that is left for this one and those after it."""
+    return [result_of(problem, start, in_time(options, deadline, left))]
 
-    found: int = effective_n_jobs(n_jobs)
-    return found
 
+def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
+    """The options of a machine in its part of the time that is left for so many.
 
-def limited(options: Mapping[str, Any], clock: Clock, machines: int, processes: int = 1) -> Mapping[str, Any]:
-    """The options of each of the machines that are left: a limit of time is its share of what is left of it.
-
-    Where nothing is left they are only certified: to polish each for the tenth of a second that `solve` allows would add
-    up.
+    Where no time is left they are only certified: the tenth of a second that `solve` polishes for would add up.
     """
-    if clock.limit is None:
+    if deadline is None:
         return options
-    left = clock.left
-    spent = {} if left > 0.0 else {"polish": False}
-    return {**options, **spent, "time_limit": max(left * min(processes / machines, 1.0), NO_TIME)}
-
-
-def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
-    return [result_of(problem, start, options)]
+    seconds = deadline - monotonic()
+    over = {"polish": False} if seconds <= 0.0 else {}
+    return {**options, **over, "time_limit": max(seconds / left, LEAST_SECONDS)}
 
 
 def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
@@ -99,6 +92,14 @@ def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, 
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs in (None, 1):
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:
