@@ -16,7 +16,7 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs, voting
-from qpsvm.estimators.base import callers_level
+from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
@@ -46,6 +46,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     }  # fmt: skip
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 

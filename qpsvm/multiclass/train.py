@@ -64,7 +64,8 @@ def solve_pairs(
     start : Together, optional
         Of the same classes over the same rows: where to begin.
     **solve_options
-        For `qpsvm.solve`; `tol` among them. `check` has no effect: what was proven of each is in `status`.
+        For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
+        effect: what was proven of each is in `status`.
 
     Returns
     -------
@@ -130,7 +131,8 @@ def _solved(machines: Split, n_jobs: int | None, start: Together | None, options
     starts = _starts(machines, start)
     if solves(machines, options):
         tol = as_positive(options.get("tol", TOLERANCE), "tol")
-        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol)
+        limit = options.get("time_limit")
+        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
     return solve_each(machines, starts, n_jobs, options)
