@@ -18,7 +18,7 @@ from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
 from qpsvm.backends.contract import stopped
 from qpsvm.backends.joint_liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.sequential_dual_ import NAME, SequentialDual, version
-from qpsvm.costs import Size
+from qpsvm.costs import Cost, Size
 from qpsvm.dual.joint_certificate import JointPoint
 from qpsvm.dual.joint_polish import from_margins, polish
 from qpsvm.errors import TooLargeError, UnknownOptionError, UnsupportedError, nearest
@@ -210,6 +210,9 @@ def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths:
 def _sequential(problem: JointProblem, request: Request, last: bool = True) -> Found:
     """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
     judge, tol = problem.judge, request.tol
+    late = request.too_late(_matrix(problem))
+    if late is not None:
+        return _not_started(problem, Solver(NAME, version(), f"not started: {late}"), "dual")
     building = Clock()
     most = request.max_iter or max(LEAST_STEPS, STEPS_EACH * problem.joint.n)
     method = SequentialDual(problem.space.centred, problem.joint, request.clock, most, request.verbose)
@@ -228,7 +231,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
             ended = reason != "converged" or stage == STAGES[-1]
             if request.polish and not noted():
                 patience = LAST_POLISH if ended and last else max(solving, POLISHING)
-                seconds = min(patience, request.clock.left)
+                seconds = min(patience, max(request.clock.left, 0.0))
                 few = len(problem.joint.places) <= FEW_ROWS
                 point = _polished(problem, point, seconds, None if ended or few else 1)
             best = point if best is None or point.measured < best.measured else best
@@ -249,6 +252,19 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
     )
 
 
+def _matrix(problem: JointProblem) -> Cost:
+    """What the kernel matrix costs that our own method keeps whole, and that nothing can stop."""
+    space = problem.space
+    n, d = space.samples.n, space.samples.d
+    return Cost(0.0, 0.0, 0.0) if space.is_linear else Size(n, d, n * d, sparse=False, linear=False).gram
+
+
+def _not_started(problem: JointProblem, solver: Solver, form: Form) -> Found:
+    """α = 0, certified."""
+    nothing = problem.judge.certify(np.zeros((problem.joint.n, problem.joint.k)))
+    return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, solver.name, form, None, 0.0, 0.0)
+
+
 # --- general solvers ------------------------------------------------------------------------------------------------
 
 
@@ -259,9 +275,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
     late = _check_room(problem, backend, chosen, request)
     judge = problem.judge
     if late is not None:
-        nothing = judge.certify(np.zeros((problem.joint.n, problem.joint.k)))
-        solver = Solver(backend.name, backend.version() or "?", f"not started: {late}")
-        return Found(nothing, Status.TIME_LIMIT, solver, nothing.measured, backend.name, chosen, None, 0.0, 0.0)
+        return _not_started(problem, Solver(backend.name, backend.version() or "?", f"not started: {late}"), chosen)
     building = Clock()
     scaled = problem.solver_qp(chosen)
     compiled = compiled_by(backend, scaled.qp)
@@ -280,7 +294,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
         point = judge.certify(problem.read(scaled.unscale(answer)))
         solver_gap = point.measured
         if request.polish and answer.status not in STOPPED_BY_USER:
-            point = _polished(problem, point, min(max(LAST_POLISH, solving), request.clock.left))
+            point = _polished(problem, point, min(max(LAST_POLISH, solving), max(request.clock.left, 0.0)))
         point = judge.proven(point, request.tol)
         found = Found(
             point,
