@@ -56,11 +56,15 @@ KNOWN = {"tol", "check"}
 USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "time_limit": None, "max_iter": None}
 
 
+def usual(options: Mapping[str, Any]) -> bool:
+    """Whether nothing is asked of `solve` but a tolerance."""
+    return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
+
+
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     own = OWN.get(split.machine)
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
-    asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
     largest = LARGEST_LINEAR if split.kernel_is_linear else LARGEST
@@ -68,7 +72,7 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
         largest = LARGEST_APART
     small = split.largest <= largest
     tested = isinstance(split.kernel, Precomputed) and not split.apart
-    return plain and asked and small and (split.kernel.is_psd or tested) and not wide and available()
+    return plain and usual(options) and small and (split.kernel.is_psd or tested) and not wide and available()
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | N
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and source.loop.name != "linear":
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return _together(split, stack, found, own, proven, iterations, tol)
+    return gathered_in_bulk(split, stack, found, own, proven, iterations, tol, solver())
 
 
 def _trusted(space: FeatureSpace) -> bool:
@@ -240,9 +244,17 @@ def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArr
     return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
 
-def _together(
-    split: Split, stack: Stack, found: Found, b: FloatArray, proven: FloatArray, iterations: IntArray, tol: float
+def gathered_in_bulk(
+    split: Split,
+    stack: Stack,
+    found: Found,
+    b: FloatArray,
+    proven: FloatArray,
+    iterations: IntArray,
+    tol: float,
+    solver: Solver,
 ) -> Together:
+    """The machines side by side, those solved by themselves that are not proven; b (P,) is the caller's."""
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
     for p in np.flatnonzero(~(proven <= tol)).tolist():
@@ -262,9 +274,9 @@ def _together(
     return Together(
         classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=proven,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
-        iterations=iterations, solver=solver(),
+        iterations=iterations, solver=solver,
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
-        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver(), iterations, tol), known),
+        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver, iterations, tol), known),
     )  # fmt: skip
 
 
