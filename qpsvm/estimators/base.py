@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
 from qpsvm.problems import Problem
@@ -112,19 +112,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
         """Keep how exact the fit is, and warn where that is not what was asked for.
 
-        Raises
-        ------
-        SolverError
-            No point could be certified.
-
         Warns
         -----
         GapWarning
         """
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        if not np.isfinite(self.gap_):
-            raise SolverError(f"{type(self).__name__}: no point could be certified. {message}".strip())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
@@ -155,6 +148,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 def callers_level() -> int:
     """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qpsvm."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level
