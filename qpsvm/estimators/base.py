@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +23,27 @@ from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
+
+E = TypeVar("E", bound="Estimator")
+P = ParamSpec("P")
+
+
+def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
+    """A `fit` that changes the estimator when all of it is done, in one step.
+
+    Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
+    has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
+    """
+
+    @wraps(fit)
+    def whole(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+        trial = object.__new__(type(self))
+        trial.__dict__.update(self.__dict__)
+        fit(trial, *args, **kwargs)
+        self.__dict__ = trial.__dict__  # one assignment, which no signal and no other thread can see half of
+        return self
+
+    return whole
 
 
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
@@ -112,10 +134,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:
         """Keep how exact the fit is, and warn where that is not what was asked for.
 
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C ended the solver with its best point, which `qpsvm.solve` would give; here the program that calls has
+            to end: a grid search would go on with its next fit.
+
         Warns
         -----
         GapWarning
         """
+        if Status.INTERRUPTED in status:
+            raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
         if not self.fit_status_:

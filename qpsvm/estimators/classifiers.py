@@ -15,13 +15,12 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs, voting
-from qpsvm.estimators.base import callers_level
+from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
-from qpsvm.estimators.scores import Scores
-from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel
+from qpsvm.kernels.functions import Kernel
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
 from qpsvm.result import SVMResult
 
@@ -46,6 +45,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     }  # fmt: skip
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 
@@ -156,23 +156,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self.intercept_ = (-b if self._turned else b) + 0.0
         self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
         w = None if together.w is None else together.w / size[:, None]
-        self._scores = Scores(kernel, self.support_, self._computed_vectors, coef, b, w)
+        self._scores = self._made_scores(kernel, -w if self._turned and w is not None else w)
 
     @property
     def _turned(self) -> bool:
         """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
         return self._pairs and len(self.classes_) > 2
 
-    def _weights(self, w: FloatArray) -> FloatArray:
-        return -w if self._turned else w
-
     def _libsvm_sign(self) -> float:
         return -1.0 if len(self.classes_) == 2 else 1.0
 
-    def _machines_of(self, coef: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self._pairs:
-            coef = voting.unpacked(coef, self._n_support)
-        return coef, -b if self._turned else b
+    @property
+    def _ends(self) -> NDArray[np.intp] | None:
+        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._turned else None
 
     @property
     def result_(self) -> SVMResult:
@@ -191,13 +187,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise AttributeError("n_support_ is there after fit") from None
 
     def _values(self, X: Any) -> FloatArray:
-        """f of each machine, positive for the later class of a pair: (m, P)."""
+        """f of each machine, (m, P); positive for the first of the two classes where there are more than two."""
         matrix = self._predicting(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
         values = self._scores(matrix)
-        if isinstance(self._scores.kernel, RBF):  # whose values are no smaller than that: what is below is a tie
-            values[np.abs(values) <= math.exp(LOWEST_EXPONENT) * np.abs(self._scores.coef).sum(axis=1)] = 0.0
+        if self._scores.nothing is not None:  # no smaller than that even where they should be: a tie
+            values[np.abs(values) <= self._scores.nothing] = 0.0
         return values
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -218,7 +214,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             return values[:, 0]
         if not self._pairs:
             return values
-        return voting.scores(-values, len(self.classes_)) if self.decision_function_shape == "ovr" else -values
+        return voting.scores(values, len(self.classes_)) if self.decision_function_shape == "ovr" else values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample.
@@ -245,9 +241,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         elif not self._pairs:
             codes = values.argmax(axis=1)
         elif self.break_ties:
-            codes = voting.scores(-values, k).argmax(axis=1)
+            codes = voting.scores(values, k).argmax(axis=1)
         else:
-            codes = voting.winners(-values, k)
+            codes = voting.winners(values, k)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 

@@ -24,7 +24,7 @@ from qpsvm.arrays.checks import as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.base import Estimator, all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.classifiers import continued
 from qpsvm.estimators.joint import JOINT, solve_joint
@@ -253,6 +253,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
             )
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 
@@ -470,6 +471,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
             )
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.estimators import inputs
+from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, share
@@ -35,6 +36,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "nu": share}
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 
@@ -285,6 +287,7 @@ class SVDD(KernelDetector):
         self.time_limit = time_limit
         self.psd = psd
 
+    @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the ball, and prove how close to the least one it is.
 

@@ -10,6 +10,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
 from qpsvm.estimators import inputs
+from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, positive
@@ -100,6 +101,7 @@ class RankingSVM(OneMachine):
         return tags
 
     @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

@@ -14,6 +14,7 @@ from qpsvm.grid.progress import run_tasks
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
+from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
@@ -34,7 +35,7 @@ def solve_each(
     n_jobs : int, optional
         Processes, by joblib.
     options : mapping
-        For `qpsvm.solve`.
+        For `qpsvm.solve`; its `time_limit` is for all of them.
 
     Returns
     -------
@@ -60,16 +61,36 @@ def _solved(
     problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
 ) -> list[SVMResult]:
     """One machine, in its part of the time that is left for this one and those after it."""
-    if deadline is not None:
-        options = {**options, "time_limit": max((deadline - monotonic()) / left, LEAST_SECONDS)}
-    return [result_of(problem, start, options)]
+    return [result_of(problem, start, in_time(options, deadline, left))]
+
+
+def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
+    """The options of a machine in its part of the time that is left for so many.
+
+    Where no time is left they are only certified: the tenth of a second that `solve` polishes for would add up.
+    """
+    if deadline is None:
+        return options
+    seconds = deadline - monotonic()
+    over = {"polish": False} if seconds <= 0.0 else {}
+    return {**options, **over, "time_limit": max(seconds / left, LEAST_SECONDS)}
 
 
 def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
-    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so."""
+    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so.
+
+    Raises
+    ------
+    QPSVMError
+        What `solve` raises, or has in its result.
+    KeyboardInterrupt
+        Ctrl-C ended it: the machines that were to follow have no result.
+    """
     result = solve(problem, start=start, **{**options, "check": False})
     if result.error is not None:
         raise result.error
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return result
 
 

@@ -145,7 +145,7 @@ class Problem(Machine[SVMResult], ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Problem.machines[cls.__name__] = cls
+        Problem.machines.setdefault(cls.__name__, cls)  # a machine of a user does not stand in for one of ours
 
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None
