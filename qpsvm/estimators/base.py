@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,12 +20,34 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
+
+E = TypeVar("E", bound="Estimator")
+P = ParamSpec("P")
+
+
+def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
+    """A `fit` that changes the estimator when all of it is done, in one step.
+
+    Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
+    has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
+    """
+
+    @wraps(fit)
+    def whole(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+        trial = object.__new__(type(self))
+        trial.__dict__.update(self.__dict__)
+        fit(trial, *args, **kwargs)
+        self.__dict__ = trial.__dict__  # one assignment, which no signal and no other thread can see half of
+        return self
+
+    return whole
 
 
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
@@ -45,7 +68,7 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
     #: How each parameter besides the shared ones is checked.
@@ -149,11 +172,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         ------
         SolverError
             No point could be certified.
+        KeyboardInterrupt
+            Ctrl-C ended the solver with its best point, which `qpsvm.solve` would give; here the program that calls has
+            to end: a grid search would go on with its next fit.
 
         Warns
         -----
         GapWarning
         """
+        if Status.INTERRUPTED in status:
+            raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
         if not np.isfinite(self.gap_):

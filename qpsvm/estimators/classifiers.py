@@ -17,7 +17,8 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import callers_level
+from qpsvm.estimators.base import all_at_once, callers_level
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
@@ -49,6 +50,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "fit_intercept": flag,
     }  # fmt: skip
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 

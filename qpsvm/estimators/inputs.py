@@ -22,6 +22,8 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, QPSVMError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
+#: Taken as they come; the first is that of all other numbers.
+FLOATS = (np.float64, np.float32)
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
 
@@ -40,14 +42,15 @@ def refused() -> Iterator[None]:
 
 
 def training_samples(estimator: Any, X: Any) -> Matrix:
-    """The samples of a fit, (n, d); the estimator learns their width and the names of their columns.
+    """The samples of a fit, (n, d) in double precision; the estimator learns their width, type and names of columns.
 
     Raises
     ------
     DataError, DataTypeError
     """
     with refused():
-        checked = validate_data(estimator, X, dtype=np.float64, accept_sparse="csr", accept_large_sparse=True)
+        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
+    estimator._kept_dtype = checked.dtype
     return _computed_with(checked)
 
 
@@ -63,9 +66,7 @@ def samples(estimator: Any, X: Any) -> Matrix:
         return X
     check_is_fitted(estimator)
     with refused():
-        checked = validate_data(
-            estimator, X, dtype=np.float64, accept_sparse="csr", accept_large_sparse=True, reset=False
-        )
+        checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     return _computed_with(checked)
 
 
@@ -79,13 +80,14 @@ def _plain(estimator: Any, X: Any) -> bool:
 
 
 def _computed_with(X: Any) -> Matrix:
-    """Canonical CSR with short indices, or the array as it is.
+    """Canonical CSR with short indices, or the array, in double precision.
 
     Raises
     ------
     DataError
         A value whose square overflows.
     """
+    X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
         rows = sp.csr_array(X)
         if not rows.has_canonical_format:

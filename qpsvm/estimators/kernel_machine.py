@@ -37,6 +37,7 @@ class KernelMachine(Estimator):
 
     checks: ClassVar[Mapping[str, Check]] = KERNEL
     _scores: Scores
+    _kept_dtype: np.dtype[Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -63,7 +64,7 @@ class KernelMachine(Estimator):
         ------
         DataError, DataTypeError
         """
-        self._given = None
+        self._given, self._kept_dtype = None, np.dtype(np.float64)
         if self._by_function:
             self._given = X
             matrix: Matrix = inputs.kernel_matrix(self.kernel, X, X)
@@ -107,7 +108,8 @@ class KernelMachine(Estimator):
     def _vectors(self, X: Matrix, kernel: Kernel) -> Matrix:
         """The support vectors, sparse where X was; none of a kernel matrix."""
         self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else rows_of(X, self.support_)
-        return sp.csr_matrix(self._computed_vectors) if self._sparse else self._computed_vectors
+        shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
+        return sp.csr_matrix(shown) if self._sparse else shown
 
     def _stored(self, coef: FloatArray) -> Any:
         """Coefficients as scikit-learn stores them: sparse where X was."""

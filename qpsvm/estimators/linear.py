@@ -25,7 +25,8 @@ from qpsvm.arrays.checks import as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.base import Estimator, all_at_once
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.classifiers import continued
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.parameters import (
@@ -261,6 +262,8 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
                 f"dual={self.dual!r} is not supported"
             )
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machines, and prove how close to their optima they are.
 
@@ -480,6 +483,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
                 f"Unsupported set of arguments: the combination of loss={self.loss!r} and dual=False is not supported"
             )
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

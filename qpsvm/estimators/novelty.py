@@ -12,6 +12,8 @@ from sklearn.base import OutlierMixin
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.estimators import inputs
+from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, share
 from qpsvm.estimators.saved import names_of
@@ -39,6 +41,8 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "nu": share}
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 
@@ -289,6 +293,7 @@ class SVDD(KernelDetector):
         self.time_limit = time_limit
         self.psd = psd
 
+    @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the ball, and prove how close to the least one it is.
 

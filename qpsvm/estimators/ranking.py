@@ -10,6 +10,8 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
 from qpsvm.estimators import inputs
+from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, positive
 from qpsvm.kernels.indefinite import PSDRule
@@ -98,6 +100,8 @@ class RankingSVM(OneMachine):
         tags.target_tags.required = True
         return tags
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

@@ -320,5 +320,4 @@ class NuSVC(KernelClassifier):
         super()._check_sums(sums)
 
     def _scale(self, together: Together) -> FloatArray:
-        rho = np.array([result.rho for result in together.results])
-        return np.where(rho > 0.0, rho, 1.0)
+        return np.where(together.rho > 0.0, together.rho, 1.0)

@@ -11,6 +11,8 @@ from sklearn.base import RegressorMixin
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
+from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share
 from qpsvm.kernels.functions import Kernel
@@ -34,6 +36,8 @@ class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
         **OneMachine.checks, "C": price, "fit_intercept": flag,
     }  # fmt: skip
 
+    @watched
+    @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine, and prove how close to its optimum it is.
 

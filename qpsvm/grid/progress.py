@@ -30,6 +30,7 @@ def run_tasks(
     sizes: Sequence[int],
     n_jobs: int | None,
     verbose: bool,
+    unit: str = "point",
 ) -> Iterator[list[T]]:
     """What each task yields, as a list, in their order.
 
@@ -45,6 +46,8 @@ def run_tasks(
         Processes; None and 1 are this one.
     verbose : bool
         Whether progress is shown.
+    unit : str
+        What a point is called.
 
     Raises
     ------
@@ -53,7 +56,7 @@ def run_tasks(
     """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
-    with closing(_bar(sum(sizes), verbose)) as bar:
+    with closing(_bar(sum(sizes), verbose, unit)) as bar:
         if n_jobs in (None, 1) or len(arguments) == 1:
             for given in arguments:
                 found = []
@@ -87,24 +90,24 @@ class Silent:
 class Lines:
     """A message at every tenth of the way."""
 
-    def __init__(self, total: int, verbose: bool) -> None:
-        self.total, self.verbose, self.done, self.said = total, verbose, 0, 0
+    def __init__(self, total: int, verbose: bool, unit: str) -> None:
+        self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
 
     def update(self, n: int) -> None:
         """Count, and say so where another tenth is done."""
         self.done += n
         if 10 * self.done // self.total > self.said:
             self.said = 10 * self.done // self.total
-            say(f"{self.done} of {self.total} points", self.verbose)
+            say(f"{self.done} of {self.total} {self.unit}s", self.verbose)
 
     def close(self) -> None:
         """Nothing to end."""
 
 
-def _bar(total: int, verbose: bool) -> Bar:
+def _bar(total: int, verbose: bool, unit: str) -> Bar:
     if not heard(verbose):
         return Silent()
     if not verbose or importlib.util.find_spec("tqdm") is None:
-        return Lines(total, verbose)
-    bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit="point")
+        return Lines(total, verbose, unit)
+    bar: Bar = importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
     return bar

@@ -93,7 +93,7 @@ class KernelGram(Operator):
     def _product(self, x: FloatArray) -> FloatArray:
         """K x, with as little of K as x has entries."""
         n = self.shape[0]
-        support = np.flatnonzero(x) if x.ndim == 1 else np.arange(n)
+        support = np.flatnonzero(x) if x.ndim == 1 else np.flatnonzero(x.any(axis=1))
         entries = n * len(support)
         streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
         whole = self.blocks.whole if streams else self._whole()
@@ -102,6 +102,8 @@ class KernelGram(Operator):
             product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
             return product
         self.blocks.streamed += entries
+        if not len(support):
+            return np.zeros(x.shape)
         if x.ndim == 1:
             return self.blocks.product(support, x[support], np.arange(n))
         columns = self.X[support]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ from qpsvm.grid.progress import run_tasks
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
+from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
+
+#: What a machine gets when the time of all is over: enough for a first point, which is certified.
+LEAST_SECONDS = 1e-3
 
 
 def solve_each(
@@ -30,7 +35,7 @@ def solve_each(
     n_jobs : int, optional
         Processes, by joblib.
     options : mapping
-        For `qpsvm.solve`.
+        For `qpsvm.solve`; its `time_limit` is for all of them.
 
     Returns
     -------
@@ -38,21 +43,63 @@ def solve_each(
         All of whose results are made.
     """
     problems = [split.problem(p) for p in range(len(split.pairs))]
-    tasks = [(problem, _start(split, p, starts[p]), options) for p, problem in enumerate(problems)]
-    found = [result for (result,) in run_tasks(_solved, tasks, [1] * len(tasks), n_jobs, False)]
+    P = len(problems)
+    verbose = P > 1 and bool(options.get("verbose"))  # then a bar says how far it is, in place of every solve
+    options = {**options, "verbose": bool(options.get("verbose")) and not verbose}
+    limit = options.get("time_limit")
+    deadline = None if limit is None or P == 1 else monotonic() + limit
+    workers = _workers(n_jobs)
+    tasks = [
+        (problem, _start(split, p, starts[p]), options, deadline, -(-(P - p) // workers))
+        for p, problem in enumerate(problems)
+    ]
+    found = [result for (result,) in run_tasks(_solved, tasks, [1] * P, n_jobs, verbose, "machine")]
     return gathered(split, found)
 
 
-def _solved(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> list[SVMResult]:
-    return [result_of(problem, start, options)]
+def _solved(
+    problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
+) -> list[SVMResult]:
+    """One machine, in its part of the time that is left for this one and those after it."""
+    return [result_of(problem, start, in_time(options, deadline, left))]
+
+
+def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
+    """The options of a machine in its part of the time that is left for so many.
+
+    Where no time is left they are only certified: the tenth of a second that `solve` polishes for would add up.
+    """
+    if deadline is None:
+        return options
+    seconds = deadline - monotonic()
+    over = {"polish": False} if seconds <= 0.0 else {}
+    return {**options, **over, "time_limit": max(seconds / left, LEAST_SECONDS)}
 
 
 def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, Any]) -> SVMResult:
-    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so."""
+    """The result of one machine, from a start (m,) over its rows or none; what is short of the tolerance says so.
+
+    Raises
+    ------
+    QPSVMError
+        What `solve` raises, or has in its result.
+    KeyboardInterrupt
+        Ctrl-C ended it: the machines that were to follow have no result.
+    """
     result = solve(problem, start=start, **{**options, "check": False})
     if result.error is not None:
         raise result.error
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return result
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs in (None, 1):
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:

@@ -13,6 +13,7 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.multiclass.apart import solve_apart
 from qpsvm.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.multiclass.one_by_one import solve_each
 from qpsvm.multiclass.split import Split, split
@@ -63,7 +64,8 @@ def solve_pairs(
     start : Together, optional
         Of the same classes over the same rows: where to begin.
     **solve_options
-        For `qpsvm.solve`; `tol` among them. `check` has no effect: what was proven of each is in `status`.
+        For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
+        effect: what was proven of each is in `status`.
 
     Returns
     -------
@@ -128,7 +130,9 @@ def solve_rest(
 def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
     starts = _starts(machines, start)
     if solves(machines, options):
-        together = solve_in_bulk(machines, as_positive(options.get("tol", TOLERANCE), "tol"))
+        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        limit = options.get("time_limit")
+        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
     return solve_each(machines, starts, n_jobs, options)

@@ -29,7 +29,7 @@ TWO = y > 0
 def fitted() -> dict[str, tuple[Any, Any]]:
     """Estimators of every kind, with samples to predict."""
     K = X @ X.T / 1e6
-    made = {
+    return {
         "pairs": (estimators.SVC(gamma=0.5).fit(X, NAMES[y]), X),
         "pairs, values": (estimators.SVC(decision_function_shape="ovo", kernel="poly", C=3).fit(X, y), X),
         "pairs, ties broken": (estimators.SVC(break_ties=True, kernel="linear").fit(X, y), X),
@@ -47,7 +47,6 @@ def fitted() -> dict[str, tuple[Any, Any]]:
         "linear ball": (estimators.SVDD(nu=0.2, kernel="linear").fit(X), X),
         "order": (estimators.RankingSVM().fit(X[:12], X[:12, 0]), X),
     }
-    return made
 
 
 FITTED = fitted()
@@ -61,7 +60,8 @@ def values(machine: Any, Z: Any) -> Any:
 def test_a_pickle_predicts_the_same_bits(name, tmp_path):
     machine, Z = FITTED[name]
     joblib.dump(machine, tmp_path / "machine.joblib")
-    for again in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine), joblib.load(tmp_path / "machine.joblib")):
+    loaded = joblib.load(tmp_path / "machine.joblib")
+    for again in (pickle.loads(pickle.dumps(machine)), copy.deepcopy(machine), loaded):
         np.testing.assert_array_equal(values(again, Z), values(machine, Z))
         np.testing.assert_array_equal(again.predict(Z), machine.predict(Z))
         assert again.gap_ == machine.gap_

@@ -1,0 +1,53 @@
+"""Scikit-learn's callbacks, in its versions that have them: a fit is one task, which begins and ends."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing: there are no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
+        return method
+
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def watched(fit: Fit) -> Fit:
+    """A `fit` whose beginning and end the callbacks of the estimator are told of.
+
+    Parameters
+    ----------
+    fit : callable
+        `fit(self, X, y, sample_weight)`, or with other parameters behind them.
+
+    Returns
+    -------
+    callable
+        Of the same signature.
+    """
+
+    @functools.wraps(fit)
+    def watched_fit(self: Any, X: Any, *args: Any, **named: Any) -> Any:
+        if not getattr(self, "_skl_callbacks", None):
+            return fit(self, X, *args, **named)
+        given = {**dict(zip(("y", "sample_weight"), args, strict=False)), **named}
+        told = {"X": X, "y": given.get("y"), "metadata": {"sample_weight": given.get("sample_weight")}}
+        context = self._init_callback_context()
+        context.call_on_fit_task_begin(estimator=self, **told)
+        fit(self, X, *args, **named)
+        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes={})
+        return self
+
+    return cast(Fit, with_callbacks(watched_fit))
+
+
+__all__ = ["CallbackSupportMixin", "watched"]
