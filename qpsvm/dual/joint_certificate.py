@@ -40,6 +40,8 @@ FINE = 1e-9
 STRETCHED, MORE = 1e-3, 1e-15
 #: Products that an evaluation in twice the precision may take in all.
 AFFORDABLE = 60_000_000
+#: What share of that the rows may take that the gap does not depend on, for the sake of the values that are printed.
+BESIDES = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +285,8 @@ class JointJudge:
         width = point.coef.shape[0] if point.w is None else point.w.shape[0]
         if len(rows) * width * self.dual.k > AFFORDABLE:
             return point
+        if self.dual.n * width * self.dual.k <= AFFORDABLE * BESIDES:
+            rows = np.arange(self.dual.n)
         f, r = point.f.copy(), r.copy()
         distances, w, nothing = self._distances(point), point.w, np.zeros(len(rows))
         for c in range(self.dual.k):
@@ -296,4 +300,12 @@ class JointJudge:
                 apart = np.linalg.norm(w[:, c] - sharp[0]) + np.linalg.norm(sharp[1] + 2.0 * UNIT * np.abs(sharp[0]))
                 distances[c] = min(float(distances[c]), float(apart) * FEW)
         gap = self._gap(point, f, r, distances)
-        return replace(point, gap=gap, f=f, missing=self.dual.missing(f)) if gap < point.gap else point
+        return self._valued(replace(point, gap=gap, f=f, missing=self.dual.missing(f))) if gap < point.gap else point
+
+    def _valued(self, point: JointPoint) -> JointPoint:
+        """With P of f as it is now, which may be known better than it was, and D from P and the gap."""
+        half = point.half_norm if point.w is not None else 0.5 * float((point.coef * (point.f - point.inner)).sum())
+        primal = half + float(self.dual.losses(point.missing).sum())
+        if self.dual.intercept == "penalised":
+            primal += 0.5 * float(point.inner @ point.inner)
+        return replace(point, primal=primal, dual=primal - point.gap * abs(primal))

@@ -296,3 +296,18 @@ def test_samples_that_cannot_be_learnt_are_refused():
     ):  # fmt: skip
         with pytest.raises(error):
             qpsvm.CrammerSinger(**{"X": X, "y": label, **kwargs})
+
+
+def test_printed_values_are_as_exact_as_the_gap():
+    """Where only twice the precision proves the gap, P is of these digits too."""
+    rng = np.random.default_rng(36)
+    X, y = rng.normal(size=(7, 2)), np.arange(7) % 3
+    K = X @ X.T + 1000.0
+    K = (K + K.T) / 2.0
+    problem = qpsvm.CrammerSinger(K, y, C=1e7, kernel="precomputed", intercept=None)
+    result = problem.at(qpsvm.solve(problem, "osqp", check=False).alpha)
+    exact = {"shared": True, "intercept": None, "K": K, "coef": result.coef}
+    P, D = exact_gap(None, y, result.upper, result.alpha, result.b, **exact)
+    assert result.gap * P >= P - D
+    assert abs(P - result.primal) <= result.gap * P
+    assert abs(D - result.dual) <= 2 * result.gap * P
