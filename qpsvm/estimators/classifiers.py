@@ -10,19 +10,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 
+from qpsvm import voting
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
-from qpsvm.estimators import inputs, voting
+from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
+from qpsvm.estimators.saved import model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel
+from qpsvm.model import Model
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 #: The name of the machine in whose problems C is a price, and that of the one without slack.
@@ -80,7 +84,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        self.classes_, self.class_weight_ = classes, self._class_weights(classes, y)
+        self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
         self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
@@ -97,13 +101,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
         if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
-
-    def _class_weights(self, classes: NDArray[Any], y: Any) -> FloatArray:
-        with inputs.refused():
-            found: FloatArray = compute_class_weight(self.class_weight, classes=classes, y=np.asarray(y).ravel())
-        if not (np.isfinite(found).all() and (found > 0.0).all()):
-            raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
-        return found
 
     def _check_sums(self, sums: FloatArray) -> None:
         """Check the sums of the weights of each class, (k,), before there is any kernel value.
@@ -199,10 +196,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         matrix = self._predicting(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
-        values = self._scores(matrix)
-        if self._scores.nothing is not None:  # no smaller than that even where they should be: a tie
-            values[np.abs(values) <= self._scores.nothing] = 0.0
-        return values
+        return self._scores.tied(matrix)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        by_class = self.decision_function_shape == "ovr"
+        return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
@@ -260,5 +258,5 @@ def continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together 
     """The machines of the last fit, where they are such as the next one can begin with."""
     if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    joint = not isinstance(last.results[0], SVMResult)
+    joint = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
     return last if not joint and bool(last.machines[0, 1] < 0) == rest else None
