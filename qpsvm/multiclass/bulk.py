@@ -45,7 +45,7 @@ EPS = float(np.finfo(float).eps)
 LARGEST_LINEAR, LARGEST = 600, 1200
 #: The same for pairs of more than `MOST_ROWS` rows in all, of an RBF kernel.
 LARGEST_APART = 2500
-#: With a linear kernel, interior points take some 12 d² products a row, and this road a product of d with each other row:
+#: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
 #: up to so many times d rows it is the shorter one.
 LARGEST_WIDTHS = 10
 #: The machines of this road, by the name of their one parameter.
