@@ -6,19 +6,23 @@ An estimator is scikit-learn's in names, parameters and attributes, and a machin
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
@@ -103,6 +107,36 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 raise UnknownOptionError(f"Invalid parameter {name!r} for estimator {self}: {nearest(name, known)}")
         super().set_params(**params)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the samples of the fit: of several machines, the results that were asked for are kept."""
+        state = dict(super().__getstate__())
+        together = state.get("_solution")
+        if isinstance(together, Together) and isinstance(together.results, Results):
+            state["results_"] = made = together.results.those_made()
+            state["_solution"] = replace(together, results=made)
+        return state
+
+    def _model(self) -> Any:
+        """What predicts, without the estimator."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predicts to an .npz file, without pickle; `qpsvm.load` reads it back as a model.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+        """
+        check_is_fitted(self)
+        self._model().save(path)
 
     def _options(self) -> dict[str, Any]:
         """What is asked of `qpsvm.solve`."""

@@ -11,17 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from qpsvm import voting
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
-from qpsvm.estimators import inputs, voting
+from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
+from qpsvm.estimators.saved import model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel
+from qpsvm.model import Model
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 #: The name of the machine in whose problems C is a price, and that of the one without slack.
@@ -191,10 +196,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         matrix = self._predicting(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
-        values = self._scores(matrix)
-        if self._scores.nothing is not None:  # no smaller than that even where they should be: a tie
-            values[np.abs(values) <= self._scores.nothing] = 0.0
-        return values
+        return self._scores.tied(matrix)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        by_class = self.decision_function_shape == "ovr"
+        return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
@@ -252,5 +258,5 @@ def continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together 
     """The machines of the last fit, where they are such as the next one can begin with."""
     if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    joint = not isinstance(last.results[0], SVMResult)
+    joint = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
     return last if not joint and bool(last.machines[0, 1] < 0) == rest else None

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.arrays.checks import LARGEST_VALUE, short_indices
+from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -51,6 +51,7 @@ def training_samples(estimator: Any, X: Any) -> Matrix:
     ------
     DataError, DataTypeError
     """
+    refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
     estimator._kept_dtype = checked.dtype
@@ -68,6 +69,7 @@ def samples(estimator: Any, X: Any) -> Matrix:
     if _plain(estimator, X):
         return X
     check_is_fitted(estimator)
+    refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     return _computed_with(checked)
@@ -123,7 +125,10 @@ def numbers_of(y: Any, n: int) -> FloatArray:
     with refused():
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        refuse_masked(y, "y")
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        if y.dtype.kind in "mM":
+            raise TypeError(f"y holds dates or times ({y.dtype}), which have no unit as numbers: divide by one first")
         target: FloatArray = np.asarray(y, dtype=np.float64)
     same_length(len(target), n)
     return target
@@ -141,6 +146,7 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     with refused():
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        refuse_masked(y, "y")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -169,6 +175,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     """
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     with refused():
         if isinstance(sample_weight, numbers.Real):
             weight: FloatArray = np.full(n, float(sample_weight))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -12,12 +13,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.errors import DataError, DataTypeError
+from qpsvm.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import KERNEL, Check
-from qpsvm.estimators.scores import Scores, rows_of
+from qpsvm.estimators.saved import model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.kernels.scores import Scores, rows_of
+from qpsvm.model import Model
+from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 
@@ -39,6 +44,13 @@ class KernelMachine(Estimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        if self._by_function:
+            raise UnsupportedError("the kernel is a Python callable, which a file cannot hold")
+        super().save(path)
+
+    save.__doc__ = Estimator.save.__doc__
 
     @property
     def _by_function(self) -> bool:
@@ -161,6 +173,12 @@ class KernelMachine(Estimator):
 
 class OneMachine(KernelMachine):
     """An estimator with a kernel that is one machine."""
+
+    #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
+    _labels: ClassVar[tuple[int, int] | None] = None
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
 
     def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
         """The attributes of an estimator of one machine."""

@@ -37,9 +37,13 @@ from qpsvm.estimators.parameters import (
     positive,
     workers,
 )
+from qpsvm.estimators.saved import linear_scores, model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept
+from qpsvm.model import Model
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.pairs_model import PairsModel
 from qpsvm.problems import EpsilonSVR
 from qpsvm.result import SVMResult
 
@@ -95,6 +99,11 @@ class LinearMachine(Estimator):
         """w (P, d) and b (P,), from those of the problem."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
+        return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
 
     def _values(self, X: Any) -> FloatArray:
         """f of each machine: (m, P)."""

@@ -142,13 +142,26 @@ def test_rows_that_are_asked_for():
         np.testing.assert_allclose(values.product(rows, beta), beta @ K[rows], atol=1e-12)
 
 
-def test_other_machines_and_intercepts():
-    together = solve_rest(
-        X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear(), intercept="penalised"
-    )
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_squared_hinges_with_any_intercept(intercept):
+    given = {"machine": "SquaredHinge", "parameters": {"C": 1.0}, "intercept": intercept}
+    for solved in (solve_pairs, solve_rest):
+        together = solved(X, codes, labels, kernel=qpsvm.Linear(), **given)
+        assert together.optimal
+        assert together.solver.name == "primal newton"
+        for p, pair in enumerate(together.machines):
+            result, _ = alone("SquaredHinge", X, codes, pair, kernel="linear", intercept=intercept, C=1.0)
+            assert abs(together.results[p].primal - result.primal) <= 3e-6 * result.primal
+            np.testing.assert_allclose(together.w[p], result.w, atol=1e-4)
+            np.testing.assert_allclose([together.b[p], together.results[p].b], result.b, atol=1e-4)
+    assert solve_rest(X, codes, labels, kernel=RBF, **given).optimal
+
+
+def test_machines_that_only_solve_knows():
+    together = solve_rest(X, codes, labels, machine="CSVM", parameters={"C": 1.0}, kernel=RBF, intercept=None)
     assert together.optimal
-    result, _ = alone("SquaredHinge", X, codes, (1, -1), kernel="linear", intercept="penalised", C=1.0)
-    assert abs(together.results[1].primal - result.primal) <= 3e-6 * result.primal
+    assert not together.b.any()
+    assert solve_rest(X, codes, labels, machine="PrimalHinge", parameters={"lam": 0.1}, kernel=RBF).optimal
 
 
 def test_options_go_to_solve_and_start_is_taken():

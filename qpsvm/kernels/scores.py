@@ -83,6 +83,13 @@ class Scores:
             raise DataError("decision values overflow: X has values too large for this kernel; rescale the features")
         return values
 
+    def tied(self, X: Matrix) -> FloatArray:
+        """The same where only signs count: 0 for what is 0 but for the values below which no kernel value is let."""
+        values = self(X)
+        if self.nothing is not None:
+            values[np.abs(values) <= self.nothing] = 0.0
+        return values
+
     def _by_kernel(self, X: Matrix) -> FloatArray:
         """(SCORES.1), (SCORES.3): (m, P), block by block."""
         m, s = X.shape[0], self.coef.shape[1]
