@@ -124,10 +124,12 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
         others.append((SPARSE, "primal"))
     if len(dual.places) <= DENSE_ROWS:
         others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
-    liblinear = [LIBLINEAR] if space.is_linear and space.samples.whole is not None and takes(dual, space.X) else []
+    own = not timed and space.is_linear and space.samples.whole is not None and takes(dual, space.X)
+    liblinear = [LIBLINEAR] if own else []
     there = [(each, form) for each, form in others if backends.get(each).version() is not None]
     kept = [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
-    return [*(liblinear if not timed else []), *kept]
+    quick = len(dual.places) <= QUICK_ROWS  # then the dense one comes first
+    return [*kept, *liblinear] if quick else [*liblinear, *kept]
 
 
 def _entries(problem: JointProblem) -> int:
@@ -190,7 +192,7 @@ def _liblinear(problem: JointProblem, request: Request) -> Found:
     dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
     missing = missing_at_liblinear(dual, space.X)
     seconds = solving.seconds
-    clock = Clock(min(LAST_POLISH, request.clock.left))
+    clock = Clock(max(min(LAST_POLISH, request.clock.left), 0.0))
     point = from_margins(space.centred, dual, missing, judge.certify, clock)
     if point is None:
         point = judge.certify(np.zeros((dual.n, dual.k)))
@@ -201,7 +203,7 @@ def _liblinear(problem: JointProblem, request: Request) -> Found:
 
 
 def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
-    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(seconds), lengths)
+    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(max(seconds, 0.0)), lengths)
 
 
 # --- our own method -------------------------------------------------------------------------------------------------
@@ -245,6 +247,10 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
                 break
             better = point.measured < WORTH * solver_gap
             alpha, b = (point.alpha, point.inner) if better else (answer.alpha, answer.b)
+        if noted():
+            if best is not None and best.gap <= tol:
+                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
+            reason = "interrupted"
     assert best is not None  # there is at least one stage
     status, words = stopped(reason)
     return Found(

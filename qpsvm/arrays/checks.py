@@ -100,6 +100,16 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
         return raw if raw.dtype == np.float64 else raw.astype(np.float64)
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise a `DataError` where some entries are masked: NumPy would go on with what is under the mask."""
+    if values is np.ma.masked:
+        raise DataError(f"{name} is the masked constant, not an array")
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
+        where = f"row {row}" + (f", column {column[0]}" if column else "")
+        raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
+
+
 def raw_array(values: Any, name: str) -> NDArray[Any]:
     """The values as an array, of whatever type.
 
@@ -108,12 +118,7 @@ def raw_array(values: Any, name: str) -> NDArray[Any]:
     DataError
         They are ragged, or some are masked.
     """
-    if values is np.ma.masked:
-        raise DataError(f"{name} is the masked constant, not an array")
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        row, *column = (int(k) for k in np.argwhere(np.ma.getmaskarray(values))[0])
-        where = f"row {row}" + (f", column {column[0]}" if column else "")
-        raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
+    refuse_masked(values, name)
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:

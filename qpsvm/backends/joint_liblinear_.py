@@ -22,7 +22,7 @@ def takes(dual: JointDual, X: Matrix) -> bool:
 def missing_at_liblinear(dual: JointDual, X: Matrix) -> FloatArray:
     """t (n, k) at the w that LIBLINEAR ends with: `LinearSVC(multi_class="crammer_singer")`."""
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
+    from sklearn.svm._classes import LinearSVC  # not sklearn.svm, which may be patched
 
     machine = LinearSVC(
         multi_class="crammer_singer", C=1.0, tol=TOLERANCE, max_iter=PASSES, random_state=0,

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
 from qpsvm.multiclass.together import Results, Together
@@ -170,8 +170,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        SolverError
-            No point could be certified.
         KeyboardInterrupt
             Ctrl-C ended the solver with its best point, which `qpsvm.solve` would give; here the program that calls has
             to end: a grid search would go on with its next fit.
@@ -184,8 +182,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        if not np.isfinite(self.gap_):
-            raise SolverError(f"{type(self).__name__}: no point could be certified. {message}".strip())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
@@ -216,6 +212,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 def callers_level() -> int:
     """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qpsvm."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level

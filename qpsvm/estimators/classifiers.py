@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 
 from qpsvm import voting
 from qpsvm.arrays.checks import as_flag
@@ -85,7 +84,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        self.classes_, self.class_weight_ = classes, self._class_weights(classes, y)
+        self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
         self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
@@ -102,13 +101,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
         if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
-
-    def _class_weights(self, classes: NDArray[Any], y: Any) -> FloatArray:
-        with inputs.refused():
-            found: FloatArray = compute_class_weight(self.class_weight, classes=classes, y=np.asarray(y).ravel())
-        if not (np.isfinite(found).all() and (found > 0.0).all()):
-            raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
-        return found
 
     def _check_sums(self, sums: FloatArray) -> None:
         """Check the sums of the weights of each class, (k,), before there is any kernel value.

@@ -15,15 +15,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.arrays.checks import LARGEST_VALUE, short_indices
+from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import DataError, DataTypeError, QPSVMError
+from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
+#: What gamma=0 is: small enough that every kernel value is that of gamma=0, and no number over it overflows.
+LEAST_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
 
@@ -48,6 +51,7 @@ def training_samples(estimator: Any, X: Any) -> Matrix:
     ------
     DataError, DataTypeError
     """
+    refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
     estimator._kept_dtype = checked.dtype
@@ -65,6 +69,7 @@ def samples(estimator: Any, X: Any) -> Matrix:
     if _plain(estimator, X):
         return X
     check_is_fitted(estimator)
+    refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     return _computed_with(checked)
@@ -120,7 +125,10 @@ def numbers_of(y: Any, n: int) -> FloatArray:
     with refused():
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        refuse_masked(y, "y")
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        if y.dtype.kind in "mM":
+            raise TypeError(f"y holds dates or times ({y.dtype}), which have no unit as numbers: divide by one first")
         target: FloatArray = np.asarray(y, dtype=np.float64)
     same_length(len(target), n)
     return target
@@ -138,6 +146,7 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     with refused():
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        refuse_masked(y, "y")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -166,6 +175,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     """
     if sample_weight is None:
         return None
+    refuse_masked(sample_weight, "sample_weight")
     with refused():
         if isinstance(sample_weight, numbers.Real):
             weight: FloatArray = np.full(n, float(sample_weight))
@@ -184,6 +194,30 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     return np.maximum(weight, 0.0)
 
 
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """The factor of C of each class, (k,), by scikit-learn's rules.
+
+    Raises
+    ------
+    DataError, ParameterError
+        A label that there is not, or a factor that is not positive.
+    """
+    with refused():
+        found: FloatArray = np.asarray(
+            compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), **_weighted(sample_weight))
+        )
+    if not (np.isfinite(found).all() and (found > 0.0).all()):
+        raise ParameterError(f"class_weight must be positive, got {class_weight!r}")
+    return found
+
+
+def _weighted(sample_weight: FloatArray | None) -> dict[str, Any]:
+    """Given only where there are any: scikit-learn before 1.7 does not take them."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
 def kernel_of(estimator: Any, X: Matrix) -> Kernel:
     """The kernel of an estimator over the samples of its fit, every parameter a number."""
     name = estimator.kernel
@@ -193,7 +227,7 @@ def kernel_of(estimator: Any, X: Matrix) -> Kernel:
         return Precomputed()
     if name == "linear":
         return Linear()
-    gamma = gamma_of(estimator.gamma, X)
+    gamma = max(gamma_of(estimator.gamma, X), LEAST_GAMMA)
     if name == "poly":
         return Polynomial(estimator.degree, gamma, estimator.coef0)
     return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)

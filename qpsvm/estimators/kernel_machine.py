@@ -81,8 +81,8 @@ class KernelMachine(Estimator):
                 )
             self.shape_fit_ = matrix.shape
         self._sparse = sp.issparse(matrix)
-        kernel = inputs.kernel_of(self, matrix)
         matrix = inputs.dense_if_small(matrix)
+        kernel = inputs.kernel_of(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -297,10 +296,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        with inputs.refused():
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=np.asarray(y).ravel(), sample_weight=weight
-            )
+        self.class_weight_ = inputs.class_weights(self.class_weight, self.classes_, y, weight)
         if (self.class_weight_ != 1.0).any():
             weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
         posed, intercept, s = self._posed(matrix)

@@ -176,6 +176,15 @@ def _offered(self: Any) -> bool:
 class ProbableStandIn(StandIn):
     """A classifier that has probabilities where scikit-learn's own class was fitted."""
 
+    probability: Any
+
+    def _check_parameters(self) -> None:
+        if self.probability not in (False, "deprecated"):  # before ours warns: scikit-learn's class will
+            raise UnsupportedError(
+                "probability=True: CalibratedClassifierCV(SVC()) would give probabilities of qpsvm's machine"
+            )
+        super()._check_parameters()  # type: ignore[misc]
+
     @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """The probabilities of the classes, by scikit-learn's own class: (m, k)."""

@@ -60,11 +60,15 @@ USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max
 PRODUCTS = 2e9
 
 
+def usual(options: Mapping[str, Any]) -> bool:
+    """Whether nothing is asked of `solve` but a tolerance, and a limit of time."""
+    return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
+
+
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     own = OWN.get(split.machine)
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
-    asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
     largest = LARGEST_LINEAR if split.kernel_is_linear else LARGEST
@@ -73,7 +77,7 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     small = split.largest <= largest
     tested = isinstance(split.kernel, Precomputed) and not split.apart
     known = (split.kernel.is_psd or tested) and not wide
-    return plain and asked and small and known and _in_time(split, options.get("time_limit")) and available()
+    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and available()
 
 
 def _in_time(split: Split, limit: float | None) -> bool:
@@ -142,7 +146,7 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apa
         unproven = np.flatnonzero(~(proven <= tol))
         if len(unproven) and source.loop.name != "linear":
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return _together(split, stack, found, own, proven, iterations, (tol, deadline))
+    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver())
 
 
 def _trusted(space: FeatureSpace) -> bool:
@@ -259,7 +263,7 @@ def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArr
     return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
 
-def _together(
+def gathered_in_bulk(
     split: Split,
     stack: Stack,
     found: Found,
@@ -267,7 +271,12 @@ def _together(
     proven: FloatArray,
     iterations: IntArray,
     asked: tuple[float, float | None],
+    solver: Solver,
 ) -> Together:
+    """The machines side by side, those solved by themselves that are not proven.
+
+    b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
+    """
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
     tol, deadline = asked
@@ -290,9 +299,9 @@ def _together(
     return Together(
         classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=proven,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
-        iterations=iterations, solver=solver(),
+        iterations=iterations, solver=solver,
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
-        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver(), iterations, tol), known),
+        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver, iterations, tol), known),
     )  # fmt: skip
 
 
@@ -307,8 +316,14 @@ class Maker:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """The same α as a result, certified again with all that `solve` has."""
+        """The same α as a result, certified again with all that `solve` has.
+
+        Where rounding in α tells b apart by more than the tolerance, a result near it: (α, w, b) was proven, and not α.
+        """
         places, _ = self.split.places(p)
         row = self.coef[[p]].toarray()[0]
-        result = self.split.problem(p).at(np.abs(row[self.split.order[places]]), self.tol)
+        problem, alpha = self.split.problem(p), np.abs(row[self.split.order[places]])
+        result = problem.at(alpha, self.tol)
+        if result.status is not Status.OPTIMAL:
+            return result_of(problem, alpha, {"tol": self.tol})
         return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))

@@ -153,6 +153,11 @@ class Split:
             return len(self.order)
         return int(np.partition(np.diff(self.ends), -2)[-2:].sum())
 
+    @property
+    def rows_in_all(self) -> int:
+        """The sum of the rows of all machines."""
+        return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
+
     def alone(self, p: int) -> tuple[Split, IntArray]:
         """One machine of a pair, as a split of two classes, and the caller's rows (m,) that are its samples."""
         rows = np.sort(self.order[self.places(p)[0]])

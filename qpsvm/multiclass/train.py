@@ -17,6 +17,7 @@ from qpsvm.multiclass.apart import solve_apart
 from qpsvm.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.multiclass.one_by_one import solve_each
 from qpsvm.multiclass.split import Split, split
+from qpsvm.multiclass.squared import solve_squared, solves_squared
 from qpsvm.multiclass.together import Together
 
 #: The relative gap of `qpsvm.solve` where none is asked for.
@@ -135,6 +136,9 @@ def _solved(machines: Split, n_jobs: int | None, start: Together | None, options
         together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
+    elif solves_squared(machines, options):
+        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        return solve_squared(machines, tol, options.get("time_limit"))
     return solve_each(machines, starts, n_jobs, options)
 
 

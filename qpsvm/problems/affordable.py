@@ -29,7 +29,7 @@ def affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, secon
     """
     if seconds == float("inf") or space.is_linear:
         return alpha
-    most = int(seconds / _row_seconds(space))
+    most = int(min(seconds / _row_seconds(space), float(svm.m)))
     whole = feasible(svm, alpha)
     if not whole.any() and svm.all_hard:  # nothing bounds the direction from one class to another
         return _largest(np.ones(svm.m), svm.sign, 2)

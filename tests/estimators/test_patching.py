@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ from qpsvm.cli import main
 from qpsvm.cli.patch import own_arguments
 from qpsvm.estimators import patched
 from qpsvm.estimators.patched import CLASSES
+from qpsvm.solvers.kernel.libsvm import quiet
 
 X, Y = load_iris(return_X_y=True)
 #: Two classes that overlap, and every third sample of them.
@@ -229,6 +231,20 @@ def test_models_of_scikit_learn_from_before_are_read_and_known():
     assert isinstance(old, svm.SVC)
     assert not isinstance(old, svm.SVR)
     assert old.score(X, Y) > 0.9
+
+
+@pytest.mark.usefixtures("_patch")
+def test_solvers_of_this_library_go_on_with_scikit_learns_own(caplog):
+    """Crammer and Singer's machine begins where LIBLINEAR ends: that is no second fit of ours."""
+    caplog.set_level(logging.INFO, "qpsvm.patch")
+    assert svm.LinearSVC(multi_class="crammer_singer").fit(X, Y).gap_ <= 1e-6
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["LinearSVC is fitted by qpsvm"]
+    assert patched.SVC not in quiet.__wrapped__("SVC").__mro__
+    root = Path(qpsvm.__file__).parent
+    taken = re.compile(
+        r"^ *(?:from sklearn\.svm import (?!_)|import sklearn\.svm|from sklearn import svm)", re.MULTILINE
+    )
+    assert [path.name for path in root.rglob("*.py") if taken.search(path.read_text("utf-8"))] == ["patching.py"]
 
 
 def test_command_says_what_is_wrong(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -142,13 +143,35 @@ def test_rows_that_are_asked_for():
         np.testing.assert_allclose(values.product(rows, beta), beta @ K[rows], atol=1e-12)
 
 
-def test_other_machines_and_intercepts():
-    together = solve_rest(
-        X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear(), intercept="penalised"
-    )
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_squared_hinges_with_any_intercept(intercept):
+    given = {"machine": "SquaredHinge", "parameters": {"C": 1.0}, "intercept": intercept}
+    for solved in (solve_pairs, solve_rest):
+        together = solved(X, codes, labels, kernel=qpsvm.Linear(), **given)
+        assert together.optimal
+        assert together.solver.name == "primal newton"
+        for p, pair in enumerate(together.machines):
+            result, _ = alone("SquaredHinge", X, codes, pair, kernel="linear", intercept=intercept, C=1.0)
+            assert abs(together.results[p].primal - result.primal) <= 3e-6 * result.primal
+            np.testing.assert_allclose(together.w[p], result.w, atol=1e-4)
+            np.testing.assert_allclose([together.b[p], together.results[p].b], result.b, atol=1e-4)
+    assert solve_rest(X, codes, labels, kernel=RBF, **given).optimal
+
+
+def test_a_result_is_optimal_even_where_alpha_alone_is_not_good_enough():
+    """What was proven is α with w and b; where others follow from that α, the machine is solved from there."""
+    together = solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear())
+    maker = together.results._make
+    worse = replace(maker, coef=maker.coef * 0.9)
+    assert worse(1).status is qpsvm.Status.OPTIMAL
+    assert abs(worse(1).primal - together.results[1].primal) <= 3e-6 * worse(1).primal
+
+
+def test_machines_that_only_solve_knows():
+    together = solve_rest(X, codes, labels, machine="CSVM", parameters={"C": 1.0}, kernel=RBF, intercept=None)
     assert together.optimal
-    result, _ = alone("SquaredHinge", X, codes, (1, -1), kernel="linear", intercept="penalised", C=1.0)
-    assert abs(together.results[1].primal - result.primal) <= 3e-6 * result.primal
+    assert not together.b.any()
+    assert solve_rest(X, codes, labels, machine="PrimalHinge", parameters={"lam": 0.1}, kernel=RBF).optimal
 
 
 def test_options_go_to_solve_and_start_is_taken():
