@@ -40,7 +40,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     Returns
     -------
     onnx.ModelProto
-        `SerializeToString()` of it is what a file holds.
+        ``SerializeToString()`` of it is what a file holds.
 
     Raises
     ------
