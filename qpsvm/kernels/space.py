@@ -181,6 +181,11 @@ class FeatureSpace:
         return 0.0 if self.is_linear else self._treated.shift
 
     @property
+    def clipped(self) -> bool:
+        """Whether psd="clip" has taken something away."""
+        return not self.is_linear and self._treated.projector is not None
+
+    @property
     def computed_intercept(self) -> Intercept:
         """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
 

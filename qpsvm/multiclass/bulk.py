@@ -197,7 +197,8 @@ def _together(
     for done, p in enumerate(unproven):
         part = stack.part(p)
         options = in_time({"tol": tol}, deadline, len(unproven) - done)
-        known[p] = result = result_of(split.problem(p), found.alpha[part], options)
+        start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None  # LIBSVM divides by a ρ of 0
+        known[p] = result = result_of(split.problem(p), start, options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
         if W is not None:
