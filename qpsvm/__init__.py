@@ -69,6 +69,7 @@ from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
+from qpsvm.pairs_model import PairsModel
 from qpsvm.problems import (
     CSVM,
     SVDD,
@@ -159,6 +160,7 @@ __all__ = [
     "NuSVR",
     "OneClass",
     "Operator",
+    "PairsModel",
     "ParameterError",
     "ParameterTypeError",
     "Path",

@@ -16,10 +16,11 @@ from qpsvm import backends
 from qpsvm.attempt import LADDER, STOPPED_BY_USER, Request
 from qpsvm.backends.base import Backend, compiled_by, refuse_unknown
 from qpsvm.backends.contract import stopped
+from qpsvm.backends.joint_liblinear_ import missing_at_liblinear, takes
 from qpsvm.backends.sequential_dual_ import NAME, SequentialDual, version
 from qpsvm.costs import Cost, Size
 from qpsvm.dual.joint_certificate import JointPoint
-from qpsvm.dual.joint_polish import polish
+from qpsvm.dual.joint_polish import from_margins, polish
 from qpsvm.errors import TooLargeError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.joint_result import JointResult
 from qpsvm.problems import JointProblem
@@ -39,13 +40,15 @@ LAST_POLISH = 10.0
 #: Rows of the dual up to which every step length of (JPOL.3) is tried after every stage.
 FEW_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
-FINE, LONG = 1e-9, 1.0
+FINE, LONG = 1e-12, 1.0
 #: A polished point is gone on from where its gap is less than this share of that of the method's own.
 WORTH = 0.5
+#: LIBLINEAR, which takes the machine with one slack a sample and no free intercept, by its w.
+LIBLINEAR: tuple[str, Form] = ("liblinear", "primal")
 #: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
 STEPS_EACH, LEAST_STEPS = 400, 20_000
-#: The same where a general solver is there to take over.
-QUICK_STEPS_EACH, QUICK_STEPS = 10, 4000
+#: The same where a general solver is there to take over; and so many more for each sample where that will take long.
+QUICK_STEPS_EACH, QUICK_STEPS, PATIENT_STEPS_EACH = 10, 4000, 300
 #: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
 SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
 #: The general solver of dense QPs, and the rows of a dual up to which it is worth trying, and up to which it is quick.
@@ -90,10 +93,14 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
     alone = backend == NAME or not request.polish or request.max_iter is not None or request.start is not None
     others = [] if alone else _others(problem, request.time_limit is not None)
     best: JointResult | None = None
-    brief = replace(request, max_iter=max(QUICK_STEPS, QUICK_STEPS_EACH * problem.joint.n))
+    size = min(_entries(problem) / SPARSE_ENTRIES, 1.0) if problem.space.is_linear else 0.0
+    each = QUICK_STEPS_EACH + int(size * PATIENT_STEPS_EACH)
+    brief = replace(request, max_iter=max(QUICK_STEPS, each * problem.joint.n))
     first: list[tuple[Request, tuple[str, Form] | None]] = [(brief, None)] if others else []
     for asked, other in [*first, *((request, other) for other in others), (request, None)]:
-        if other is not None:
+        if other == LIBLINEAR:
+            found = _liblinear(problem, asked)
+        elif other is not None:
             found = _general(problem, backends.get(other[0]), other[1], asked)
         else:
             found = _sequential(problem, asked, last=asked is request)
@@ -112,14 +119,22 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
     """
     dual, space = problem.joint, problem.space
     others: list[tuple[str, Form]] = []
-    if space.is_linear:
-        entries = 2 * (dual.k - 1) * space.samples.entries
-        if entries <= SPARSE_ENTRIES and dual.k * space.samples.d <= SPARSE_COLUMNS:
-            others.append((SPARSE, "primal"))
+    sparse = space.is_linear and _entries(problem) <= SPARSE_ENTRIES
+    if sparse and dual.k * space.samples.d <= SPARSE_COLUMNS:
+        others.append((SPARSE, "primal"))
     if len(dual.places) <= DENSE_ROWS:
         others.insert(0 if len(dual.places) <= QUICK_ROWS else len(others), (DENSE, "dual"))
+    own = not timed and space.is_linear and space.samples.whole is not None and takes(dual, space.X)
+    liblinear = [LIBLINEAR] if own else []
     there = [(each, form) for each, form in others if backends.get(each).version() is not None]
-    return [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
+    kept = [other for other in there if not timed or backends.get(other[0]).abilities.grants("time_limit")]
+    quick = len(dual.places) <= QUICK_ROWS  # then the dense one comes first
+    return [*kept, *liblinear] if quick else [*liblinear, *kept]
+
+
+def _entries(problem: JointProblem) -> int:
+    """Numbers in the rows of the primal of a linear machine."""
+    return 2 * (problem.joint.k - 1) * problem.space.samples.entries
 
 
 def general_backends() -> tuple[str, ...]:
@@ -172,8 +187,23 @@ def _result(problem: JointProblem, found: Found, request: Request) -> JointResul
     )  # fmt: skip
 
 
+def _liblinear(problem: JointProblem, request: Request) -> Found:
+    """LIBLINEAR's w, the exact split that it suggests, and polishing."""
+    dual, space, judge, solving = problem.joint, problem.space, problem.judge, Clock()
+    missing = missing_at_liblinear(dual, space.X)
+    seconds = solving.seconds
+    clock = Clock(max(min(LAST_POLISH, request.clock.left), 0.0))
+    point = from_margins(space.centred, dual, missing, judge.certify, clock)
+    if point is None:
+        point = judge.certify(np.zeros((dual.n, dual.k)))
+    gap = point.measured
+    point = polish(space.centred, dual, point, judge.certify, clock, 1)
+    solver = Solver("liblinear", backends.get("liblinear").version() or "?", "its w, of which α is made")
+    return Found(point, Status.INACCURATE, solver, gap, "liblinear", "primal", None, 0.0, seconds)
+
+
 def _polished(problem: JointProblem, point: JointPoint, seconds: float, lengths: int | None = None) -> JointPoint:
-    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(seconds), lengths)
+    return polish(problem.space.centred, problem.joint, point, problem.judge.certify, Clock(max(seconds, 0.0)), lengths)
 
 
 # --- our own method -------------------------------------------------------------------------------------------------
@@ -217,6 +247,10 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
                 break
             better = point.measured < WORTH * solver_gap
             alpha, b = (point.alpha, point.inner) if better else (answer.alpha, answer.b)
+        if noted():
+            if best is not None and best.gap <= tol:
+                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
+            reason = "interrupted"
     assert best is not None  # there is at least one stage
     status, words = stopped(reason)
     return Found(

@@ -57,6 +57,8 @@ class JointResult:
         The share of every row in primal − dual, (JOINT.6).
     upper : ndarray, shape (n,)
         C_i.
+    label : ndarray of int, shape (n,)
+        The place of each sample's own class among `classes`.
     backend, form : str
         Which backend solved, and which form of the problem.
     iterations : int or None
@@ -271,7 +273,7 @@ class JointResult:
         >>> print(result.summary())
         Crammer-Singer, 3 classes, C = 10, intercept free, kernel Linear()
           status      optimal: The certified relative gap is within the tolerance.
-          objective   primal 0.25, dual 0.25
+          objective   primal 1, dual 1
           gap         ... relative, rounding included (the solver's own point: ...)
           vectors     3 support of 3; rows: 4 on the margin + 0 at the bound, of 6
           solver      sequential_dual ... on the dual form, ... iterations; it said '...'

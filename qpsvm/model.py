@@ -15,6 +15,7 @@ from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Precomputed
+from qpsvm.pairs_model import PairsModel
 from qpsvm.saving.model_file import read_model, write_model
 
 #: Kernel values that predicting evaluates at a time: 64 MB.
@@ -205,8 +206,8 @@ class Model:
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
-def load(path: str | os.PathLike[str]) -> Model | JointModel:
-    """Read a model that `Model.save` or `SVMResult.save` wrote, or those of machines of several classes.
+def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
+    """Read a model that `Model.save`, `SVMResult.save` or an estimator wrote, or those of machines of several classes.
 
     Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
 
@@ -217,7 +218,7 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel:
 
     Returns
     -------
-    Model or JointModel
+    Model, JointModel or PairsModel
         Without the training samples, but for the support vectors of a kernel machine.
 
     Raises
@@ -243,4 +244,6 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel:
     (True, True, True)
     """
     attributes = read_model(path)
+    if "counts" in attributes:
+        return PairsModel(**attributes)
     return Model(**attributes) if "diagonal" in attributes else JointModel(**attributes)

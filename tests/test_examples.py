@@ -81,7 +81,7 @@ def test_no_example_is_skipped():
 def public_names() -> dict[str, Any]:
     """Classes and functions that a user imports, by their full names; `Playground` where its packages are installed."""
     named = [getattr(module, name) for module in MODULES for name in module.__all__]
-    named += [qpsvm.Playground] if find_spec("anywidget") else []
+    named += [qpsvm.patch_sklearn, qpsvm.unpatch_sklearn, *([qpsvm.Playground] if find_spec("anywidget") else [])]
     return {f"{kind.__module__}.{kind.__qualname__}": kind for kind in named if callable(kind)}
 
 

@@ -70,7 +70,11 @@ def points_of(part: Machine, estimator: Any) -> tuple[Point, ...]:
     support, coef = np.asarray(estimator.support_, dtype=np.int64), as_dense(estimator.dual_coef_)
     if part.is_regression or part.task.variant == "one-class":
         return (libsvm_alpha(part, support, coef.ravel()),)
-    return tuple(_pairs(part, support, coef))
+    found = tuple(_pairs(part, support, coef))
+    if part.task.kernel != "linear":
+        return found
+    weights = as_dense(estimator.coef_) * (1.0 if len(found) == 1 else -1.0)  # of pairs, f is positive for the first
+    return tuple(replace(point, w=w) for point, w in zip(found, weights, strict=True))
 
 
 def _pairs(part: Machine, support: NDArray[np.int64], coef: FloatArray) -> Iterator[Point]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,13 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.backends.packages import installed_version
 from qpsvm.qp.solution import Solver
 from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, compiled_loop
+
+
+class Loop(NamedTuple):
+    """What the loop is told of the kernel: "linear" or "rbf" of samples, or "precomputed"."""
+
+    name: str
+    gamma: float = 0.0
 
 
 def available() -> bool:
@@ -23,22 +30,22 @@ def solver() -> Solver:
 
 
 def fit_classes(
-    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, linear: bool, most: int, nu: float | None = None
+    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, kernel: Loop, most: int, nu: float | None = None
 ) -> tuple[IntArray, FloatArray, IntArray] | None:
     """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
 
     Parameters
     ----------
     data : ndarray, shape (n, d) or (n, n)
-        Samples of a linear kernel, or a Gram matrix; C-ordered float64.
+        Samples, or a Gram matrix; C-ordered float64.
     codes : ndarray of int, shape (n,)
         The class of each sample, from 0 to k − 1.
     upper : ndarray, shape (n,)
         U; of ν-SVMs the weights.
     tol : float
         In units of the margin.
-    linear : bool
-        Which of the two `data` is.
+    kernel : Loop
+        What `data` is to the loop.
     most : int
         Iterations of a machine.
     nu : float, optional
@@ -62,7 +69,7 @@ def fit_classes(
         settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
     try:
         out = compiled_loop()(
-            data, codes.astype(np.float64), kernel="linear" if linear else "precomputed", gamma=0.0, tol=tol,
+            data, codes.astype(np.float64), kernel=kernel.name, gamma=kernel.gamma, tol=tol,
             cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most, class_weight=np.empty(0),
             shrinking=1, probability=0, random_seed=0, **settings,
         )  # fmt: skip

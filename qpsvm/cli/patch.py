@@ -1,7 +1,7 @@
 """`patch`: a program that uses scikit-learn's support vector machines, run as Python runs it, on these estimators.
 
-The program sees what it would see of `python SCRIPT`: its arguments, `__main__`, the first entry of `sys.path`, its exit
-code, and a traceback that begins in its own file. So it runs after everything of this command line is undone.
+The program sees what it would see of `python SCRIPT`: its arguments, `__main__`, the first entry of `sys.path`, its
+exit code, and a traceback that begins in its own file. So it runs after everything of this command line is undone.
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
     MissingFileError, FileAccessError, ParameterError
     """
     if not words:
-        raise ParameterError(
-            "name the program to run: a script, -m MODULE or -c CODE (see python -m qpsvm patch --help)"
-        )
+        raise ParameterError("name the program to run: a script, -m MODULE or -c CODE (python -m qpsvm patch --help)")
     first, *arguments = words
     kind = first[:2] if first[:2] in KINDS else None
     if kind is None:
@@ -99,9 +97,7 @@ def _program(words: Sequence[str]) -> Callable[[], object]:
     if kind == "-c":
         return lambda: _run_code(name, "<string>", ["-c", *arguments], path="")
     if importlib.util.find_spec(name.partition(".")[0]) is None:
-        raise ParameterError(
-            f"no module named {name!r} (looked for in {os.getcwd()} and where Python has its packages)"
-        )
+        raise ParameterError(f"no module named {name!r} (looked for in {os.getcwd()} and on Python's own path)")
 
     def run_module() -> None:
         sys.argv = [name, *arguments]
@@ -140,7 +136,8 @@ def _of_script(name: str, arguments: list[str]) -> Callable[[], object]:
 def _run_code(source: bytes | str, file: str, argv: list[str], path: str) -> None:
     """Run source as `__main__`, and leave that there for the threads and exit handlers that outlive it.
 
-    `runpy` would take it away, and gives `sys.argv[0]` and `__file__` one value, where Python makes the second absolute.
+    `runpy` would take it away, and gives `sys.argv[0]` and `__file__` one value, where Python makes the second
+    absolute.
     """
     main = types.ModuleType("__main__")
     vars(main).update(__builtins__=__builtins__, __annotations__={})

@@ -17,7 +17,6 @@ from qpsvm.cli.measures import in_words
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError
 from qpsvm.files import Encoding, read_like
-from qpsvm.joint_model import JointModel
 from qpsvm.model import Model, load
 from qpsvm.saving.writing import write_text
 
@@ -39,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if not to_output:
         require_writable(options.output)
     model = load(options.model)
-    if isinstance(model, JointModel) or "encoding" not in model.metadata:
+    if not isinstance(model, Model) or "encoding" not in model.metadata:
         raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
     encoding = Encoding.from_json(model.metadata["encoding"])
     table = read_like(source(options.file), encoding, drop_missing=options.drop_missing)

@@ -83,12 +83,15 @@ class Accuracy:
             many = space.rows.entries > MANY_ENTRIES
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
-        if not space.is_plain or not isinstance(kernel, BOUNDED):
-            largest = float(np.abs(space.centred.dense()).max())
-            return np.full(n, math.sqrt(max(largest, float(np.abs(space.gram.dense()).max()))))
-        if isinstance(kernel, RBF):
-            return repeated(1.0, n)
-        products = float(kernel.gamma) * squared_norms(space.X) + abs(kernel.coef0)
+        if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
+            made = max(float(np.abs(K.dense()).max()) for K in (space.centred, space.gram))
+            own = self._own_sizes(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
+            return np.full(n, math.sqrt(max(made, space.largest, float(own))))
+        return repeated(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
+
+    def _own_sizes(self, kernel: Polynomial | Sigmoid) -> FloatArray:
+        """ρ of (ACC.1) for the kernel itself: (n,)."""
+        products = float(kernel.gamma) * squared_norms(self.space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most

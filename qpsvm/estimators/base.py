@@ -6,19 +6,23 @@ An estimator is scikit-learn's in names, parameters and attributes, and a machin
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.errors import InaccurateWarning, SolverError, UnknownOptionError, nearest
+from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
@@ -104,6 +108,36 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the samples of the fit: of several machines, the results that were asked for are kept."""
+        state = dict(super().__getstate__())
+        together = state.get("_solution")
+        if isinstance(together, Together) and isinstance(together.results, Results):
+            state["results_"] = made = together.results.those_made()
+            state["_solution"] = replace(together, results=made)
+        return state
+
+    def _model(self) -> Any:
+        """What predicts, without the estimator."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predicts to an .npz file, without pickle; `qpsvm.load` reads it back as a model.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What is there is replaced once the file is complete.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        UnsupportedError, DataError, FileAccessError, ParameterTypeError
+            See `Model.save`.
+        """
+        check_is_fitted(self)
+        self._model().save(path)
+
     def _options(self) -> dict[str, Any]:
         """What is asked of `qpsvm.solve`."""
         return {
@@ -136,8 +170,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        SolverError
-            No point could be certified.
         KeyboardInterrupt
             Ctrl-C ended the solver with its best point, which `qpsvm.solve` would give; here the program that calls has
             to end: a grid search would go on with its next fit.
@@ -150,8 +182,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        if not np.isfinite(self.gap_):
-            raise SolverError(f"{type(self).__name__}: no point could be certified. {message}".strip())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
@@ -182,6 +212,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 def callers_level() -> int:
     """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qpsvm."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level

@@ -10,20 +10,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 
+from qpsvm import voting
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
-from qpsvm.estimators import inputs, voting
+from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine, negligible
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
-from qpsvm.estimators.scores import Scores
-from qpsvm.kernels.functions import LOWEST_EXPONENT, RBF, Kernel
+from qpsvm.estimators.saved import model_of
+from qpsvm.joint_model import JointModel
+from qpsvm.kernels.functions import Kernel
+from qpsvm.model import Model
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 #: The name of the machine in whose problems C is a price, and that of the one without slack.
@@ -81,7 +84,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        self.classes_, self.class_weight_ = classes, self._class_weights(classes, y)
+        self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
         self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
@@ -98,13 +101,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=callers_level())
         if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
-
-    def _class_weights(self, classes: NDArray[Any], y: Any) -> FloatArray:
-        with inputs.refused():
-            found: FloatArray = compute_class_weight(self.class_weight, classes=classes, y=np.asarray(y).ravel())
-        if not (np.isfinite(found).all() and (found > 0.0).all()):
-            raise ParameterError(f"class_weight must be positive, got {self.class_weight!r}")
-        return found
 
     def _check_sums(self, sums: FloatArray) -> None:
         """Check the sums of the weights of each class, (k,), before there is any kernel value.
@@ -165,23 +161,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self.intercept_ = (-b if self._turned else b) + 0.0
         self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
         w = None if together.w is None else together.w / size[:, None]
-        self._scores = Scores(kernel, self.support_, self._computed_vectors, coef, b, w)
+        self._scores = self._made_scores(kernel, -w if self._turned and w is not None else w)
 
     @property
     def _turned(self) -> bool:
         """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
         return self._pairs and len(self.classes_) > 2
 
-    def _weights(self, w: FloatArray) -> FloatArray:
-        return -w if self._turned else w
-
     def _libsvm_sign(self) -> float:
         return -1.0 if len(self.classes_) == 2 else 1.0
 
-    def _machines_of(self, coef: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if self._pairs:
-            coef = voting.unpacked(coef, self._n_support)
-        return coef, -b if self._turned else b
+    @property
+    def _ends(self) -> NDArray[np.intp] | None:
+        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._turned else None
 
     @property
     def result_(self) -> SVMResult:
@@ -200,14 +192,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise AttributeError("n_support_ is there after fit") from None
 
     def _values(self, X: Any) -> FloatArray:
-        """f of each machine, positive for the later class of a pair: (m, P)."""
+        """f of each machine, (m, P); positive for the first of the two classes where there are more than two."""
         matrix = self._predicting(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
-        values = self._scores(matrix)
-        if isinstance(self._scores.kernel, RBF):  # whose values are no smaller than that: what is below is a tie
-            values[np.abs(values) <= math.exp(LOWEST_EXPONENT) * np.abs(self._scores.coef).sum(axis=1)] = 0.0
-        return values
+        return self._scores.tied(matrix)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        by_class = self.decision_function_shape == "ovr"
+        return model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties))
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
@@ -227,7 +220,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             return values[:, 0]
         if not self._pairs:
             return values
-        return voting.scores(-values, len(self.classes_)) if self.decision_function_shape == "ovr" else -values
+        return voting.scores(values, len(self.classes_)) if self.decision_function_shape == "ovr" else values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each sample.
@@ -254,9 +247,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         elif not self._pairs:
             codes = values.argmax(axis=1)
         elif self.break_ties:
-            codes = voting.scores(-values, k).argmax(axis=1)
+            codes = voting.scores(values, k).argmax(axis=1)
         else:
-            codes = voting.winners(-values, k)
+            codes = voting.winners(values, k)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
@@ -265,5 +258,5 @@ def continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together 
     """The machines of the last fit, where they are such as the next one can begin with."""
     if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    joint = not isinstance(last.results[0], SVMResult)
+    joint = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
     return last if not joint and bool(last.machines[0, 1] < 0) == rest else None

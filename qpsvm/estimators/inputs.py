@@ -15,15 +15,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
 from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import DataError, DataTypeError, QPSVMError
+from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
+#: What gamma=0 is: small enough that every kernel value is that of gamma=0, and no number over it overflows.
+LEAST_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
 
@@ -63,11 +66,22 @@ def samples(estimator: Any, X: Any) -> Matrix:
     sklearn.exceptions.NotFittedError
     DataError, DataTypeError
     """
+    if _plain(estimator, X):
+        return X
     check_is_fitted(estimator)
     refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     return _computed_with(checked)
+
+
+def _plain(estimator: Any, X: Any) -> bool:
+    """Whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
+    width = getattr(estimator, "n_features_in_", None)
+    plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == width and len(X) > 0
+    if not plain or hasattr(estimator, "feature_names_in_"):
+        return False
+    return bool(X.size and X.max() <= LARGEST_VALUE and X.min() >= -LARGEST_VALUE)  # false for NaN
 
 
 def _computed_with(X: Any) -> Matrix:
@@ -180,6 +194,30 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     return np.maximum(weight, 0.0)
 
 
+def class_weights(
+    class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """The factor of C of each class, (k,), by scikit-learn's rules.
+
+    Raises
+    ------
+    DataError, ParameterError
+        A label that there is not, or a factor that is not positive.
+    """
+    with refused():
+        found: FloatArray = np.asarray(
+            compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), **_weighted(sample_weight))
+        )
+    if not (np.isfinite(found).all() and (found > 0.0).all()):
+        raise ParameterError(f"class_weight must be positive, got {class_weight!r}")
+    return found
+
+
+def _weighted(sample_weight: FloatArray | None) -> dict[str, Any]:
+    """Given only where there are any: scikit-learn before 1.7 does not take them."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
 def kernel_of(estimator: Any, X: Matrix) -> Kernel:
     """The kernel of an estimator over the samples of its fit, every parameter a number."""
     name = estimator.kernel
@@ -189,7 +227,7 @@ def kernel_of(estimator: Any, X: Matrix) -> Kernel:
         return Precomputed()
     if name == "linear":
         return Linear()
-    gamma = gamma_of(estimator.gamma, X)
+    gamma = max(gamma_of(estimator.gamma, X), LEAST_GAMMA)
     if name == "poly":
         return Polynomial(estimator.degree, gamma, estimator.coef0)
     return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)

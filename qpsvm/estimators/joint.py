@@ -72,7 +72,7 @@ def solve_joint(
     """
     if constraints is not None:
         raise UnsupportedError(f"multi_class={machine!r} takes no constraints: use machines of two classes")
-    problem = JOINT[machine](X, labels[codes], C, kernel, sample_weight, psd, intercept)
+    problem = JOINT[machine](X, labels[codes], C, kernel, sample_weight, psd, intercept, None)
     before = start.results[0] if isinstance(start, Together) else None
     same = isinstance(before, JointResult) and before.coef.shape == (len(codes), len(labels))
     result: Any = solve(problem, start=before if same else None, **{**options, "check": False})
@@ -90,5 +90,5 @@ def _told(result: JointResult, labels: NDArray[Any]) -> Together:
     return Together(
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
-        message=result.message, results=Results(1, None, {0: result}),  # type: ignore[dict-item]
+        message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -11,13 +12,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import DataError, DataTypeError
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import KERNEL, Check
-from qpsvm.estimators.scores import Scores, rows_of
+from qpsvm.estimators.saved import model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.kernels.scores import Scores, rows_of
+from qpsvm.model import Model
+from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 
@@ -39,6 +44,13 @@ class KernelMachine(Estimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        if self._by_function:
+            raise UnsupportedError("the kernel is a Python callable, which a file cannot hold")
+        super().save(path)
+
+    save.__doc__ = Estimator.save.__doc__
 
     @property
     def _by_function(self) -> bool:
@@ -69,8 +81,8 @@ class KernelMachine(Estimator):
                 )
             self.shape_fit_ = matrix.shape
         self._sparse = sp.issparse(matrix)
-        kernel = inputs.kernel_of(self, matrix)
         matrix = inputs.dense_if_small(matrix)
+        kernel = inputs.kernel_of(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 
@@ -82,7 +94,8 @@ class KernelMachine(Estimator):
         sklearn.exceptions.NotFittedError
         DataError, DataTypeError
         """
-        check_is_fitted(self)
+        if not hasattr(self, "_scores"):
+            check_is_fitted(self)
         if self._given is not None:
             matrix: Matrix = inputs.kernel_matrix(self.kernel, X, self._given)
             return matrix
@@ -104,8 +117,8 @@ class KernelMachine(Estimator):
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
         """The decision functions of `dual_coef_` and `intercept_`."""
-        coef = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
-        return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w)
+        coef = np.asarray(as_dense(self.dual_coef_), dtype=np.float64)
+        return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._ends)
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -114,7 +127,7 @@ class KernelMachine(Estimator):
         linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
         if not linear or check is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        w: Any = self._weights(check.w)
+        w: Any = check.w
         if self._sparse:
             w = sp.csr_matrix(w)
             w.data.flags.writeable = False
@@ -124,17 +137,14 @@ class KernelMachine(Estimator):
         weights: NDArray[Any] = w
         return weights
 
-    def _weights(self, w: FloatArray) -> FloatArray:
-        """The weights of the features in scikit-learn's signs."""
-        return w
-
     def _libsvm_sign(self) -> float:
         """−1 where scikit-learn turns the signs of LIBSVM."""
         return 1.0
 
-    def _machines_of(self, coef: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The coefficients (P, s) and intercepts (P,) of the machines, from `dual_coef_` and `intercept_`."""
-        return coef, b
+    @property
+    def _ends(self) -> NDArray[np.intp] | None:
+        """Where the support vectors of each class begin and end, for `Scores`."""
+        return None
 
     @property
     def _dual_coef_(self) -> Any:
@@ -157,14 +167,18 @@ class KernelMachine(Estimator):
     def _altered(self, dual_coef: Any, intercept: FloatArray) -> None:
         """Other decision functions than those of the fit."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
-        dense = dual_coef.toarray() if sp.issparse(dual_coef) else np.asarray(dual_coef, dtype=np.float64)
-        coef, b = self._machines_of(dense, self.intercept_)
-        w = None if self._scores.w is None else np.asarray(coef @ self._computed_vectors)
-        self._scores = replace(self._scores, coef=coef, b=b, w=w)
+        scores = self._made_scores(self._scores.kernel, None)
+        self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
 
 
 class OneMachine(KernelMachine):
     """An estimator with a kernel that is one machine."""
+
+    #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
+    _labels: ClassVar[tuple[int, int] | None] = None
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
 
     def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
         """The attributes of an estimator of one machine."""

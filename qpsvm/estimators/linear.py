@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,9 +37,13 @@ from qpsvm.estimators.parameters import (
     positive,
     workers,
 )
+from qpsvm.estimators.saved import linear_scores, model_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept
+from qpsvm.model import Model
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.pairs_model import PairsModel
 from qpsvm.problems import EpsilonSVR
 from qpsvm.result import SVMResult
 
@@ -96,6 +99,11 @@ class LinearMachine(Estimator):
         """w (P, d) and b (P,), from those of the problem."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
+        return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
 
     def _values(self, X: Any) -> FloatArray:
         """f of each machine: (m, P)."""
@@ -288,10 +296,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
-        with inputs.refused():
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=np.asarray(y).ravel(), sample_weight=weight
-            )
+        self.class_weight_ = inputs.class_weights(self.class_weight, self.classes_, y, weight)
         if (self.class_weight_ != 1.0).any():
             weight = self.class_weight_[codes] * (1.0 if weight is None else weight)
         posed, intercept, s = self._posed(matrix)

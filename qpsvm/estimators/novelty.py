@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +16,12 @@ from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, share
+from qpsvm.estimators.saved import names_of
+from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.model import Model
+from qpsvm.pairs_model import PairsModel
 from qpsvm.problems import SVDD as BallProblem
 from qpsvm.problems import OneClass, Problem
 
@@ -34,6 +39,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
 
     checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "nu": share}
+    _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     @watched
     @all_at_once
@@ -322,6 +328,9 @@ class SVDD(KernelDetector):
 
     def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
         return BallProblem(X, self.nu, kernel, weight, self.psd, self.constraints)
+
+    def _model(self) -> Model | JointModel | PairsModel:
+        return replace(self.result_.model, classes=np.array(self._labels), feature_names=names_of(self))
 
     def decision_function(self, X: Any) -> FloatArray:
         """R² − ‖φ(x) − c‖² of each sample: positive inside of the ball.

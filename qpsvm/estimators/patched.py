@@ -4,8 +4,8 @@ Each class here is an estimator of this library that keeps the promise of scikit
 solves the same problem by default, and where it cannot (probabilities, an l1 penalty, an indefinite kernel, …), it fits
 scikit-learn's own class, hands every question on to that, and says so in the log.
 
-They stand in a module of their own, under scikit-learn's names, so that a pickle made while `patch_sklearn` was in force
-is read where it is not.
+They stand in a module of their own, under scikit-learn's names, so that a pickle made while `patch_sklearn` was in
+force is read where it is not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StandsFor(type):
 def with_defaults(init: Callable[..., None], **defaults: Any) -> Callable[..., None]:
     """The same constructor with other defaults, which its signature shows: scikit-learn reads parameters from it."""
     assert isinstance(init, types.FunctionType)
-    assert init.__kwdefaults__.keys() >= defaults.keys()
+    assert init.__kwdefaults__ is not None
     made = types.FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
     made.__kwdefaults__ = {**init.__kwdefaults__, **defaults}
     made.__annotations__, made.__doc__, made.__qualname__ = init.__annotations__, init.__doc__, init.__qualname__
@@ -176,12 +176,21 @@ def _offered(self: Any) -> bool:
 class ProbableStandIn(StandIn):
     """A classifier that has probabilities where scikit-learn's own class was fitted."""
 
-    @available_if(_offered)
+    probability: Any
+
+    def _check_parameters(self) -> None:
+        if self.probability not in (False, "deprecated"):  # before ours warns: scikit-learn's class will
+            raise UnsupportedError(
+                "probability=True: CalibratedClassifierCV(SVC()) would give probabilities of qpsvm's machine"
+            )
+        super()._check_parameters()  # type: ignore[misc]
+
+    @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """The probabilities of the classes, by scikit-learn's own class: (m, k)."""
         return self._fitted_theirs().predict_proba(X)
 
-    @available_if(_offered)
+    @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
         return self._fitted_theirs().predict_log_proba(X)
@@ -193,6 +202,10 @@ class ProbableStandIn(StandIn):
         return self.fallback_
 
 
+#: Scikit-learn is about to drop the parameter, and says so where it is given at all.
+NO_PROBABILITIES = defaults_of(theirs.SVC).get("probability", False)
+
+
 class SVC(ProbableStandIn, estimators.SVC):
     """`qpsvm.estimators.SVC` in the place of `sklearn.svm.SVC`.
 
@@ -201,7 +214,7 @@ class SVC(ProbableStandIn, estimators.SVC):
     """
 
     original = theirs.SVC
-    __init__ = with_defaults(estimators.SVC.__init__, psd="raise")
+    __init__ = with_defaults(estimators.SVC.__init__, psd="raise", probability=NO_PROBABILITIES)
     predict = either(estimators.SVC.predict)
     decision_function = either(estimators.SVC.decision_function)
 
@@ -210,7 +223,7 @@ class NuSVC(ProbableStandIn, estimators.NuSVC):
     """`qpsvm.estimators.NuSVC` in the place of `sklearn.svm.NuSVC`."""
 
     original = theirs.NuSVC
-    __init__ = with_defaults(estimators.NuSVC.__init__, psd="raise")
+    __init__ = with_defaults(estimators.NuSVC.__init__, psd="raise", probability=NO_PROBABILITIES)
     predict = either(estimators.NuSVC.predict)
     decision_function = either(estimators.NuSVC.decision_function)
 

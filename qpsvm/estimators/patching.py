@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import ModuleType, TracebackType
 from typing import Self
 
@@ -29,8 +29,8 @@ KNOW_BOTH = ("qpsvm", "sklearnex", "daal4py")
 LISTED = 5
 
 _lock = threading.RLock()
-#: What `sklearn.svm` had under each name that is patched.
-_before: dict[str, type] = {}
+#: What stood for each name that is patched, by module.
+_before: dict[str, dict[str, type]] = {}
 
 
 class Patch:
@@ -68,7 +68,7 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     The classes solve scikit-learn's problems with scikit-learn's defaults: `LinearSVC` and `LinearSVR` penalise the
     intercept. `tol` is the relative gap that is proven, 1e-6 unless it is given, and `max_iter` no limit unless it is
     given; `random_state` does nothing. Where a fit cannot be taken over, scikit-learn's own class does it, and the
-    logger "qpsvm" says so and why (`WARNING`); it says what is taken over, too (`INFO`).
+    logger "qpsvm" says so and why, as a warning; as information it says what is taken over, too.
 
     Parameters
     ----------
@@ -102,8 +102,9 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     with _lock:
         new = tuple(name for name in wanted if getattr(svm, name) is not CLASSES[name])
         for name in new:
-            _before[name] = getattr(svm, name)
-            for module in _holders(name, {_before[name], _original(name)}):
+            holders = _holders(name, {getattr(svm, name), _original(name)})
+            _before[name] = {where: getattr(module, name) for where, module in holders.items()}
+            for module in holders.values():
                 setattr(module, name, CLASSES[name])
         if new:
             log.info("sklearn.svm: %s taken over by qpsvm", ", ".join(new))
@@ -144,8 +145,8 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
     with _lock:
         for name in [name for name in _known(names) if name in _before]:
             before = _before.pop(name)
-            for module in _holders(name, {CLASSES[name]}):
-                setattr(module, name, before if module is svm else _original(name))
+            for where, module in _holders(name, {CLASSES[name]}).items():
+                setattr(module, name, before.get(where, before[svm.__name__]))
 
 
 def _known(names: str | Iterable[str] | None) -> list[str]:
@@ -170,16 +171,18 @@ def _original(name: str) -> type:
     return found
 
 
-def _holders(name: str, values: set[type]) -> Iterator[ModuleType]:
+def _holders(name: str, values: set[type]) -> dict[str, ModuleType]:
     """The modules of scikit-learn in which a name stands for one of these classes, except where it is defined."""
-    for where, module in sys.modules.copy().items():
-        if where.partition(".")[0] == "sklearn" and where != HOME and vars(module).get(name) in values:
-            yield module
+    return {
+        where: module
+        for where, module in sys.modules.copy().items()
+        if where.partition(".")[0] == "sklearn" and where != HOME and vars(module).get(name) in values
+    }
 
 
 def _tell_of_imports_before(names: tuple[str, ...]) -> None:
     """Say which modules outside of scikit-learn imported a class before, under any name, and so keep it."""
-    kept = {_original(name) for name in names} | {_before[name] for name in names}
+    kept = {_original(name) for name in names}.union(*(_before[name].values() for name in names))
     outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
                if where.partition(".")[0] not in ("sklearn", *KNOW_BOTH)}  # fmt: skip
     found = [

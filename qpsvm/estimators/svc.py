@@ -11,7 +11,6 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InfeasibleNuError, UnsupportedError
 from qpsvm.estimators.classifiers import HARD, SOFT, KernelClassifier
-from qpsvm.estimators.joint import JOINT
 from qpsvm.estimators.parameters import Check, one_of, price, share
 from qpsvm.multiclass import Together
 
@@ -294,8 +293,6 @@ class NuSVC(KernelClassifier):
         super()._check_parameters()
         if not self.fit_intercept:
             raise UnsupportedError("NuSVC has an intercept always: take SVC(fit_intercept=False)")
-        if self.multi_class in JOINT:
-            raise UnsupportedError(f"NuSVC has no multi_class={self.multi_class!r}: take SVC(multi_class=...)")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
@@ -320,5 +317,4 @@ class NuSVC(KernelClassifier):
         super()._check_sums(sums)
 
     def _scale(self, together: Together) -> FloatArray:
-        rho = np.array([result.rho for result in together.results])
-        return np.where(rho > 0.0, rho, 1.0)
+        return np.where(together.rho > 0.0, together.rho, 1.0)

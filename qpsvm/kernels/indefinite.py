@@ -29,6 +29,8 @@ class Treated:
         σ added to the diagonal (psd="shift").
     with_ones : bool
         It is K + 1 that was treated: the penalised intercept is part of it.
+    largest : float
+        A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with ones.
     """
 
     gram: Operator
@@ -36,6 +38,7 @@ class Treated:
     projector: FloatArray | None = None
     shift: float = 0.0
     with_ones: bool = False
+    largest: float = 0.0
 
 
 def doubly_centred(K: FloatArray) -> FloatArray:

@@ -186,6 +186,11 @@ class FeatureSpace:
         return not self.is_linear and self._treated.projector is not None
 
     @property
+    def largest(self) -> float:
+        """A bound on the entries of the kernel matrix before the psd rule; 0 where it is the one computed with."""
+        return 0.0 if self.is_linear else self._treated.largest
+
+    @property
     def computed_intercept(self) -> Intercept:
         """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
 
@@ -220,7 +225,10 @@ class FeatureSpace:
             gram = KernelGram(self.kernel, self.X)
             if not isinstance(self.kernel, OWN):
                 gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
-        return Treated(gram, gram) if self.kernel.is_psd else self._tested(gram)
+        if self.kernel.is_psd:
+            return Treated(gram, gram)
+        treated = self._tested(gram)
+        return replace(treated, largest=float(np.abs(gram.dense()).max()) + float(treated.with_ones))
 
     def _tested(self, gram: Operator) -> Treated:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""

@@ -69,10 +69,7 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     """The relative gap of each machine from above, (P,): infinite where nothing is proven."""
     alpha, upper, sign = points.alpha, stack.upper, stack.sign
     most = float(stack.lengths.max())
-    t = stack.spread(points.margin) - sign * (points.u + stack.spread(points.level))
-    size_of_f = np.abs(points.level) + np.abs(points.margin)
-    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * size_of_f)
-    r += ROUNDINGS * UNIT * np.abs(t)
+    t, r = known_slack(stack, points)
     high, low, room = t + r, t - r, upper - alpha
     terms = np.maximum(
         np.where(high > 0.0, room * high, -alpha * high), np.where(low > 0.0, room * low, -alpha * low)
@@ -82,13 +79,15 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     slack, room, largest = np.abs(t) + r, np.minimum(alpha, room), float(points.sizes.max())
     distance, nothing = points.offset * FEW, np.zeros(stack.machines)
     if stack.nu is None:
-        surplus, reach = _surplus(stack, alpha * sign, nothing, slack, room)
+        surplus, reach = surplus_of(stack, alpha * sign, nothing, slack, room)
         distance = distance + surplus * largest * FEW
         difference += surplus * reach
         size = 0.5 * points.square + losses  # (BULK.3)
     else:
         for own in (sign > 0.0, sign < 0.0):  # (BULK.4)
-            surplus, reach = _surplus(stack, np.where(own, alpha, 0.0), 0.5 * stack.nu, slack, np.where(own, room, 0.0))
+            surplus, reach = surplus_of(
+                stack, np.where(own, alpha, 0.0), 0.5 * stack.nu, slack, np.where(own, room, 0.0)
+            )
             distance = distance + surplus * largest * FEW
             difference += surplus * reach
         size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
@@ -99,7 +98,16 @@ def gaps(stack: Stack, points: Points) -> FloatArray:
     return found
 
 
-def _surplus(
+def known_slack(stack: Stack, points: Points) -> tuple[FloatArray, FloatArray]:
+    """t of every row and how far it may be off, (BULK.1): (M,) each."""
+    t = stack.spread(points.margin) - stack.sign * (points.u + stack.spread(points.level))
+    size_of_f = np.abs(points.level) + np.abs(points.margin)
+    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * size_of_f)
+    r += ROUNDINGS * UNIT * np.abs(t)
+    return t, r
+
+
+def surplus_of(
     stack: Stack, values: FloatArray, target: FloatArray, slack: FloatArray, room: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.

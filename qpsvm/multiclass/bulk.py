@@ -16,9 +16,13 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.rounding import dots
-from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.backends.libsvm_classes import available, solver
+from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.backends.libsvm_classes import Loop, available, solver
 from qpsvm.dual.accuracy import Accuracy
+from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.functions import RBF, Precomputed
+from qpsvm.kernels.gram import KernelGram
+from qpsvm.kernels.indefinite import Treated, is_psd
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.multiclass.bounds import Points, gaps, kernel_points, linear_points, refined
 from qpsvm.multiclass.loops import again, loop_points
@@ -27,17 +31,27 @@ from qpsvm.multiclass.settle import best_intercept, settle
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.stack import Stack, stacked, with_shares
 from qpsvm.multiclass.together import Results, Together
-from qpsvm.multiclass.values import GramValues, LinearValues, Values
+from qpsvm.multiclass.values import GramValues, LinearValues, RowValues, Values
 from qpsvm.problems.parameters import prices
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
 
-#: Rows up to which one Gram matrix of all is made (128 MB), and LIBSVM's loop, which nothing can stop, is short.
-MOST_ROWS = 4000
+#: Relative size of a rounding.
+EPS = float(np.finfo(float).eps)
+#: Rows of the largest machine up to which this road is the shorter one, with a linear kernel and with another. Beyond,
+#: `qpsvm.solve` looks at fewer kernel values, and at fewer rows; and LIBSVM's loop, which nothing can stop, grows long.
+LARGEST_LINEAR, LARGEST = 600, 1200
+#: The same for pairs of more than `MOST_ROWS` rows in all, of an RBF kernel.
+LARGEST_APART = 2000
 #: The machines of this road, by the name of their one parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
+#: Share of support vectors up to which their rows are made, and not the Gram matrix, whose values are made for both
+#: sides at a time.
+FEW_SUPPORT = 0.4
+#: Entries of sparse samples of a linear kernel, zeros included, up to which they are stored densely.
+DENSE_ENTRIES = 4_000_000
 #: The options of `solve` that this road knows, and what others have to be.
 KNOWN = {"tol", "check", "time_limit"}
 USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
@@ -46,22 +60,35 @@ USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max
 PRODUCTS = 2e9
 
 
+def usual(options: Mapping[str, Any]) -> bool:
+    """Whether nothing is asked of `solve` but a tolerance, and a limit of time."""
+    return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
+
+
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     own = OWN.get(split.machine)
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
-    asked = all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
-    small = len(split.order) <= MOST_ROWS
-    known = split.kernel.is_psd and not (split.kernel_is_linear and sp.issparse(split.X))
-    return plain and asked and small and known and _in_time(split, options.get("time_limit")) and available()
+    n, d = split.X.shape
+    wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
+    largest = LARGEST_LINEAR if split.kernel_is_linear else LARGEST
+    if split.apart and isinstance(split.kernel, RBF):
+        largest = LARGEST_APART
+    small = split.largest <= largest
+    tested = isinstance(split.kernel, Precomputed) and not split.apart
+    known = (split.kernel.is_psd or tested) and not wide
+    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and available()
 
 
 def _in_time(split: Split, limit: float | None) -> bool:
-    """Whether a time limit has room for what nothing can stop."""
+    """Whether a time limit has room for what nothing can stop; machines apart from each other are not asked for it."""
     if limit is None:
         return True
+    if split.apart:
+        return False
     rows = np.array([len(split.places(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n])
-    return float(np.square(rows, dtype=float).sum()) * split.X.shape[1] <= limit * PRODUCTS
+    products = float(np.square(rows, dtype=float).sum()) * split.X.shape[1]
+    return bool(products <= limit * PRODUCTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +102,7 @@ class Found:
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together | None:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apart: bool = False) -> Together | None:
     """Solve all machines.
 
     Parameters
@@ -85,11 +112,14 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
         Relative gap, rounding included, up to which a machine is `optimal`.
     time_limit : float, optional
         Seconds for all machines. What is short is not counted: the values of the kernel, and a point of each machine.
+    apart : bool
+        Of one machine: make those rows of its Gram matrix only that it needs, where the kernel is RBF.
 
     Returns
     -------
     Together or None
-        With the results of those machines made that were solved by themselves. None where LIBSVM refuses.
+        With the results of those machines made that were solved by themselves. None where LIBSVM refuses, and where
+        the Gram matrix of all samples is indefinite, which those of the machines need not be.
 
     Raises
     ------
@@ -100,19 +130,36 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
     stack, upper = _stated(split)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
         space = split.own_space
-        linear = split.kernel_is_linear
-        data = np.ascontiguousarray(space.rows.matrix() if linear else space.centred.dense())
-        started = loop_points(split, stack, data, upper, linear)
+        if not _trusted(space):
+            return None
+        source = _samples(space) if apart else None
+        source = source or _source(space)
+        started = loop_points(split, stack, source.data, upper, source.loop)
         if started is None:
             return None
         alpha, iterations = started
-        found = _settled(stack, data, linear, alpha)
+        if source.blocks is not None and np.count_nonzero(alpha) > FEW_SUPPORT * len(alpha):
+            source = _source(space)
+        found = _settled(stack, source, alpha)
         own, points = points_of(space, stack, found)
         proven = gaps(stack, points)
         unproven = np.flatnonzero(~(proven <= tol))
-        if len(unproven) and not linear:
+        if len(unproven) and source.loop.name != "linear":
             proven = gaps(stack, refined(space, stack, points, unproven))
-    return _together(split, stack, found, own, proven, iterations, (tol, deadline))
+    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver())
+
+
+def _trusted(space: FeatureSpace) -> bool:
+    """Whether the Gram matrix is positive semidefinite: by construction, or else by the test of `FeatureSpace`."""
+    if space.kernel.is_psd:
+        return True
+    K = as_dense(space.X)
+    tolerance = len(K) ** 2 * EPS * float(np.abs(K).max())
+    if not np.array_equal(K, K.T) or not is_psd(K, tolerance):
+        return False
+    gram = KernelGram(space.kernel, space.X, blocks=KernelBlocks(space.kernel, space.X, K))
+    space.__dict__["_treated"] = Treated(gram, gram)
+    return True
 
 
 def _stated(split: Split) -> tuple[Stack, FloatArray]:
@@ -137,16 +184,51 @@ def _stated(split: Split) -> tuple[Stack, FloatArray]:
     return stack, weight
 
 
-def _settled(stack: Stack, data: FloatArray, linear: bool, alpha: FloatArray) -> Found:
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where kernel values come from: samples (r, d) or the Gram matrix (r, r), and blocks where that is not made."""
+
+    data: FloatArray
+    loop: Loop
+    blocks: KernelBlocks | None = None
+
+    def values(self, parts: tuple[slice, ...], alpha: FloatArray) -> Values:
+        """Of the rows of a machine, about to settle from this α (m,)."""
+        if self.loop.name == "linear":
+            return LinearValues(self.data, parts)
+        return (
+            GramValues(self.data, parts)
+            if self.blocks is None
+            else RowValues(self.blocks, int(np.count_nonzero(alpha)))
+        )
+
+
+def _source(space: FeatureSpace) -> Source:
+    """Samples of a linear kernel, and else the Gram matrix."""
+    if space.is_linear:
+        return Source(np.ascontiguousarray(as_dense(space.rows.matrix())), Loop("linear"))
+    return Source(np.ascontiguousarray(space.centred.dense()), Loop("precomputed"))
+
+
+def _samples(space: FeatureSpace) -> Source | None:
+    """Samples of an RBF kernel, where its values may be made in blocks."""
+    gram, kernel = space.gram, space.kernel
+    if not (isinstance(kernel, RBF) and isinstance(gram, KernelGram) and gram.blocks.fast):
+        return None
+    X = as_dense(space.X)
+    return Source(np.ascontiguousarray(X - X.mean(axis=0)), Loop("rbf", float(kernel.gamma)), gram.blocks)
+
+
+def _settled(stack: Stack, source: Source, alpha: FloatArray) -> Found:
     """The optimum of each machine, or where `settle` does not come to it, the point that was given."""
-    kind = LinearValues if linear else GramValues
     P, u = stack.machines, np.empty(len(alpha))
-    b, rho, W = np.empty(P), np.ones(P), np.zeros((P, data.shape[1])) if linear else None
+    b, rho = np.empty(P), np.ones(P)
+    W = np.zeros((P, source.data.shape[1])) if source.loop.name == "linear" else None
     for p in range(P):
         part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
-        values, y, upper = kind(data, stack.slices[p]), stack.sign[part], stack.upper[part]
+        values, y, upper = source.values(stack.slices[p], alpha[part]), stack.sign[part], stack.upper[part]
         found = settle(values, y, upper, alpha[part], nu)
-        finer = again(stack, p, data, linear) if found is None else None
+        finer = again(stack, p, source.data, source.loop) if found is None else None
         if finer is not None:
             alpha[part] = finer
             found = settle(values, y, upper, finer)
@@ -181,7 +263,7 @@ def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArr
     return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
 
-def _together(
+def gathered_in_bulk(
     split: Split,
     stack: Stack,
     found: Found,
@@ -189,15 +271,20 @@ def _together(
     proven: FloatArray,
     iterations: IntArray,
     asked: tuple[float, float | None],
+    solver: Solver,
 ) -> Together:
+    """The machines side by side, those solved by themselves that are not proven.
+
+    b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
+    """
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
     tol, deadline = asked
     unproven = np.flatnonzero(~(proven <= tol)).tolist()
     for done, p in enumerate(unproven):
         part = stack.part(p)
+        start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None
         options = in_time({"tol": tol}, deadline, len(unproven) - done)
-        start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None  # LIBSVM divides by a ρ of 0
         known[p] = result = result_of(split.problem(p), start, options)
         beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
@@ -212,9 +299,9 @@ def _together(
     return Together(
         classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=proven,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
-        iterations=iterations, solver=solver(),
+        iterations=iterations, solver=solver,
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
-        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver(), iterations, tol), known),
+        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver, iterations, tol), known),
     )  # fmt: skip
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.backends.libsvm_classes import fit_classes
+from qpsvm.backends.libsvm_classes import Loop, fit_classes
 from qpsvm.multiclass.split import REST, Split
 from qpsvm.multiclass.stack import Stack
 
 #: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
 #: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
 LOOP_TOLERANCE = 1e-2
-#: Iterations of a machine: so many for each row, and so many besides. Most end at one a row; of those that do not, the
-#: loop may take many thousands, where `qpsvm.solve` takes another road.
-PER_ROW, BESIDES = 2, 500
+#: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
+#: the loop may take many thousands, where `qpsvm.solve` takes another road.
+PER_ROW, BESIDES = 1, 400
 #: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
 #: this tolerance, with that many iterations.
 FEW_ROWS, FINE_TOLERANCE, FINE_ITERATIONS = 300, 1e-6, 5000
@@ -25,7 +25,7 @@ AT_BOUND = 1e-9
 
 
 def loop_points(
-    split: Split, stack: Stack, data: FloatArray, upper: FloatArray, linear: bool
+    split: Split, stack: Stack, data: FloatArray, upper: FloatArray, kernel: Loop
 ) -> tuple[FloatArray, IntArray] | None:
     """α of all machines, (M,), and the iterations of each, (P,).
 
@@ -34,11 +34,11 @@ def loop_points(
     split : Split
     stack : Stack
     data : ndarray, shape (r, d) or (r, r)
-        Samples of a linear kernel, or the Gram matrix, over `Split.order`; C-ordered float64.
+        Samples, or the Gram matrix, over `Split.order`; C-ordered float64.
     upper : ndarray, shape (r,)
         U; of ν-SVMs the weights.
-    linear : bool
-        Which of the two `data` is.
+    kernel : Loop
+        What `data` is to the loop.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def loop_points(
     parts, counts, most = [], [], PER_ROW * int(stack.lengths.max()) + BESIDES
     rest = split.pairs[0, 1] == REST
     for classes in [(codes == j).astype(int) for j in split.pairs[:, 0].tolist()] if rest else [codes]:
-        found = fit_classes(data, classes, upper, LOOP_TOLERANCE, linear, most, nu)
+        found = fit_classes(data, classes, upper, LOOP_TOLERANCE, kernel, most, nu)
         if found is None:
             return None
         support, values, iterations = found
@@ -68,15 +68,15 @@ def loop_points(
     return np.minimum(alpha, stack.upper), np.concatenate(counts)
 
 
-def again(stack: Stack, p: int, data: FloatArray, linear: bool) -> FloatArray | None:
+def again(stack: Stack, p: int, data: FloatArray, kernel: Loop) -> FloatArray | None:
     """α (m,) of one machine of few rows, nearer to the optimum; None of others."""
     part = stack.part(p)
     y, places = stack.sign[part], stack.places[part]
     if len(y) > FEW_ROWS or stack.nu is not None:
         return None
-    own = data[places] if linear else np.ascontiguousarray(data[places[:, None], places])
+    own = data[places] if kernel.name != "precomputed" else np.ascontiguousarray(data[places[:, None], places])
     upper = stack.upper[part]
-    found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, linear, FINE_ITERATIONS)
+    found = fit_classes(own, (y > 0.0).astype(int), upper, FINE_TOLERANCE, kernel, FINE_ITERATIONS)
     if found is None:
         return None
     alpha = np.zeros(len(y))

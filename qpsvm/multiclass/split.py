@@ -6,7 +6,7 @@ The rows that take part are kept in the order of their classes, so that those of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -26,6 +26,8 @@ from qpsvm.samples import checked_weights
 
 #: The class that a machine of one against all others is against.
 REST = -1
+#: Rows up to which one Gram matrix of all is made at once: 200 MB, as much as LIBSVM keeps by default.
+MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +140,35 @@ class Split:
         part = whole if same else whole.restricted(places, problem.X)
         if part is not None:
             problem.__dict__["space"] = part
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are more rows than one Gram matrix is made of."""
+        return len(self.order) > MOST_ROWS
+
+    @property
+    def largest(self) -> int:
+        """How many rows the largest machine has."""
+        if self.pairs[0, 1] == REST:
+            return len(self.order)
+        return int(np.partition(np.diff(self.ends), -2)[-2:].sum())
+
+    @property
+    def rows_in_all(self) -> int:
+        """The sum of the rows of all machines."""
+        return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
+
+    def alone(self, p: int) -> tuple[Split, IntArray]:
+        """One machine of a pair, as a split of two classes, and the caller's rows (m,) that are its samples."""
+        rows = np.sort(self.order[self.places(p)[0]])
+        X = self.X[rows]
+        part = replace(
+            self, X=X[:, rows] if isinstance(self.kernel, Precomputed) else X, labels=self.labels[self.pairs[p]],
+            codes=(self.codes[rows] == self.pairs[p, 1]).astype(np.intp), pairs=np.array([[0, 1]]),
+            parameters={name: _of(value, self.n, rows) for name, value in self.parameters.items()},
+            weight=self.weight[rows], spaces={},
+        )  # fmt: skip
+        return part, rows
 
     @property
     def kernel_is_linear(self) -> bool:

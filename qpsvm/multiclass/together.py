@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
+from qpsvm.errors import UnsupportedError
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.result import SVMResult
 
@@ -84,7 +85,8 @@ class Results(Sequence[SVMResult]):
     ----------
     count : int
     make : callable
-        From the number of a machine to its result; must be one that can be pickled.
+        From the number of a machine to its result; must be one that can be pickled. None where nothing but `known` is
+        to be had.
     known : mapping of int to SVMResult, optional
         Those that are there already.
     """
@@ -93,6 +95,12 @@ class Results(Sequence[SVMResult]):
         self, count: int, make: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
     ) -> None:
         self._count, self._make, self._known = count, make, dict(known or {})
+
+    def those_made(self) -> Results:
+        """Without the samples that others would be made of; the only one is made first."""
+        if self._count == 1:
+            self[0]
+        return Results(self._count, None, self._known)
 
     def __len__(self) -> int:
         return self._count
@@ -108,7 +116,11 @@ class Results(Sequence[SVMResult]):
         if not 0 <= k < self._count:
             raise IndexError(f"there are {self._count} machines, and {index} is none of them")
         if k not in self._known:
-            assert self._make is not None
+            if self._make is None:
+                raise UnsupportedError(
+                    f"the result of machine {k} needs the samples of the fit, which a pickle or copy of the estimator "
+                    "leaves out: fit again, or ask for results_ before it is pickled"
+                )
             self._known[k] = self._make(k)
         return self._known[k]
 

@@ -13,9 +13,11 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
+from qpsvm.multiclass.apart import solve_apart
 from qpsvm.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.multiclass.one_by_one import solve_each
 from qpsvm.multiclass.split import Split, split
+from qpsvm.multiclass.squared import solve_squared, solves_squared
 from qpsvm.multiclass.together import Together
 
 #: The relative gap of `qpsvm.solve` where none is asked for.
@@ -130,9 +132,13 @@ def _solved(machines: Split, n_jobs: int | None, start: Together | None, options
     starts = _starts(machines, start)
     if solves(machines, options):
         tol = as_positive(options.get("tol", TOLERANCE), "tol")
-        together = solve_in_bulk(machines, tol, options.get("time_limit"))
+        limit = options.get("time_limit")
+        together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
+    elif solves_squared(machines, options):
+        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        return solve_squared(machines, tol, options.get("time_limit"))
     return solve_each(machines, starts, n_jobs, options)
 
 

@@ -36,6 +36,8 @@ from qpsvm.samples import ClassWeight, Samples, several_classes
 
 #: A slack above this share of the level is clear, and there this share of C is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
+#: Nor is more than this share of C, or of the largest α, ever nothing.
+SMALL = 1e-3
 
 
 class JointProblem(Machine[JointResult]):
@@ -263,7 +265,7 @@ class JointProblem(Machine[JointResult]):
         >>> import qpsvm
         >>> scaled = qpsvm.WestonWatkins([[0.0], [2e6]], [0, 1], C=1e-12).solver_qp("dual")
         >>> print(scaled.qp.ub)
-        [1. 1.]
+        [2. 2.]
         """
         original = self._qp(check_form(form), own=False)
         factors = scaling(self.joint, self.space.scale, form)
@@ -476,13 +478,14 @@ class JointProblem(Machine[JointResult]):
         way = 0.5 / np.maximum(self.space.centred.diagonal(), 1e-12 * self.space.scale)[:, None]
         worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.shared else 0.0
         clear = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
+        little = SMALL * np.minimum(C, float(alpha.max()))
         idle = alpha <= np.maximum((worst - t) * way, np.where(worst > t, clear, 0.0))
-        kind = np.where((alpha > 0.0) & ~idle, 1, 0).astype(np.int8)
+        kind = np.where((alpha > 0.0) & ~(idle & (alpha <= little)), 1, 0).astype(np.int8)
         above = worst if dual.shared else t
         room = C - alpha.sum(axis=1)[:, None] if dual.shared else C - alpha
         clear = np.where(above > CLEAR * dual.level, NOTHING * C, 0.0)
         full = room <= np.maximum(above * way, clear)
-        kind[(kind == 1) & full] = 2
+        kind[(kind == 1) & full & (room <= little)] = 2
         return kind
 
     def _model(self, point: JointPoint) -> JointModel:

@@ -91,8 +91,8 @@ class WestonWatkins(JointProblem):
     >>> for machine in (qpsvm.CrammerSinger, qpsvm.WestonWatkins):
     ...     result = qpsvm.solve(machine(X, y, C=0.01))
     ...     print(result.status, round(result.primal, 6))
-    optimal 0.043333
-    optimal 0.07
+    optimal 0.0479
+    optimal 0.077551
     """
 
     shared, name = False, "Weston-Watkins"

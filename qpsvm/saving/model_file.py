@@ -46,12 +46,14 @@ SAVED_KERNELS: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "precomputed": Precomputed,
 }
-#: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; and with one f for
-#: each of several classes.
-CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT = 1, 2, 3
-FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT)
+#: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; with one f for
+#: each of several classes; and with one f for each two of them.
+CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT = 1, 2, 3, 4
+FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT)
 #: Arrays of every file, and the one that a file without classes does not have.
 COMMON, LABELLED = {"header", "b", "coef"}, {"classes"}
+#: What a file of pairs has besides: how many of the rows kept are of each class; and, in its header, two rules.
+COUNTED, RULES = {"counts"}, {"by_class": bool, "break_ties": bool}
 #: The others hold what f is made of, in one of three ways: as w, or as the rows kept, dense or CSR.
 WAYS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
 #: Types that the entries of an array may have, by NumPy's letters: labels, real numbers, indices.
@@ -77,7 +79,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     ----------
     path : str or path-like
     model : dict
-        The attributes of `Model`, or of `JointModel`, by name.
+        The attributes of `Model`, `JointModel` or `PairsModel`, by name.
 
     Raises
     ------
@@ -95,10 +97,10 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
     names = model["feature_names"]
-    joint = "diagonal" not in model
+    joint, pairs = "diagonal" not in model, "counts" in model
     newer = not joint and (model["classes"] is None or model["diagonal"] != 0.0)
     header = {
-        "format": JOINT_FORMAT if joint else FILE_FORMAT if newer else CLASSES_FORMAT,
+        "format": PAIRS_FORMAT if pairs else JOINT_FORMAT if joint else FILE_FORMAT if newer else CLASSES_FORMAT,
         "kernel": name,
         "parameters": {key: as_python(value) for key, value in asdict(kernel).items()},
         "n_features": as_python(model["n_features"]),
@@ -106,9 +108,11 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
         "metadata": as_json(model["metadata"], "metadata"),
         **({"diagonal": float(model["diagonal"])} if newer else {}),
         **({} if model.get("radius") is None else {"radius": float(model["radius"])}),
+        **({rule: as_python(model[rule]) for rule in RULES} if pairs else {}),
     }
     arrays: dict[str, NDArray[Any]] = {
         **({} if model["classes"] is None else {"classes": _saved_labels(np.asarray(model["classes"]))}),
+        **({"counts": np.asarray(model["counts"])} if pairs else {}),
         "b": as_real_vector(model["b"], "b"),
         "coef": np.asarray(model["coef"], dtype=np.float64) if joint else as_real_vector(model["coef"], "coef"),
     }
@@ -178,7 +182,7 @@ def _header(archive: Archive) -> dict[str, Any]:
     if not isinstance(header, dict) or "format" not in header:
         raise DataError("its header is not a record")
     if type(header["format"]) is not int or header["format"] not in FORMATS:
-        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {JOINT_FORMAT}")
+        raise DataError(f"it has format {shown(header['format'])}; this version reads 1 to {FORMATS[-1]}")
     return header
 
 
@@ -187,19 +191,22 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {shown(d)}")
-    way = set(arrays) - COMMON - LABELLED
-    joint = header.get("format") == JOINT_FORMAT
-    needed = COMMON - {"header"} | (LABELLED if joint or header.get("format") == CLASSES_FORMAT else set())
+    joint, pairs = header.get("format") == JOINT_FORMAT, header.get("format") == PAIRS_FORMAT
+    way = set(arrays) - COMMON - LABELLED - (COUNTED if pairs else set())
+    labelled = joint or pairs or header.get("format") == CLASSES_FORMAT
+    needed = COMMON - {"header"} | (LABELLED if labelled else set()) | (COUNTED if pairs else set())
     if not set(arrays) >= needed or way not in WAYS:
         raise DataError("it does not hold the arrays of a model")
-    m = (*arrays["coef"].shape, 0)[0]
+    m = ((*arrays["coef"].shape, 0, 0)[1 if pairs else 0]) if "w" not in arrays else 0
     stored = (*arrays["data"].shape, 0)[0] if "data" in arrays else 0
     precomputed = header.get("kernel") == "precomputed"
-    each = (max((*arrays["classes"].shape, 0)[0], 2),) if joint else ()  # a number for each of several classes
+    k = max((*arrays["classes"].shape, 0)[0], 3 if pairs else 2) if joint or pairs else 2
+    each = (k * (k - 1) // 2,) if pairs else (k,) if joint else ()  # a number for each function of several
     fitting: dict[str, tuple[str, tuple[int, ...]]] = {
-        "classes": (LABELS, each or (2,)),
+        "classes": (LABELS, (k,)),
         "b": (REAL, each),
-        "coef": (REAL, ((0,) if "w" in arrays else (m,)) + each),
+        "coef": (REAL, (k - 1, m) if pairs else (m, *each)),
+        "counts": (INDEX, (k,)),
         "w": (REAL, (*each, d)),
         "vectors": (INDEX, (m,)) if precomputed else (REAL, (m, d)),
         "data": (REAL, (stored,)),
@@ -236,12 +243,16 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     for name, values in numbers.items():
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
-    joint = header["format"] == JOINT_FORMAT
-    own = {} if joint else {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
+    joint, pairs = header["format"] == JOINT_FORMAT, header["format"] == PAIRS_FORMAT
+    own: dict[str, Any] = {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
+    if pairs:
+        own = {"counts": _counts(arrays["counts"], numbers["coef"].shape[1]), **_rules(header)}
+    elif joint:
+        own = {}
     return {
         "kernel": kernel,
         "classes": arrays.get("classes"),
-        "b": numbers["b"] if joint else float(numbers["b"]),
+        "b": numbers["b"] if joint or pairs else float(numbers["b"]),
         "coef": numbers["coef"],
         "vectors": np.zeros((0, d)) if "w" in arrays else _vectors(arrays, kernel, d),
         "w": numbers.get("w"),
@@ -250,6 +261,22 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         "metadata": metadata,
         **own,
     }
+
+
+def _counts(counts: NDArray[Any], m: int) -> NDArray[np.intp]:
+    """How many of the m rows kept are of each class."""
+    if counts.min() < 0 or counts.max() > m or sum(counts.tolist()) != m:
+        raise DataError(f"counts are not those of {m} rows")
+    return counts.astype(np.intp, copy=False)
+
+
+def _rules(header: Mapping[str, Any]) -> dict[str, bool]:
+    """What is made of the values of pairs."""
+    rules = {name: header.get(name) for name in RULES}
+    wrong = next((name for name, kind in RULES.items() if type(rules[name]) is not kind), None)
+    if wrong is not None:
+        raise DataError(f"{wrong} is {shown(rules[wrong])}, which is neither true nor false")
+    return {name: bool(rule) for name, rule in rules.items()}
 
 
 def _names_fit(names: Any, d: int) -> bool:

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 import qpsvm
 from qpsvm.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.multiclass import solve_pairs, solve_rest
+from qpsvm.multiclass.values import RowValues
 
 X, y = load_iris(return_X_y=True)
 X = X[::3] - X.mean(axis=0)
@@ -102,13 +103,65 @@ def test_sparse_is_dense_and_precomputed_is_its_kernel():
     assert given.results[0].status is qpsvm.Status.OPTIMAL
 
 
-def test_other_machines_and_intercepts():
-    together = solve_rest(
-        X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear(), intercept="penalised"
-    )
+def test_an_indefinite_matrix_of_all_may_be_fine_in_its_parts():
+    """Every two classes have a positive semidefinite part; all three together do not."""
+    signs = np.array([1.0, -1.0, 1.0])[(codes[:, None] + codes) % 3]
+    K = RBF(X, X) * np.where(codes[:, None] == codes, 1.0, 0.0) + 0.75 * signs * (codes[:, None] != codes)
+    with pytest.raises(qpsvm.IndefiniteKernelError):
+        qpsvm.solve(qpsvm.CSVM(K, codes > 0, kernel=qpsvm.Precomputed()))
+    given = {"parameters": {"C": 1.0}, "kernel": qpsvm.Precomputed()}
+    with pytest.raises(qpsvm.IndefiniteKernelError):
+        solve_pairs(K, codes, labels, **given)
+    assert solve_pairs(K, codes, labels, psd="clip", **given).optimal
+
+
+@pytest.mark.parametrize("kernel", [qpsvm.Linear(), RBF], ids=str)
+@pytest.mark.parametrize(("machine", "parameters"), [("CSVM", {"C": 3.0}), ("NuSVM", {"nu": 0.2})])
+def test_pairs_apart_are_the_same(monkeypatch, kernel, machine, parameters):
+    """More rows than one Gram matrix is made of."""
+    weight = 1.0 + (np.arange(len(X)) % 3)
+    given = {"machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "tol": 1e-9}
+    together = solve_pairs(X, codes, labels, **given)
+    monkeypatch.setattr("qpsvm.multiclass.split.MOST_ROWS", 10)
+    apart = solve_pairs(X, codes, labels, **given)
+    assert apart.optimal
+    np.testing.assert_allclose(apart.coef.toarray(), together.coef.toarray(), atol=1e-6)
+    np.testing.assert_allclose(apart.b, together.b, atol=1e-8)
+    np.testing.assert_allclose(apart.rho, together.rho, atol=1e-8)
+    again = pickle.loads(pickle.dumps(apart))
+    np.testing.assert_allclose(again.results[1].b, apart.b[1], rtol=1e-9)
+
+
+def test_rows_that_are_asked_for():
+    blocks = qpsvm.CSVM(X, codes > 0, kernel=RBF).space.gram.blocks
+    values, K, rng = RowValues(blocks, 0), RBF(X, X), np.random.default_rng(3)
+    for _ in range(5):
+        rows, columns = (rng.choice(len(X), 30, replace=False) for _ in range(2))
+        beta = rng.normal(size=30)
+        np.testing.assert_allclose(values.block(rows, columns), K[np.ix_(rows, columns)], rtol=1e-12)
+        np.testing.assert_allclose(values.product(rows, beta), beta @ K[rows], atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+def test_squared_hinges_with_any_intercept(intercept):
+    given = {"machine": "SquaredHinge", "parameters": {"C": 1.0}, "intercept": intercept}
+    for solved in (solve_pairs, solve_rest):
+        together = solved(X, codes, labels, kernel=qpsvm.Linear(), **given)
+        assert together.optimal
+        assert together.solver.name == "primal newton"
+        for p, pair in enumerate(together.machines):
+            result, _ = alone("SquaredHinge", X, codes, pair, kernel="linear", intercept=intercept, C=1.0)
+            assert abs(together.results[p].primal - result.primal) <= 3e-6 * result.primal
+            np.testing.assert_allclose(together.w[p], result.w, atol=1e-4)
+            np.testing.assert_allclose([together.b[p], together.results[p].b], result.b, atol=1e-4)
+    assert solve_rest(X, codes, labels, kernel=RBF, **given).optimal
+
+
+def test_machines_that_only_solve_knows():
+    together = solve_rest(X, codes, labels, machine="CSVM", parameters={"C": 1.0}, kernel=RBF, intercept=None)
     assert together.optimal
-    result, _ = alone("SquaredHinge", X, codes, (1, -1), kernel="linear", intercept="penalised", C=1.0)
-    assert abs(together.results[1].primal - result.primal) <= 3e-6 * result.primal
+    assert not together.b.any()
+    assert solve_rest(X, codes, labels, machine="PrimalHinge", parameters={"lam": 0.1}, kernel=RBF).optimal
 
 
 def test_options_go_to_solve_and_start_is_taken():

@@ -41,7 +41,7 @@ class Settings:
     inner : float
         A working set is left once its violation has fallen to this share.
     coupling : float
-        ρ of a free intercept in units of the mean of K_ii.
+        ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b.
     reach : float
         ρ times the mean C_i is at least this share of the level: where C is small, b would get nowhere otherwise.
     balanced : float
@@ -52,7 +52,7 @@ class Settings:
     working_set: int = 100
     sweeps: int = 8
     inner: float = 0.2
-    coupling: float = 1.0
+    coupling: float = 0.03
     reach: float = 0.1
     balanced: float = 0.5
 

@@ -208,12 +208,12 @@ def quiet(name: str) -> Any:
     To filter the warning would not do: `warnings.catch_warnings` in one thread changes what all others see, and may
     leave it changed.
     """
-    import sklearn.svm
+    from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     def silent(self: Any) -> None:
         """Where it would warn."""
 
-    return type(name, (getattr(sklearn.svm, name),), {"_warn_from_fit_status": silent, "__module__": __name__})
+    return type(name, (getattr(_classes, name),), {"_warn_from_fit_status": silent, "__module__": __name__})
 
 
 @cache

@@ -242,7 +242,7 @@ def _through_class(
     Z: Matrix, target: FloatArray, price: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
 ) -> tuple[FloatArray, Any]:
     """By the public classes, which warn where the passes do not suffice."""
-    from sklearn.svm import LinearSVC, LinearSVR
+    from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
 
     shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": most, "random_state": 0}
     if task in (HINGE_DUAL, SQUARED_HINGE_DUAL):

@@ -5,31 +5,48 @@ Pairs (i, j), i < j, are in the order (0, 1), (0, 2), …, (k − 2, k − 1), a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from qpsvm.arrays.types import FloatArray
 
 
+@lru_cache(maxsize=32)
+def _sides(k: int) -> tuple[FloatArray, FloatArray]:
+    """+1 where a class is the first of a pair, −1 where it is the second, (P, k); in how many it is second, (k,)."""
+    first, second = np.triu_indices(k, 1)
+    sides = np.zeros((len(first), k))
+    pairs = np.arange(len(first))
+    sides[pairs, first], sides[pairs, second] = 1.0, -1.0
+    return sides, np.arange(k, dtype=float)
+
+
+def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
+    """How many pairs each class wins, whole numbers: (m, k) from whether the first class of each pair does, (m, P)."""
+    sides, seconds = _sides(k)
+    votes: FloatArray = won.astype(np.float64) @ sides
+    votes += seconds
+    return votes
+
+
 def winners(values: FloatArray, k: int) -> NDArray[np.intp]:
     """The class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
-    first, second = np.triu_indices(k, 1)
-    votes = np.zeros((values.shape[0], k), dtype=np.intp)
-    won = values > 0.0
-    for p, (i, j) in enumerate(zip(first, second, strict=True)):
-        votes[:, i] += won[:, p]
-        votes[:, j] += ~won[:, p]
-    codes: NDArray[np.intp] = votes.argmax(axis=1)
+    codes: NDArray[np.intp] = _votes(values > 0.0, k).argmax(axis=1)
     return codes
 
 
 def scores(values: FloatArray, k: int) -> FloatArray:
     """A score for each class, its votes and, to break ties, less than half of one by the values: (m, k)."""
-    found: FloatArray = _ovr_decision_function(values < 0.0, -values, k)
-    return found
+    total = values @ _sides(k)[0]
+    sizes = np.abs(total)
+    sizes += 1.0
+    sizes *= 3.0
+    total /= sizes  # above −1/3, below 1/3, in the order of the sums
+    total += _votes(values >= 0.0, k)
+    return total
 
 
 def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
@@ -54,18 +71,3 @@ def packed(coef: FloatArray, n_support: NDArray[Any]) -> FloatArray:
         rows[j - 1, of_i] = -coef[p, of_i]
         rows[i, of_j] = -coef[p, of_j]
     return rows + 0.0  # no negative zeros
-
-
-def unpacked(rows: FloatArray, n_support: NDArray[Any]) -> FloatArray:
-    """The coefficients of the pairs, (P, s), positive for the second class, from LIBSVM's rows: undoes `packed`."""
-    k = len(n_support)
-    if k == 2:
-        return rows
-    ends = np.concatenate([[0], np.cumsum(n_support)])
-    pairs = list(zip(*np.triu_indices(k, 1), strict=True))
-    coef = np.zeros((len(pairs), rows.shape[1]))
-    for p, (i, j) in enumerate(pairs):
-        of_i, of_j = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
-        coef[p, of_i] = -rows[j - 1, of_i]
-        coef[p, of_j] = -rows[i, of_j]
-    return coef
