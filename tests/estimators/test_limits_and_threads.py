@@ -42,7 +42,8 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind):
         warnings.simplefilter("error", GapWarning)
         with pytest.raises(GapWarning):
             machine.fit(X[:20], y[:20])
-    assert state(machine) == before and set(vars(fresh)) == set(vars(kind()))
+    assert state(machine) == before
+    assert set(vars(fresh)) == set(vars(kind()))
     assert (machine.predict(X) == values).all()
 
 
@@ -69,14 +70,16 @@ def test_a_time_limit_is_for_all_machines_of_a_fit():
     with pytest.warns(GapWarning, match="time_limit"):
         machine.fit(X, y)
     assert clock.seconds < 15 * 0.2  # of 15 machines
-    assert len(machine.results_) == 15 and np.isfinite(machine.decision_function(X)).all()
+    assert len(machine.results_) == 15
+    assert np.isfinite(machine.decision_function(X)).all()
 
 
 def test_a_time_limit_does_not_keep_small_machines_from_the_fast_road():
     X, y, _ = data(150, k=3)
     free, limited = SVC().fit(X, y), SVC(time_limit=30.0).fit(X, y)
     assert limited.gap_ <= limited.tol
-    assert (free.dual_coef_ == limited.dual_coef_).all() and (free.intercept_ == limited.intercept_).all()
+    assert (free.dual_coef_ == limited.dual_coef_).all()
+    assert (free.intercept_ == limited.intercept_).all()
 
 
 def test_a_joint_machine_whose_kernel_matrix_takes_too_long_ends_at_once():
@@ -92,7 +95,8 @@ def test_a_nu_machine_without_a_margin_fits(gamma):
     """All samples are equal, so that ρ is 0, by which LIBSVM divides."""
     X, y = np.ones((30, 2)), np.arange(30) % 2
     machine = NuSVC(gamma=gamma).fit(X, y)
-    assert machine.gap_ <= machine.tol and np.isfinite(machine.decision_function(X)).all()
+    assert machine.gap_ <= machine.tol
+    assert np.isfinite(machine.decision_function(X)).all()
 
 
 def test_masked_entries_and_dates_are_refused():
@@ -152,7 +156,8 @@ def test_two_fits_in_two_threads_do_not_disturb_each_other():
     assert all((values == expected[0]).all() for values in found["classes"])
     assert all(np.allclose(values, expected[1], rtol=0.0, atol=1e-9) for values in found["numbers"])
     assert max(found["shared"][-1]) <= 1e-6
-    assert np.geterr() == before and list(warnings.filters) == filters
+    assert np.geterr() == before
+    assert list(warnings.filters) == filters
 
 
 def test_one_estimator_and_its_results_from_several_threads():
@@ -174,9 +179,12 @@ def test_one_estimator_and_its_results_from_several_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert not faults and len(found) == 4
+    assert not faults
+    assert len(found) == 4
     n, s = machine.shape_fit_[0], len(machine.support_)  # of one of the fits, whole
-    assert machine.dual_coef_.shape == (3, s) and machine.support_.max() < n and machine._solution.coef.shape[1] == n
+    assert machine.dual_coef_.shape == (3, s)
+    assert machine.support_.max() < n
+    assert machine._solution.coef.shape[1] == n
 
 
 INTERRUPTED = """
@@ -232,4 +240,6 @@ def test_ctrl_c_ends_the_fit_and_leaves_the_estimator_as_it_was():
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     for name, (ended, same, unfitted) in json.loads(done.stdout.splitlines()[-1]).items():
-        assert ended == ["interrupted", "interrupted"] and same and unfitted, name
+        assert ended == ["interrupted", "interrupted"], name
+        assert same, name
+        assert unfitted, name

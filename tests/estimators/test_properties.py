@@ -1,13 +1,13 @@
-"""What theory says of every estimator when its samples are permuted, relabelled, scaled, doubled, moved or joined by others.
+"""What theory says of every estimator whose samples are permuted, relabelled, scaled, doubled, moved or joined.
 
-The certified gap says how far two answers to the same question may be apart. With w the vector of f and μ the modulus of
-the objective in ‖w‖²/2 (1, and ½ where f has twice the centre of a ball),
+The certified gap says how far two answers to the same question may be apart. With w the vector of f and μ the modulus
+of the objective in ‖w‖²/2 (1, and ½ where f has twice the centre of a ball),
 
     (PROP.1)  ½μ‖w − w*‖² ≤ P − P* ≤ gap·size,   |⟨w − w*, φ(x)⟩| ≤ ‖φ(x)‖·√(2 gap·size/μ)
 
-Given w, the intercept minimises a sum of convex losses of residual − b, each moved by what f changes at its row: the ends
-of the interval of all best b move by no more than the largest of these. So f of the one fit lies within that interval of
-f of the other, up to the radii of (PROP.1), once for f itself and once for b, and rounding in the sums.
+Given w, the intercept minimises a sum of convex losses of residual − b, each moved by what f changes at its row: the
+ends of the interval of all best b move by no more than the largest of these. So f of the one fit lies within that
+interval of f of the other, up to the radii of (PROP.1), once for f itself and once for b, and rounding in the sums.
 """
 
 import warnings
@@ -123,8 +123,23 @@ MACHINES = [
 ]  # fmt: skip
 
 
-def data_of(machine, seed):
-    """Samples away from the origin, what is to be learnt of them, and new samples."""
+@dataclass(frozen=True)
+class Case:
+    """A machine, samples with what is to be learnt of them, new samples, and the fit that others are compared with."""
+
+    machine: Machine
+    X: Any
+    y: Any
+    new: Any
+    rng: Any
+    base: Fitted
+
+    def fitted(self, X, y, weight=None, **changed):
+        return self.machine.fitted(X, y, weight, **changed)
+
+
+def case_of(machine, seed):
+    """A case whose samples are away from the origin."""
     rng = np.random.default_rng(seed)
     X, new = rng.normal(size=(ROWS, FEATURES)) + 2.0, rng.normal(size=(NEW, FEATURES)) + 2.0
     level = X[:, 0] + 0.5 * np.sin(3.0 * X[:, 1]) + 0.3 * rng.normal(size=ROWS)
@@ -132,106 +147,108 @@ def data_of(machine, seed):
         CLASSES: (level > np.median(level)).astype(int), NUMBERS: level, NOTHING: None,
         ORDER: np.digitize(level, np.quantile(level, [0.3, 0.7])),
     }  # fmt: skip
-    return X, targets[machine.learns], new, rng
+    y = targets[machine.learns]
+    return Case(machine, X, y, new, rng, machine.fitted(X, y))
 
 
 def picked(y, rows):
     return None if y is None else y[rows]
 
 
-def permuted(machine, base, X, y, new, rng):
-    order = rng.permutation(len(X))
-    return machine.fitted(X[order], picked(y, order)), {}
+def permuted(case):
+    order = case.rng.permutation(len(case.X))
+    return case.fitted(case.X[order], picked(case.y, order)), {}
 
 
-def relabelled(machine, base, X, y, new, rng):
+def relabelled(case):
     """The classes change places, or the targets their signs: f changes its sign."""
-    if y is None:
+    if case.y is None:
         return None
-    turned = {"quantile": 1.0 - machine.given["quantile"]} if "quantile" in machine.given else {}
-    return machine.fitted(X, 1 - y if machine.learns == CLASSES else -y, **turned), {"factor": -1.0}
+    turned = {"quantile": 1.0 - case.machine.given["quantile"]} if "quantile" in case.machine.given else {}
+    other = 1 - case.y if case.machine.learns == CLASSES else -case.y
+    return case.fitted(case.X, other, **turned), {"factor": -1.0}
 
 
-def scaled(machine, base, X, y, new, rng):
+def scaled(case):
     """X by s, with γ by s⁻² the same kernel, or of a linear one with C by s⁻² the same f; shares move f itself."""
     s = 4.0
-    if not machine.linear:
-        return machine.fitted(s * X, y, gamma=machine.given["gamma"] / s**2), {"moved": s * new}
-    if "intercept_scaling" in machine.given:
-        changed = {"C": s**-2, "intercept_scaling": s * machine.given["intercept_scaling"]}
-        return machine.fitted(s * X, y, **changed), {"moved": s * new}
-    if machine.nu and machine.kind is not NuSVR:
-        return machine.fitted(s * X, y), {"moved": s * new, "factor": s**2}
-    return machine.fitted(s * X, y, C=s**-2), {"moved": s * new}
+    if not case.machine.linear:
+        return case.fitted(s * case.X, case.y, gamma=case.machine.given["gamma"] / s**2), {"moved": s * case.new}
+    if "intercept_scaling" in case.machine.given:
+        changed = {"C": s**-2, "intercept_scaling": s * case.machine.given["intercept_scaling"]}
+        return case.fitted(s * case.X, case.y, **changed), {"moved": s * case.new}
+    if case.machine.nu and case.machine.kind is not NuSVR:
+        return case.fitted(s * case.X, case.y), {"moved": s * case.new, "factor": s**2}
+    return case.fitted(s * case.X, case.y, C=s**-2), {"moved": s * case.new}
 
 
-def weighted(machine, base, X, y, new, rng):
+def weighted(case):
     """A row twice is a row of weight 2, and a row of weight 0 is none."""
-    twice, none = rng.choice(len(X), 2, replace=False)
-    weight = np.ones(len(X))
+    twice, none = case.rng.choice(len(case.X), 2, replace=False)
+    weight = np.ones(len(case.X))
     weight[twice], weight[none] = 2.0, 0.0
-    rows = [*(i for i in range(len(X)) if i != none), twice]
-    return machine.fitted(X[rows], picked(y, rows)), {"first": machine.fitted(X, y, weight)}
+    rows = [*(i for i in range(len(case.X)) if i != none), twice]
+    return case.fitted(case.X[rows], picked(case.y, rows)), {"first": case.fitted(case.X, case.y, weight)}
 
 
-def doubled(machine, base, X, y, new, rng):
-    """All rows twice: twice the price of slack (of pairs, of which there are four of each, four times); the same shares."""
-    rows = np.tile(np.arange(len(X)), 2)
-    twice = machine.fitted(X[rows], picked(y, rows))
-    if machine.nu and machine.kind is not NuSVR:
-        return twice, {"factor": 2.0 if machine.kind is OneClassSVM else 1.0}  # LIBSVM's unit is νn
-    return twice, {"first": machine.fitted(X, y, C=4.0 if machine.learns == ORDER else 2.0)}
+def doubled(case):
+    """All rows twice: twice the price of slack (of pairs, each of which is there four times, four); the same shares."""
+    rows = np.tile(np.arange(len(case.X)), 2)
+    twice = case.fitted(case.X[rows], picked(case.y, rows))
+    if case.machine.nu and case.machine.kind is not NuSVR:
+        return twice, {"factor": 2.0 if case.machine.kind is OneClassSVM else 1.0}  # LIBSVM's unit is νn
+    return twice, {"first": case.fitted(case.X, case.y, C=4.0 if case.machine.learns == ORDER else 2.0)}
 
 
-def joined(machine, base, X, y, new, rng):
+def joined(case):
     """A sample that costs nothing where it is: far on its own side, on f, or well inside. Shares are of one more."""
     changed, factor = {}, 1.0
-    if machine.learns == NUMBERS:
-        x, label = new[:1], base.f(new[:1])
-    elif machine.linear and machine.kind is not SVDD:
-        w = np.ravel(base.estimator.coef_)
-        x, label = X[:1] + 1e3 * w / (w @ w), [1 if machine.learns == CLASSES else 3]
+    if case.machine.learns == NUMBERS:
+        x, label = case.new[:1], case.base.f(case.new[:1])
+    elif case.machine.linear and case.machine.kind is not SVDD:
+        w = np.ravel(case.base.estimator.coef_)
+        x, label = case.X[:1] + 1e3 * w / (w @ w), [1 if case.machine.learns == CLASSES else 3]
     else:
-        rows = np.argsort(base.f(X))[-1:]  # the best sample: far enough inside?
-        x, label = X[rows], picked(y, rows)
-        enough = base.result.rho if isinstance(base.estimator, NuSVC) else 1.0 if machine.learns == CLASSES else 0.0
-        if machine.learns == ORDER or base.f(x)[0] <= enough + 1e-6:
+        rows = np.argsort(case.base.f(case.X))[-1:]  # the best sample: far enough inside?
+        x, label = case.X[rows], picked(case.y, rows)
+        margin = case.base.result.rho if case.machine.kind is NuSVC else 1.0
+        enough = margin if case.machine.learns == CLASSES else 0.0
+        if case.machine.learns == ORDER or case.base.f(x)[0] <= enough + 1e-6:
             return None
-    if machine.nu:
-        changed = {"nu": machine.given["nu"] * len(X) / (len(X) + 1)}
-        factor = len(X) / (len(X) + 1) if machine.kind is NuSVC else 1.0
-    more = None if y is None else np.concatenate([y, label])
-    return machine.fitted(np.vstack([X, x]), more, **changed), {"factor": factor}
+    if case.machine.nu:
+        changed = {"nu": case.machine.given["nu"] * len(case.X) / (len(case.X) + 1)}
+        factor = len(case.X) / (len(case.X) + 1) if case.machine.kind is NuSVC else 1.0
+    more = None if case.y is None else np.concatenate([case.y, label])
+    return case.fitted(np.vstack([case.X, x]), more, **changed), {"factor": factor}
 
 
-def translated(machine, base, X, y, new, rng):
+def translated(case):
     """X moved: the same f there, where the intercept is free or the kernel does not see the origin."""
     t = np.array([3.0, -1.0, 2.0])
-    return machine.fitted(X + t, y), {"moved": new + t, "constant": machine.linear and machine.learns == ORDER}
+    constant = case.machine.linear and case.machine.learns == ORDER
+    return case.fitted(case.X + t, case.y), {"moved": case.new + t, "constant": constant}
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 @settings(max_examples=2, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_does_not_matter_does_not_change_f(machine, seed):
-    X, y, new, rng = data_of(machine, seed)
-    base = machine.fitted(X, y)
+    case = case_of(machine, seed)
     for change in (permuted, relabelled, scaled, weighted, doubled, joined, translated):
         if change is translated and machine.penalised:
             continue
-        found = change(machine, base, X, y, new, rng)
+        found = change(case)
         if found is not None:
             second, said = found
-            first = said.pop("first", base)
-            assert differences(first, second, new, **said) <= 0.0, change.__name__
+            first = said.pop("first", case.base)
+            assert differences(first, second, case.new, **said) <= 0.0, change.__name__
 
 
 @pytest.mark.parametrize("machine", [each for each in MACHINES if each.penalised], ids=lambda machine: machine.name)
 def test_a_penalised_intercept_sees_the_origin(machine):
-    X, y, new, rng = data_of(machine, 0)
-    base = machine.fitted(X, y)
-    second, said = translated(machine, base, X, y, new, rng)
-    assert differences(base, second, new, **said) > 0.0
+    case = case_of(machine, 0)
+    second, said = translated(case)
+    assert differences(case.base, second, case.new, **said) > 0.0
 
 
 @pytest.mark.parametrize("kind", [SVC, NuSVC, LinearSVC])
