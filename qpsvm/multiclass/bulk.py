@@ -316,8 +316,14 @@ class Maker:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """The same α as a result, certified again with all that `solve` has."""
+        """The same α as a result, certified again with all that `solve` has.
+
+        Where rounding in α tells b apart by more than the tolerance, a result near it: (α, w, b) was proven, and not α.
+        """
         places, _ = self.split.places(p)
         row = self.coef[[p]].toarray()[0]
-        result = self.split.problem(p).at(np.abs(row[self.split.order[places]]), self.tol)
+        problem, alpha = self.split.problem(p), np.abs(row[self.split.order[places]])
+        result = problem.at(alpha, self.tol)
+        if result.status is not Status.OPTIMAL:
+            return result_of(problem, alpha, {"tol": self.tol})
         return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))
