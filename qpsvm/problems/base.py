@@ -956,6 +956,11 @@ class Problem(Machine[SVMResult], ABC):
                 f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
                 "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
             )
+        if self.space.clipped:
+            return (
+                "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
+                "new samples is taken too"
+            )
         return ""
 
     def _dual_qp(self, gram: Operator) -> QP:
