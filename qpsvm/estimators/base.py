@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.multiclass.one_by_one import without_noise
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -162,6 +163,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
+        result = without_noise(problem, result, float(self.tol))
         self._judge([result.status], np.array([result.gap]), result.message)
         return result
 

@@ -19,7 +19,7 @@ from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
-from qpsvm.estimators.kernel_machine import KernelMachine, negligible
+from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
 from qpsvm.estimators.saved import model_of
 from qpsvm.joint_model import JointModel
@@ -149,7 +149,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         size = self._scale(together)
         self._solution = together
         self.results_ = together.results
-        coef = negligible(together.coef.toarray())
+        coef = together.coef.toarray()
         support = np.flatnonzero(coef.any(axis=0))
         self.support_ = support[np.argsort(codes[support], kind="stable")].astype(np.int32)
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)

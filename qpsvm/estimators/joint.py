@@ -15,6 +15,7 @@ from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.multiclass import Together
+from qpsvm.multiclass.one_by_one import without_noise
 from qpsvm.multiclass.split import REST
 from qpsvm.multiclass.together import Results
 from qpsvm.problems import CrammerSinger, WestonWatkins
@@ -78,7 +79,7 @@ def solve_joint(
     result: Any = solve(problem, start=before if same else None, **{**options, "check": False})
     if result.error is not None:
         raise result.error
-    return _told(result, labels)
+    return _told(without_noise(problem, result, float(options["tol"])), labels)
 
 
 def _told(result: JointResult, labels: NDArray[Any]) -> Together:

@@ -26,12 +26,6 @@ from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
 
 
-def negligible(coef: FloatArray) -> FloatArray:
-    """Coefficients, (P, n), of which those are 0 that are nothing but rounding beside the largest of their machine."""
-    bound = np.finfo(np.float64).eps * np.abs(coef).max(axis=1, keepdims=True, initial=0.0)
-    return np.where(np.abs(coef) > bound, coef, 0.0)
-
-
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
@@ -183,7 +177,7 @@ class OneMachine(KernelMachine):
     def _keep_one(self, X: Matrix, result: SVMResult, scale: float = 1.0) -> None:
         """The attributes of an estimator of one machine."""
         self.result_ = result
-        coef = negligible(result.coef[None, :])
+        coef = result.coef[None, :]
         self.support_ = np.flatnonzero(coef[0]).astype(np.int32)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         kernel = result.model.kernel

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.grid.progress import run_tasks
+from qpsvm.joint_result import JointResult
 from qpsvm.multiclass.split import Split
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
@@ -20,6 +22,11 @@ from qpsvm.solve import solve
 
 #: What a machine gets when the time of all is over: enough for a first point, which is certified.
 LEAST_SECONDS = 1e-3
+
+#: The relative gap of `qpsvm.solve` where none is asked for.
+TOLERANCE = 1e-6
+#: α up to this share of the largest are rounding.
+NOISE = float(np.finfo(np.float64).eps)
 
 
 def solve_each(
@@ -91,7 +98,34 @@ def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, 
         raise result.error
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    return result
+    return without_noise(problem, result, float(options.get("tol", TOLERANCE)))
+
+
+Result = TypeVar("Result", SVMResult, JointResult)
+
+
+def without_noise(problem: Any, result: Result, tol: float) -> Result:
+    """The result without the α that are rounding beside the largest, so that their samples are no support vectors.
+
+    Where C is large even these count: what is left is certified by itself, and the result stays where that is worse.
+
+    Parameters
+    ----------
+    problem : Problem or JointProblem
+    result : SVMResult or JointResult
+        Of that problem.
+    tol : float
+        The relative gap that was asked for.
+    """
+    noise = (result.alpha > 0.0) & (result.alpha <= NOISE * result.alpha.max(initial=0.0))
+    if not noise.any() or getattr(result, "constraints", None) is not None:
+        return result
+    other = problem.at(np.where(noise, 0.0, result.alpha), tol)
+    if not other.gap <= (tol if result.gap <= tol else result.gap):
+        return result
+    told = ("status", "message", "backend", "form", "iterations", "build_time", "solve_time", "solver", "solver_gap")
+    same: Result = replace(other, **{name: getattr(result, name) for name in told})
+    return same
 
 
 def _workers(n_jobs: int | None) -> int:

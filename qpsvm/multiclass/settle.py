@@ -34,6 +34,8 @@ TOUCHING = 1e-10
 JOINING = 8
 #: More free rows than the first guess had, by this factor and so many, are no guess any more.
 GROWTH, SLACK = 3, 30
+#: α up to this share of the largest are rounding, and their samples no support vectors.
+NOISE = float(np.finfo(np.float64).eps)
 #: A sum below this share of its parts is 0 but for rounding.
 BALANCED = 1e-12
 
@@ -117,6 +119,8 @@ def _guess(
         if nu is not None:
             right[n + 1] = nu - np.add.reduce(np.abs(fixed))
     *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (solution[:n], fixed))
+    solution[:n][np.abs(solution[:n]) <= NOISE * largest] = 0.0  # before what is certified is computed
     beta, b, rho = solution[:n], float(solution[n]), 1.0 if nu is None else float(solution[n + 1])
     if failed or not (np.isfinite(b) and rho > 0.0):
         return None

@@ -15,13 +15,10 @@ from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.multiclass.apart import solve_apart
 from qpsvm.multiclass.bulk import solve_in_bulk, solves
-from qpsvm.multiclass.one_by_one import solve_each
+from qpsvm.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.multiclass.split import Split, split
 from qpsvm.multiclass.squared import solve_squared, solves_squared
 from qpsvm.multiclass.together import Together
-
-#: The relative gap of `qpsvm.solve` where none is asked for.
-TOLERANCE = 1e-6
 
 
 def solve_pairs(

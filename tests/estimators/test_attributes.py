@@ -179,3 +179,16 @@ def test_equal_sums_of_kernel_values_are_ties():
     assert (machine.decision_function(far).argmax(axis=1) == 0).all()
     machine.set_params(break_ties=True)
     assert (machine.predict(far) == 0).all()
+
+
+@pytest.mark.parametrize("options", [{"kernel": "rbf"}, {"kernel": "linear", "backend": "cvxopt"}])
+def test_what_is_held_is_what_was_certified(options):
+    """A coefficient of 1e-17 beside others of 1 is left out before the gap is proven, or not at all."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [2.5]]), [0, 0, 1, 1, 0]
+    machine = SVC(C=1.0, **options).fit(X, y, sample_weight=[1.0, 1.0, 1.0, 1.0, 1e-17])
+    certified = machine._solution.coef.toarray()
+    assert np.array_equal(machine.dual_coef_, certified[:, machine.support_])
+    assert np.count_nonzero(certified) == np.count_nonzero(machine.dual_coef_)
+    if "backend" in options:
+        assert 4 not in machine.support_
+        assert machine.result_.backend == "cvxopt"
