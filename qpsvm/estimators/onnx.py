@@ -79,7 +79,7 @@ def twin(estimator: Any) -> BaseEstimator:
         There is none.
     sklearn.exceptions.NotFittedError
     """
-    import sklearn.svm
+    from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     name = TWINS.get(type(estimator))
     kernel = getattr(estimator, "kernel", "linear")
@@ -90,7 +90,7 @@ def twin(estimator: Any) -> BaseEstimator:
         raise UnsupportedError("a machine that was fitted to sparse samples is not converted: fit it to dense ones")
     if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._turned:
         raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
-    kind = getattr(sklearn.svm, name)
+    kind = getattr(_classes, name)
     known, given = kind().get_params(), estimator.get_params()
     same = {key: given[key] for key in known if key in given and key not in ("tol", "probability", "max_iter")}
     made = kind(**same)
