@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.errors import MissingExtraError, UnsupportedError
+from qpsvm.errors import MissingExtraError, UnsupportedError, install
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import OneClassSVM
 from qpsvm.estimators.svc import SVC, NuSVC
@@ -53,21 +53,28 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from qpsvm.estimators import SVC, to_onnx
-    >>> machine = SVC().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> model = to_onnx(machine, np.zeros((1, 1), dtype=np.float32))  # doctest: +SKIP
+    ``to_onnx(SVC().fit(X, y), X[:1].astype(np.float32)).SerializeToString()`` is what onnxruntime reads. What has no
+    counterpart there is refused:
+
+    >>> from qpsvm.estimators import SVDD, to_onnx
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> to_onnx(SVDD(nu=0.5).fit(X), X)
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.UnsupportedError: SVDD() has no twin in scikit-learn that could be converted: use save()
     """
     from sklearn.pipeline import Pipeline
 
+    if isinstance(estimator, Pipeline):
+        *first, (name, last) = estimator.steps
+        made: Any = Pipeline([*first, (name, twin(last))])
+    else:
+        made = twin(estimator)
     try:
         import skl2onnx
     except ImportError:
-        raise MissingExtraError("to_onnx needs skl2onnx: pip install 'qpsvm[onnx]'") from None
-    if isinstance(estimator, Pipeline):
-        *first, (name, last) = estimator.steps
-        return skl2onnx.to_onnx(Pipeline([*first, (name, twin(last))]), X, **options)
-    return skl2onnx.to_onnx(twin(estimator), X, **options)
+        raise MissingExtraError(f"to_onnx needs skl2onnx, which is not installed; run: {install('onnx')}") from None
+    return skl2onnx.to_onnx(made, X, **options)
 
 
 def twin(estimator: Any) -> BaseEstimator:
