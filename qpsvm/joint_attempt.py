@@ -48,7 +48,7 @@ LIBLINEAR: tuple[str, Form] = ("liblinear", "primal")
 #: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
 STEPS_EACH, LEAST_STEPS = 400, 20_000
 #: The same where a general solver is there to take over; and so many more for each sample where that will take long.
-QUICK_STEPS_EACH, QUICK_STEPS, PATIENT_STEPS_EACH = 10, 4000, 300
+QUICK_STEPS_EACH, QUICK_STEPS, PATIENT_STEPS_EACH = 10, 1500, 300
 #: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
 SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
 #: The general solver of dense QPs, and the rows of a dual up to which it is worth trying, and up to which it is quick.

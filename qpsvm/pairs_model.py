@@ -121,7 +121,7 @@ class PairsModel:
         >>> machine = SVC(kernel="linear", decision_function_shape="ovo").fit([[0.0], [2.0], [4.0]], [0, 1, 2])
         >>> machine.save("model.npz")
         >>> print(qpsvm.load("model.npz").decision_function([[1.0]]).round(6))
-        [[0.  0.5 1. ]]
+        [[0.  0.5 2. ]]
         """
         values = self._values(X)
         return voting.scores(values, len(self.classes)) if self.by_class else values

@@ -15,6 +15,7 @@ Change one line, and pipelines, grid searches and pickles go on as before:
 from qpsvm.estimators.base import GapWarning
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
+from qpsvm.estimators.onnx import to_onnx
 from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
@@ -31,4 +32,5 @@ __all__ = [
     "OneClassSVM",
     "QuantileSVR",
     "RankingSVM",
+    "to_onnx",
 ]

@@ -150,7 +150,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     warm_start : bool, default=False
         Begin where the last fit ended, if it was over as many samples.
     time_limit : float, optional
-        Seconds; a fit that needs more ends with the best certified point and a `GapWarning`.
+        Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.
     n_jobs : int, optional
         Processes for the machines of several classes, by joblib.
 

@@ -44,9 +44,9 @@ class SVC(KernelClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factors of C by label.
     verbose : bool, default=False
-        Say what is going on.
+        Say what is going on; of several machines, how many are done.
     max_iter : int, default=-1
-        Iterations of the solver; −1 for no limit.
+        Iterations of the solver, its final steps of polishing not counted; −1 for no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Of more than two classes: a score for each, or the value of each pair.
     break_ties : bool, default=False
@@ -60,7 +60,7 @@ class SVC(KernelClassifier):
     warm_start : bool, default=False
         Begin where the last fit ended, if it was over as many samples.
     time_limit : float, optional
-        Seconds; a fit that needs more ends with the best certified point and a `GapWarning`.
+        Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.
     fit_intercept : bool, default=True
         False for f(x) = ⟨w, φ(x)⟩, through the origin.
     multi_class : {"ovo", "ovr", "crammer_singer", "weston_watkins"}, default="ovo"

@@ -181,6 +181,11 @@ class FeatureSpace:
         return 0.0 if self.is_linear else self._treated.shift
 
     @property
+    def clipped(self) -> bool:
+        """Whether psd="clip" has taken something away."""
+        return not self.is_linear and self._treated.projector is not None
+
+    @property
     def largest(self) -> float:
         """A bound on the entries of the kernel matrix before the psd rule; 0 where it is the one computed with."""
         return 0.0 if self.is_linear else self._treated.largest

@@ -44,7 +44,10 @@ EPS = float(np.finfo(float).eps)
 #: `qpsvm.solve` looks at fewer kernel values, and at fewer rows; and LIBSVM's loop, which nothing can stop, grows long.
 LARGEST_LINEAR, LARGEST = 600, 1200
 #: The same for pairs of more than `MOST_ROWS` rows in all, of an RBF kernel.
-LARGEST_APART = 2000
+LARGEST_APART = 2500
+#: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
+#: up to so many times d rows it is the shorter one.
+LARGEST_WIDTHS = 10
 #: The machines of this road, by the name of their one parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
 #: Share of support vectors up to which their rows are made, and not the Gram matrix, whose values are made for both
@@ -71,7 +74,8 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
-    largest = LARGEST_LINEAR if split.kernel_is_linear else LARGEST
+    linear = max(LARGEST_LINEAR, min(LARGEST_WIDTHS * d, LARGEST_APART))
+    largest = linear if split.kernel_is_linear else LARGEST
     if split.apart and isinstance(split.kernel, RBF):
         largest = LARGEST_APART
     small = split.largest <= largest
@@ -316,8 +320,14 @@ class Maker:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """The same α as a result, certified again with all that `solve` has."""
+        """The same α as a result, certified again with all that `solve` has.
+
+        Where rounding in α tells b apart by more than the tolerance, a result near it: (α, w, b) was proven, and not α.
+        """
         places, _ = self.split.places(p)
         row = self.coef[[p]].toarray()[0]
-        result = self.split.problem(p).at(np.abs(row[self.split.order[places]]), self.tol)
+        problem, alpha = self.split.problem(p), np.abs(row[self.split.order[places]])
+        result = problem.at(alpha, self.tol)
+        if result.status is not Status.OPTIMAL:
+            return result_of(problem, alpha, {"tol": self.tol})
         return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))

@@ -24,6 +24,9 @@ from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import Problem
 from qpsvm.samples import checked_weights
 
+#: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own
+#: values only, and to copy those out of the matrix of all takes longer than to make them.
+SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
 #: The class that a machine of one against all others is against.
 REST = -1
 #: Rows up to which one Gram matrix of all is made at once: 200 MB, as much as LIBSVM keeps by default.
@@ -190,8 +193,8 @@ class Split:
 
         Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
         """
-        own = not self.kernel.is_psd and bool((self.pairs[:, 1] != REST).any())
-        if own or len(self.order) > CACHE_ROWS:
+        pairs = bool((self.pairs[:, 1] != REST).any())
+        if (pairs and not self.kernel.is_psd) or len(self.order) > (SHARED_BY_PAIRS if pairs else SHARED_BY_ALL):
             return None
         space = self.own_space
         if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.kept is None:

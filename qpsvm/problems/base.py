@@ -62,6 +62,8 @@ LOST_TO_ROUNDING = (
 )
 #: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
 FEW_FREE = 150
+#: Of many rows, α without the traces of rows at a bound may have so much of the gap that was asked for.
+SWEPT = 0.1
 #: Rows of a user's that are named where a problem is shown.
 NAMED_ROWS = 3
 
@@ -818,7 +820,12 @@ class Problem(Machine[SVMResult], ABC):
         cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
-            return certificate if n > FEW_ROWS else swept(self.space, certificate, self._certify)
+            if n <= FEW_ROWS:
+                return swept(self.space, certificate, self._certify)
+            late = clock is not None and clock.stopped()
+            if self.space.is_linear and not late:  # a certificate is a pass over X
+                return swept(self.space, certificate, self._certify, max(SWEPT * tol, FINISHED))
+            return certificate
         return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
@@ -948,6 +955,11 @@ class Problem(Machine[SVMResult], ABC):
             return (
                 f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
                 "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
+            )
+        if self.space.clipped:
+            return (
+                "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
+                "new samples is taken too"
             )
         return ""
 

@@ -18,8 +18,16 @@ from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import kinds
 
 
-def swept(space: FeatureSpace, certificate: Certificate, certify: Callable[[FloatArray], Certificate]) -> Certificate:
-    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point."""
+def swept(
+    space: FeatureSpace,
+    certificate: Certificate,
+    certify: Callable[[FloatArray], Certificate],
+    enough: float = FINISHED,
+) -> Certificate:
+    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point.
+
+    A gap up to `enough` is not worse.
+    """
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
     svm, alpha, kind = certificate.svm, certificate.alpha, kinds(space, certificate)
@@ -30,4 +38,4 @@ def swept(space: FeatureSpace, certificate: Certificate, certify: Callable[[Floa
     if (at_bounds == alpha).all():
         return certificate.changed(kind=kind)  # which the result asks for again
     clean = certify(feasible_start(svm, at_bounds))
-    return clean if clean.gap <= max(certificate.gap, FINISHED) else certificate
+    return clean if clean.gap <= max(certificate.gap, enough) else certificate

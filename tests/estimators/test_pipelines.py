@@ -38,7 +38,7 @@ def test_in_a_pipeline_and_a_search(kind):
 def test_weights_are_routed():
     weight = np.where(y2 == 1, 3.0, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):
-        machine = SVC().set_fit_request(sample_weight=True)
+        machine = SVC().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, machine).fit(X2, y2, sample_weight=weight)
         search = GridSearchCV(make_pipeline(scaler, machine), {"svc__C": [1.0]}, cv=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,6 +156,15 @@ def test_squared_hinges_with_any_intercept(intercept):
             np.testing.assert_allclose(together.w[p], result.w, atol=1e-4)
             np.testing.assert_allclose([together.b[p], together.results[p].b], result.b, atol=1e-4)
     assert solve_rest(X, codes, labels, kernel=RBF, **given).optimal
+
+
+def test_a_result_is_optimal_even_where_alpha_alone_is_not_good_enough():
+    """What was proven is α with w and b; where others follow from that α, the machine is solved from there."""
+    together = solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear())
+    maker = together.results._make
+    worse = replace(maker, coef=maker.coef * 0.9)
+    assert worse(1).status is qpsvm.Status.OPTIMAL
+    assert abs(worse(1).primal - together.results[1].primal) <= 3e-6 * worse(1).primal
 
 
 def test_machines_that_only_solve_knows():

@@ -1,0 +1,112 @@
+"""ONNX export: a fitted estimator in scikit-learn's own clothes, which skl2onnx knows how to convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from qpsvm.errors import MissingExtraError, UnsupportedError, install
+from qpsvm.estimators.linear import LinearSVC, LinearSVR
+from qpsvm.estimators.novelty import OneClassSVM
+from qpsvm.estimators.svc import SVC, NuSVC
+from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
+
+#: What scikit-learn calls the class with the same decision functions: those of a quantile are any regressor's.
+TWINS: dict[type[Any], str] = {
+    SVC: "SVC", NuSVC: "NuSVC", SVR: "SVR", NuSVR: "NuSVR", QuantileSVR: "SVR", OneClassSVM: "OneClassSVM",
+    LinearSVC: "LinearSVC", LinearSVR: "LinearSVR",
+}  # fmt: skip
+#: The attributes by which the twins predict, where they have them.
+FITTED = (
+    "classes_", "coef_", "intercept_", "_intercept_", "support_", "support_vectors_", "dual_coef_", "_dual_coef_",
+    "_n_support", "offset_", "shape_fit_", "fit_status_", "n_features_in_", "feature_names_in_", "_sparse", "_gamma",
+)  # fmt: skip
+
+
+def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
+    """A fitted estimator, or a pipeline that ends with one, as an ONNX model.
+
+    Parameters
+    ----------
+    estimator : SVC, NuSVC, SVR, NuSVR, QuantileSVR, OneClassSVM, LinearSVC, LinearSVR or sklearn.pipeline.Pipeline
+    X : array_like, shape (m, d)
+        Samples, one will do: what the model takes is of their type. The operators of ONNX compute in single precision.
+    **options
+        For `skl2onnx.to_onnx`.
+
+    Returns
+    -------
+    onnx.ModelProto
+        ``SerializeToString()`` of it is what a file holds.
+
+    Raises
+    ------
+    MissingExtraError
+        skl2onnx is not installed.
+    UnsupportedError
+        Another estimator, several classes by other machines than pairs, a kernel that is not one of scikit-learn's
+        names, or a fit to sparse samples.
+    sklearn.exceptions.NotFittedError
+
+    Examples
+    --------
+    ``to_onnx(SVC().fit(X, y), X[:1].astype(np.float32)).SerializeToString()`` is what onnxruntime reads. What has no
+    counterpart there is refused:
+
+    >>> from qpsvm.estimators import SVDD, to_onnx
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> to_onnx(SVDD(nu=0.5).fit(X), X)
+    Traceback (most recent call last):
+        ...
+    qpsvm.errors.UnsupportedError: SVDD() has no twin in scikit-learn that could be converted: use save()
+    """
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(estimator, Pipeline):
+        *first, (name, last) = estimator.steps
+        made: Any = Pipeline([*first, (name, twin(last))])
+    else:
+        made = twin(estimator)
+    try:
+        import skl2onnx
+    except ImportError:
+        raise MissingExtraError(f"to_onnx needs skl2onnx, which is not installed; run: {install('onnx')}") from None
+    return skl2onnx.to_onnx(made, X, **options)
+
+
+def twin(estimator: Any) -> BaseEstimator:
+    """Scikit-learn's own estimator that predicts the same.
+
+    Raises
+    ------
+    UnsupportedError
+        There is none.
+    sklearn.exceptions.NotFittedError
+    """
+    from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
+
+    name = TWINS.get(type(estimator))
+    kernel = getattr(estimator, "kernel", "linear")
+    if name is None or not isinstance(kernel, str) or kernel == "precomputed":
+        raise UnsupportedError(f"{estimator} has no twin in scikit-learn that could be converted: use save()")
+    check_is_fitted(estimator)
+    if getattr(estimator, "_sparse", False):
+        raise UnsupportedError("a machine that was fitted to sparse samples is not converted: fit it to dense ones")
+    if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._turned:
+        raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
+    kind = getattr(_classes, name)
+    known, given = kind().get_params(), estimator.get_params()
+    same = {key: given[key] for key in known if key in given and key not in ("tol", "probability", "max_iter")}
+    made = kind(**same)
+    for key in FITTED:
+        value = getattr(estimator, key, None)
+        if value is not None and not (key == "coef_" and hasattr(estimator, "dual_coef_")):
+            setattr(made, key, np.array(value) if isinstance(value, np.ndarray) else value)
+    if hasattr(made, "dual_coef_"):
+        made._probA = made._probB = np.empty(0)
+        if not hasattr(made, "classes_"):
+            made._n_support = np.repeat(estimator.n_support_, 2).astype(np.int32)  # scikit-learn reads the first
+    return made
