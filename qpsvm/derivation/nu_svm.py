@@ -11,6 +11,7 @@ from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
 from qpsvm.dual import certify, levels
 from qpsvm.problems import NuSVM
+from qpsvm.problems.nu_svm import largest_nu
 
 #: The upper bound of α_i, and the level of the margin.
 UPPER, LEVEL = "a_i", r"\rho"
@@ -102,7 +103,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 r"\sum_{y_i=+1}\alpha_i=\sum_{y_i=-1}\alpha_i=\frac{\nu}{2}",
                 r"\nu\le\nu_{\max}=\frac{2\min(S_+,S_-)}{S}",
             ),
-            NuSVM._keep, half_in_each_class,
+            largest_nu, half_in_each_class,
         ),
         Step(
             "NUSVM.17", "What ν bounds",
