@@ -75,6 +75,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     #: How each parameter besides the shared ones is checked.
     checks: ClassVar[Mapping[str, Check]] = {}
 
+    def _take(self, given: Mapping[str, Any]) -> None:
+        """Keep every parameter of `__init__`, as it was given, by its own name."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
     def _check_parameters(self) -> None:
         """Check whatever can be checked without data.
 

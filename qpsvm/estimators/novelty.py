@@ -193,21 +193,7 @@ class OneClassSVM(KernelDetector):
         time_limit: float | None = None,
         psd: PSDRule = "clip",
     ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.psd = psd
+        self._take(locals())
 
     def _problem(self, X: Matrix, kernel: Kernel, weight: FloatArray | None) -> Problem:
         return OneClass(X, self.nu, kernel, weight, self.psd, self.constraints)
@@ -277,21 +263,7 @@ class SVDD(KernelDetector):
         time_limit: float | None = None,
         psd: PSDRule = "clip",
     ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.psd = psd
+        self._take(locals())
 
     @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.errors import MissingExtraError, UnsupportedError, install
-from qpsvm.estimators.linear import LinearSVC, LinearSVR
+from qpsvm.estimators.linear_svc import LinearSVC
+from qpsvm.estimators.linear_svr import LinearSVR
 from qpsvm.estimators.novelty import OneClassSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR

@@ -79,21 +79,7 @@ class RankingSVM(OneMachine):
         time_limit: float | None = None,
         psd: PSDRule = "clip",
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.psd = psd
+        self._take(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -161,29 +161,7 @@ class SVC(KernelClassifier):
         psd: str = "clip",
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.psd = psd
-        self.n_jobs = n_jobs
+        self._take(locals())
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return (HARD, {}) if math.inf == self.C else (SOFT, {"C": self.C})
@@ -265,29 +243,7 @@ class NuSVC(KernelClassifier):
         psd: str = "clip",
         n_jobs: int | None = None,
     ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.multi_class = multi_class
-        self.psd = psd
-        self.n_jobs = n_jobs
+        self._take(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

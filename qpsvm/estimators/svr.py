@@ -182,23 +182,7 @@ class SVR(KernelRegressor):
         fit_intercept: bool = True,
         psd: PSDRule = "clip",
     ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.psd = psd
+        self._take(locals())
 
     def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
         return EpsilonSVR(
@@ -272,23 +256,7 @@ class NuSVR(KernelRegressor):
         fit_intercept: bool = True,
         psd: PSDRule = "clip",
     ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.psd = psd
+        self._take(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -364,23 +332,7 @@ class QuantileSVR(KernelRegressor):
         fit_intercept: bool = True,
         psd: PSDRule = "clip",
     ) -> None:
-        self.quantile = quantile
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.backend = backend
-        self.constraints = constraints
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.psd = psd
+        self._take(locals())
 
     def _problem(self, X: Matrix, target: FloatArray, C: float, kernel: Kernel, weight: FloatArray | None) -> Problem:
         return QuantileProblem(
