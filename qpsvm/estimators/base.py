@@ -73,7 +73,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
     #: How each parameter besides the shared ones is checked.
-    checks: ClassVar[Mapping[str, Check]] = {}
+    _checks: ClassVar[Mapping[str, Check]] = {}
 
     def _take(self, given: Mapping[str, Any]) -> None:
         """Keep every parameter of `__init__`, as it was given, by its own name."""
@@ -88,7 +88,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ParameterError, ParameterTypeError, UnknownOptionError
         """
-        for name, check in {**SHARED, **self.checks}.items():
+        for name, check in {**SHARED, **self._checks}.items():
             check(getattr(self, name), name)
 
     def set_params(self, **params: Any) -> Self:

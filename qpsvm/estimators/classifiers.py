@@ -43,8 +43,8 @@ DEPRECATED = (
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """What `SVC` and `NuSVC` share."""
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **KernelMachine.checks, "class_weight": class_weight, "decision_function_shape": one_of("ovr", "ovo"),
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **KernelMachine._checks, "class_weight": class_weight, "decision_function_shape": one_of("ovr", "ovo"),
         "break_ties": flag, "n_jobs": workers, "multi_class": one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
         "fit_intercept": flag,
     }  # fmt: skip

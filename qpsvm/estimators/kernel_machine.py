@@ -29,7 +29,7 @@ from qpsvm.result import SVMResult
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
-    checks: ClassVar[Mapping[str, Check]] = KERNEL
+    _checks: ClassVar[Mapping[str, Check]] = KERNEL
     _scores: Scores
     _kept_dtype: np.dtype[Any]
 

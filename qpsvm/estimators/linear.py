@@ -44,7 +44,7 @@ def scaling(value: Any, name: str) -> None:
 class LinearMachine(Estimator):
     """What the two share: the intercept, and values of f."""
 
-    checks: ClassVar[Mapping[str, Check]] = {
+    _checks: ClassVar[Mapping[str, Check]] = {
         "C": positive, "dual": one_of("auto", True, False), "fit_intercept": flag, "intercept_scaling": scaling,
     }  # fmt: skip
 

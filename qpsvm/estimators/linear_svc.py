@@ -124,8 +124,8 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     0.5
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **LinearMachine.checks, "penalty": one_of("l2", "l1"), "loss": one_of(*LOSSES), "class_weight": class_weight,
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **LinearMachine._checks, "penalty": one_of("l2", "l1"), "loss": one_of(*LOSSES), "class_weight": class_weight,
         "multi_class": one_of("ovr", "crammer_singer", "weston_watkins"), "n_jobs": workers,
     }  # fmt: skip
 

@@ -101,8 +101,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
     [2.] [1.] True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **LinearMachine.checks, "epsilon": not_negative, "loss": one_of(*TUBES),
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **LinearMachine._checks, "epsilon": not_negative, "loss": one_of(*TUBES),
     }  # fmt: skip
 
     def __init__(

@@ -38,7 +38,7 @@ def settled(values: FloatArray, threshold: float) -> FloatArray:
 class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     """What the two share."""
 
-    checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "nu": share}
+    _checks: ClassVar[Mapping[str, Check]] = {**OneMachine._checks, "nu": share}
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     @watched

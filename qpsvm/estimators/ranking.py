@@ -58,7 +58,7 @@ class RankingSVM(OneMachine):
     [-0.333333  0.666667  1.666667  2.333333] 1.0 True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {**OneMachine.checks, "C": positive}
+    _checks: ClassVar[Mapping[str, Check]] = {**OneMachine._checks, "C": positive}
 
     def __init__(
         self,

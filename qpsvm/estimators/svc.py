@@ -132,7 +132,7 @@ class SVC(KernelClassifier):
     ['optimal', 'optimal', 'optimal']
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {**KernelClassifier.checks, "C": price}
+    _checks: ClassVar[Mapping[str, Check]] = {**KernelClassifier._checks, "C": price}
 
     def __init__(
         self,
@@ -212,8 +212,8 @@ class NuSVC(KernelClassifier):
     True True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **KernelClassifier.checks, "nu": share, "multi_class": one_of("ovo", "ovr"),
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **KernelClassifier._checks, "nu": share, "multi_class": one_of("ovo", "ovr"),
     }  # fmt: skip
 
     def __init__(

@@ -32,8 +32,8 @@ BOUND = 2
 class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **OneMachine.checks, "C": price, "fit_intercept": flag,
+    _checks: ClassVar[Mapping[str, Check]] = {
+        **OneMachine._checks, "C": price, "fit_intercept": flag,
     }  # fmt: skip
 
     @watched
@@ -159,7 +159,7 @@ class SVR(KernelRegressor):
     0.05 True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "epsilon": not_negative}
+    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "epsilon": not_negative}
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class NuSVR(KernelRegressor):
     True True True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "nu": share}
+    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "nu": share}
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ class QuantileSVR(KernelRegressor):
     True True
     """
 
-    checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor.checks, "quantile": finite}
+    _checks: ClassVar[Mapping[str, Check]] = {**KernelRegressor._checks, "quantile": finite}
 
     def __init__(
         self,
