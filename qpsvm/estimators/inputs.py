@@ -208,16 +208,11 @@ def class_weights(
     """
     with refused():
         found: FloatArray = np.asarray(
-            compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), **_weighted(sample_weight))
+            compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
         )
     if not (np.isfinite(found).all() and (found > 0.0).all()):
         raise ParameterError(f"class_weight must be positive, got {class_weight!r}")
     return found
-
-
-def _weighted(sample_weight: FloatArray | None) -> dict[str, Any]:
-    """Given only where there are any: scikit-learn before 1.7 does not take them."""
-    return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 
 def kernel_of(estimator: Any, X: Matrix) -> Kernel:
