@@ -223,3 +223,16 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level
+
+
+class SeveralMachines:
+    """What classifiers show of the machines that they are made of."""
+
+    results_: Sequence[SVMResult]
+
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
+        if len(self.results_) != 1:
+            raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
+        return self.results_[0]

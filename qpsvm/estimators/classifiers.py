@@ -16,7 +16,7 @@ from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import all_at_once, callers_level
+from qpsvm.estimators.base import SeveralMachines, all_at_once, callers_level
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine
@@ -40,7 +40,7 @@ DEPRECATED = (
 )
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """What `SVC` and `NuSVC` share."""
 
     _checks: ClassVar[Mapping[str, Check]] = {
@@ -174,14 +174,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     @property
     def _ends(self) -> NDArray[np.intp] | None:
         return np.concatenate([[0], np.cumsum(self._n_support)]) if self._turned else None
-
-    @property
-    def result_(self) -> SVMResult:
-        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
-        results = self.results_
-        if len(results) != 1:
-            raise AttributeError(f"there are {len(results)} machines: results_ has the result of each")
-        return results[0]
 
     @property
     def n_support_(self) -> NDArray[Any]:

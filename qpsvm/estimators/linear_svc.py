@@ -12,7 +12,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import all_at_once
+from qpsvm.estimators.base import SeveralMachines, all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.classifiers import continued
 from qpsvm.estimators.joint import JOINT, solve_joint
@@ -26,13 +26,12 @@ from qpsvm.estimators.parameters import (
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
-from qpsvm.result import SVMResult
 
 #: LIBLINEAR's words for a loss, and the machine with it.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
 
 
-class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a proven
     gap.
 
@@ -225,13 +224,6 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
             sample_weight=weight, intercept=intercept, n_jobs=self.n_jobs, constraints=self.constraints,
             start=continued(last, self.classes_, len(codes), rest), **self._options(),
         )  # fmt: skip
-
-    @property
-    def result_(self) -> SVMResult:
-        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
-        if len(self.results_) != 1:
-            raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
-        return self.results_[0]
 
     def decision_function(self, X: Any) -> FloatArray:
         """The decision values of samples.
