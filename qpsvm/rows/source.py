@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.resources.workers import in_tiles, parts_of
 from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
 from qpsvm.rows.tiles import READ_SECONDS
@@ -43,11 +44,15 @@ class RowSource(ABC):
         Rows and columns.
     is_sparse : bool
         Whether the blocks are.
+    team : Team
+        Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over the rows,
+        and what is the largest among them, are those of all members.
     """
 
     n: int
     d: int
     is_sparse: bool
+    team: Team = ALONE
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
