@@ -20,6 +20,7 @@ from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.rows import RowSource, SomeRows, as_row_source
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -33,7 +34,7 @@ class Samples:
 
     Attributes
     ----------
-    X : ndarray or csr_array, shape (n, d)
+    X : ndarray, csr_array or RowSource, shape (n, d)
     target : ndarray, shape (n,)
         What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
     weight : ndarray, shape (n,)
@@ -44,14 +45,14 @@ class Samples:
         The columns of a data frame.
     """
 
-    X: Matrix
+    X: Matrix | RowSource
     target: FloatArray
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
-        storage = "sparse" if sp.issparse(self.X) else "dense"
+        storage = "sparse" if self.is_sparse else "dense"
         n, d = self.X.shape
         if self.classes is None:
             low, high = (f"{end:g}" for end in (self.target.min(), self.target.max()))
@@ -66,7 +67,7 @@ class Samples:
     def said(self) -> list[tuple[str, str]]:
         """How many samples of how many features, of which class, and their weights: a label and a short text each."""
         n, d = self.X.shape
-        said = [("samples", f"{n} × {d}, {'sparse' if sp.issparse(self.X) else 'dense'}")]
+        said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
             for sign, label in zip((-1.0, 1.0), self.classes.tolist(), strict=True):
                 name = "class " + ("−1" if sign < 0 else "+1")
@@ -83,6 +84,23 @@ class Samples:
     def n(self) -> int:
         """Number of samples, those of weight 0 included."""
         return len(self.target)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are stored sparsely."""
+        return self.X.is_sparse if isinstance(self.X, RowSource) else bool(sp.issparse(self.X))
+
+    @property
+    def entries(self) -> int:
+        """Numbers stored."""
+        return as_row_source(self.X).entries
+
+    @property
+    def taken(self) -> Matrix | RowSource:
+        """The features of the samples that take part: (k, d)."""
+        if self.takes_all:
+            return self.X
+        return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else self.X[self.rows]
 
     @cached_property
     def rows(self) -> IntArray:
@@ -107,6 +125,19 @@ class Samples:
         return vector
 
 
+def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
+    """Checked features, (n, d), and what the columns are called; a source of rows has checked its own.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        As `as_matrix`.
+    """
+    if isinstance(X, RowSource):
+        return X, X.feature_names
+    return as_matrix(X), feature_names(X)
+
+
 def two_classes(
     X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
@@ -129,8 +160,7 @@ def two_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
-    matrix = as_matrix(X)
-    names = feature_names(X)
+    matrix, names = features(X)
     target, classes = as_labels(y, matrix.shape[0])
     weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
     return Samples(matrix, target, weight, classes, names)
@@ -154,8 +184,7 @@ def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: 
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
-    matrix = as_matrix(X)
-    names = feature_names(X)
+    matrix, names = features(X)
     raw = raw_array(t, name)
     if raw.ndim != 1:
         hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
@@ -189,9 +218,9 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
-    matrix = as_matrix(X)
+    matrix, names = features(X)
     n = matrix.shape[0]
-    return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, feature_names(X))
+    return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, names)
 
 
 def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
@@ -339,7 +368,7 @@ def several_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
-    matrix = as_matrix(X)
+    matrix, names = features(X)
     n = matrix.shape[0]
     labels, classes = sorted_labels(y, n)
     if len(classes) < 2:
@@ -350,7 +379,7 @@ def several_classes(
     if len(empty):
         raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[empty[0]])}")
     weight = weighed(weight, place, classes, class_weight)
-    return Samples(matrix, place.astype(np.float64), weight, classes, feature_names(X))
+    return Samples(matrix, place.astype(np.float64), weight, classes, names)
 
 
 def _places(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
