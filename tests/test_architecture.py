@@ -29,6 +29,7 @@ ROOMS = (
     {"arrays", "html"},
     {"resources"},
     {"rows", "files"},
+    {"sources"},
     {"samples"},
     {"operators"},
     {"kernels"},

@@ -8,7 +8,6 @@ the letters of the QP (x, y, z) and of the SVM (α, w, b) meet.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
@@ -164,7 +163,7 @@ class Problem(Machine[SVMResult], ABC):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, Linear):
-            samples = dataclasses.replace(samples, X=samples.X.matrix())
+            samples = samples.gathered()
         self.samples = samples
         self.X: Matrix = samples.X
         n, d = self.X.shape
