@@ -42,6 +42,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"joint_attempt"},
+    {"distributed"},
     {"solve"},
     {"grid", "comparison"},
     {"multiclass"},
