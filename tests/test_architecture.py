@@ -27,7 +27,9 @@ FILES = sorted(ROOT.rglob("*.py"))
 ROOMS = (
     {"errors"},
     {"arrays", "html", "resources"},
-    {"rows", "samples", "files"},
+    {"rows", "files"},
+    {"sources"},
+    {"samples"},
     {"operators"},
     {"kernels"},
     {"dual", "saving", "voting"},
