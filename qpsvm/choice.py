@@ -19,7 +19,6 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
@@ -174,8 +173,8 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
     X, linear = problem.X, problem.space.is_linear
-    n, sparse, samples = len(problem.labels), bool(sp.issparse(X)), 0
-    entries = X.nnz if sparse else X.size
+    n, sparse, samples = len(problem.labels), problem.samples.is_sparse, 0
+    entries = problem.samples.entries
     mix = problem.outlined.mix
     if mix is not None:  # a row has the entries of all its samples
         n, samples = mix.shape

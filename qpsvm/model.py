@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_matrix
-from qpsvm.arrays.columns import column_order
+from qpsvm.arrays.columns import column_order, order_of
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
+from qpsvm.errors import DataError
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.pairs_model import PairsModel
+from qpsvm.rows import RowSource
 from qpsvm.saving.model_file import read_model, write_model
 
 #: Kernel values that predicting evaluates at a time: 64 MB.
@@ -86,9 +88,9 @@ class Model:
 
         Parameters
         ----------
-        X : array_like or SciPy sparse, shape (m, d)
+        X : array_like, SciPy sparse or RowSource, shape (m, d)
             The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
-            the model knows names.
+            the model knows names; so are those of a source of rows, which is gone through a block at a time.
 
         Returns
         -------
@@ -113,10 +115,23 @@ class Model:
         >>> print(np.isclose(model.decision_function([[2.0]]), f), model.w)
         [ True] None
         """
+        if isinstance(X, RowSource):
+            return self._streamed(X)
         order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
-        if order is not None:
-            samples = samples[:, order]
+        return self._values(samples if order is None else samples[:, order])
+
+    def _streamed(self, source: RowSource) -> FloatArray:
+        """The same for rows that are not all in memory, a block at a time: (m,)."""
+        if source.d != self.n_features:
+            raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
+        known, given = self.feature_names, source.feature_names
+        order = None if known is None or given is None else order_of(given, known, "X")
+        pieces = (piece.matrix for block in source.blocks() for piece in block.pieces())
+        return np.concatenate([self._values(part if order is None else part[:, order]) for part in pieces])
+
+    def _values(self, samples: Matrix) -> FloatArray:
+        """f of checked samples, (m, d), with the columns in order: (m,)."""
         if self.radius is not None and self.w is not None:
             return self._inside(samples, self.w / 2.0, self.radius)
         own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0

@@ -26,6 +26,7 @@ from qpsvm.problems import Problem
 from qpsvm.problems.reading import split
 from qpsvm.qp.program import QP
 from qpsvm.result import SVMResult
+from qpsvm.rows import RowSource
 
 #: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
 VANISHING = 1e-8
@@ -238,7 +239,8 @@ class Letters(Generic[P]):
         """The samples that take part: (n, d)."""
         if self.moved is not None:
             return self.problem.space.rows.matrix()
-        return self.problem.X if self.problem.takes_all else self.problem.X[self.problem.rows]
+        X = self.problem.samples.taken
+        return X.matrix() if isinstance(X, RowSource) else X
 
     @property
     def is_linear(self) -> bool:

@@ -46,7 +46,7 @@ def certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
 
 def _row_seconds(space: FeatureSpace) -> float:
     """Seconds of the kernel values of one support vector."""
-    n, d = space.X.shape
+    n, d = space.samples.shape
     return float(n * (VALUE_SECONDS + FEATURE_SECONDS * d))
 
 

@@ -32,7 +32,7 @@ from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.html import Cell, table
-from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
+from qpsvm.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
@@ -53,6 +53,7 @@ from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 from qpsvm.result import Kinds, SVMResult
+from qpsvm.rows import RowSource
 from qpsvm.samples import Samples
 
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
@@ -88,8 +89,9 @@ class Problem(Machine[SVMResult], ABC):
     ----------
     constraints : tuple of Constraints and ValueConstraints
         Empty where there are none.
-    X : ndarray or csr_array, shape (n, d)
-        The samples as they are computed with.
+    X : ndarray, csr_array or RowSource, shape (n, d)
+        The samples as they are computed with. What is not an array stays where it is for a linear kernel, which looks
+        at a block of rows at a time; any other kernel takes them as one array.
     kernel : Kernel
         Every parameter of it is a number.
 
@@ -160,6 +162,8 @@ class Problem(Machine[SVMResult], ABC):
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
+        if isinstance(samples.X, RowSource) and not isinstance(kernel, Linear):
+            samples = samples.gathered()
         self.samples = samples
         self.X: Matrix = samples.X
         n, d = self.X.shape
@@ -360,10 +364,9 @@ class Problem(Machine[SVMResult], ABC):
     @cached_property
     def space(self) -> FeatureSpace:
         """The samples that take part, in feature space."""
-        X = self.X
-        if not self.takes_all:
-            X = X[self.rows]
-            X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
+        X: Matrix = self.samples.taken
+        if not self.takes_all and isinstance(self.kernel, Precomputed):
+            X = X[:, self.rows]
         if self.user_rows is not None:  # whose samples must not be centred
             kept: Intercept = "penalised" if self.intercept == "penalised" else None
             space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
@@ -379,8 +382,9 @@ class Problem(Machine[SVMResult], ABC):
         """The rows of `constraints` as they are computed with; None without any."""
         if not self.constraints:
             return None
-        X = self.X if self.takes_all else self.X[self.rows]
-        usual = float(np.sqrt(max(float(np.mean(self.kernel.diagonal(X))), 0.0))) or 1.0
+        X = self.samples.taken
+        own = X.squared_norms() if isinstance(X, RowSource) else self.kernel.diagonal(X)
+        usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
         rows = self._textbook_rows
         return rows.scaled(lengths_of(rows, self.kernel), usual)
 

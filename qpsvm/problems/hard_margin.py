@@ -53,6 +53,7 @@ from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hul
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.resources.clock import Clock
+from qpsvm.rows import RowSource, as_row_source
 from qpsvm.samples import two_classes
 
 #: Rows, and entries of their coordinates, up to which the linear program takes no longer than the nearest points.
@@ -120,7 +121,8 @@ class HardMargin(Problem):
         constraints: Any = None,
     ) -> None:
         super().__init__(two_classes(X, y), kernel, "free", psd, constraints)
-        largest = float(max(self.X.max(), -self.X.min()))  # |X| would be a copy
+        blocks = as_row_source(self.X).blocks()
+        largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
         self._keep()
@@ -184,7 +186,8 @@ class HardMargin(Problem):
 
     def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
         """By a shared sample, the linear program where that is small, or the nearest points."""
-        shared = None if isinstance(self.kernel, Precomputed) else shared_sample(self.X, self.labels)
+        outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
+        shared = None if outside else shared_sample(self.X, self.labels)
         if shared:
             return shared
         small = self.n <= FEW_ROWS and self.n * self.space.coordinates.shape[1] <= FEW_ENTRIES

@@ -11,6 +11,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.result import SVMResult
+from qpsvm.rows import as_row_source
 from qpsvm.samples import Samples
 
 #: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
@@ -61,4 +62,4 @@ def _features(samples: Samples, result: SVMResult) -> Matrix:
     """X with its columns in the order of the other result, where both have names."""
     given, known = samples.feature_names, result.model.feature_names
     order = None if given is None or known is None else order_of(given, known, "this problem, unlike that of start,")
-    return samples.X if order is None else samples.X[:, order]
+    return samples.X if order is None else as_row_source(samples.X).matrix()[:, order]

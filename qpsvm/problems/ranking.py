@@ -39,7 +39,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, raw_array
+from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -55,7 +55,8 @@ from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.pairs import as_pairs, made_pairs, sampled_pairs
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
-from qpsvm.samples import numbers
+from qpsvm.rows import as_row_source
+from qpsvm.samples import features, numbers
 
 
 class Ranking(Problem):
@@ -145,8 +146,7 @@ class Ranking(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        matrix = as_matrix(X)
-        values = np.zeros(matrix.shape[0]) if y is None else y
+        values = np.zeros(features(X)[0].shape[0]) if y is None else y
         super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
@@ -270,7 +270,7 @@ class Ranking(Problem):
     ) -> None:
         del rows, certificate
         left = ~self.taking_pairs
-        f = model.decision_function(self.X)
+        f = model.decision_function(as_row_source(self.X).matrix())
         yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:

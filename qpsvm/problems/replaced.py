@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.types import IntArray
+from qpsvm.arrays.types import IntArray, Matrix
 from qpsvm.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.space import FeatureSpace
+from qpsvm.rows import RowSource, SomeRows
 
 
 def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
@@ -73,7 +74,8 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     if problem.outlined.mix is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
-    X, target = samples.X[chosen], samples.target[chosen]
+    X: Matrix = SomeRows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
+    target = samples.target[chosen]
     if isinstance(problem.kernel, Precomputed):
         X = X[:, chosen]
     weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]

@@ -27,6 +27,7 @@ from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.constraints import Constraints, ValueConstraints
+from qpsvm.rows import RowSource, Stacked, as_row_source
 
 #: Rows of values whose length is measured by kernel values between all their points.
 MOST_POINTS = 2000
@@ -82,8 +83,11 @@ class UserRows:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
         return UserRows(self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale)
 
-    def behind(self, X: Matrix) -> Matrix:
+    def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """The samples X (n, d) with the points behind them: (n + q, d)."""
+        if isinstance(X, RowSource):
+            Z = as_dense(self.Z)
+            return Stacked([X, as_row_source(sp.csr_array(Z) if X.is_sparse else Z)])
         if sp.issparse(X) or sp.issparse(self.Z):
             return sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(self.Z)]))
         return np.concatenate([X, self.Z])

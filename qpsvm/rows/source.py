@@ -78,6 +78,15 @@ class RowSource(ABC):
         """(n, d)."""
         return self.n, self.d
 
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """What the columns are called, where that is known."""
+        return None
+
+    def __getitem__(self, rows: IntArray | slice) -> Matrix:
+        """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
+        return self.take(rows if isinstance(rows, slice) else np.asarray(rows))
+
     def __repr__(self) -> str:
         kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
         return f"<{type(self).__name__} {self.n} × {self.d}: {kind}>"

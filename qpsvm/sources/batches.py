@@ -106,7 +106,8 @@ class LabelsOfAll:
         codes = np.concatenate(self._parts)
         if self._is_text:
             return np.array(list(self._places))[codes]
-        return whole(codes) if codes.dtype.kind == "f" else np.asarray(codes)
+        joined: NDArray[Any] = whole(codes) if codes.dtype.kind == "f" else codes
+        return joined
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
