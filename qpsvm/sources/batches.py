@@ -118,7 +118,7 @@ class LabelsOfAll:
         """All of them, (n,): text, or numbers; integers if all are whole."""
         codes: NDArray[Any] = np.concatenate(self._parts)
         if self._is_text:
-            return np.array(list(self._places))[codes]
+            codes = np.array(list(self._places))[codes]
         if codes.dtype.kind == "f":
             codes = whole(codes)
         return codes
