@@ -65,7 +65,7 @@ class Ranking(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,), optional
         How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
     C : float, default=1.0
