@@ -1,0 +1,69 @@
+"""The result of a solve whose rows stay where they are: numbers here, and what each row has when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.result import SVMResult
+
+#: What a result has for each row, or for each α.
+ROW_BY_ROW = frozenset({"alpha", "coef", "kind", "yf", "margin", "upper", "curvature", "target"})
+
+
+class SpreadResult(SVMResult):
+    """An `SVMResult` whose vectors over the rows are gathered when somebody looks at them.
+
+    w, b, the values, the gap and the counts are here. Written to a file, or pickled, it has the vectors with it, and
+    knows nothing of the cluster any more.
+    """
+
+    @cached_property
+    def target(self) -> FloatArray | None:  # type: ignore[override]
+        """t of a regression: (n,)."""
+        return self.gather("target")
+
+    def __getattr__(self, name: str) -> Any:
+        gather: Callable[[str], NDArray[Any]] | None = self.__dict__.get("gather")
+        if name not in ROW_BY_ROW or gather is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__[name] = values = gather(name)
+        return values
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name in ROW_BY_ROW:
+            getattr(self, name)
+        return {name: value for name, value in vars(self).items() if name != "gather"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def in_order(pieces: list[tuple[int, NDArray[Any]]], n: int) -> NDArray[Any]:
+    """One vector from those of partitions, with the first row of each.
+
+    Parameters
+    ----------
+    pieces : list of (int, ndarray)
+        Of vectors that have an entry for each α, those of one side after those of the other.
+    n : int
+        Rows in all.
+
+    Returns
+    -------
+    ndarray, shape (n,) or (2n,)
+    """
+    rows = sorted(pieces, key=lambda piece: piece[0])
+    starts = [start for start, _ in rows] + [n]
+    sizes = np.diff(starts)
+    sides = next((len(part) // size for (_, part), size in zip(rows, sizes, strict=True) if size), 1)
+    halves = [part.reshape(sides, size) for (_, part), size in zip(rows, sizes, strict=True)]
+    return np.concatenate(halves, axis=1).ravel()
+
+
+__all__ = ["ROW_BY_ROW", "SpreadResult", "in_order"]
