@@ -94,6 +94,7 @@ from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
+from qpsvm.sources import StoredRows, open_rows
 
 if TYPE_CHECKING:
     from qpsvm import estimators as estimators
@@ -180,6 +181,7 @@ __all__ = [
     "SolverError",
     "SquaredHinge",
     "Status",
+    "StoredRows",
     "TooLargeError",
     "UnknownOptionError",
     "UnsupportedError",
@@ -192,6 +194,7 @@ __all__ = [
     "derive",
     "dualise",
     "load",
+    "open_rows",
     "path",
     "plotting",
     "register_backend",
