@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.estimators.stored import StoredScore
 from qpsvm.multiclass.one_by_one import without_noise
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
@@ -225,7 +226,7 @@ def callers_level() -> int:
     return level
 
 
-class SeveralMachines:
+class SeveralMachines(StoredScore):
     """What classifiers show of the machines that they are made of."""
 
     results_: Sequence[SVMResult]

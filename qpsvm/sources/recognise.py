@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.errors import ParameterTypeError
+from qpsvm.errors import ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.rows.source import RowSource
 from qpsvm.sources.arrow import is_arrow
+from qpsvm.sources.dask_rows import is_dask
 from qpsvm.sources.dense import is_mapped
 from qpsvm.sources.opening import open_rows
 from qpsvm.sources.paths import is_path
@@ -23,9 +24,9 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
     Parameters
     ----------
-    X : path, list of paths, pyarrow table or data set, large memory map, RowSource, or anything else
+    X : path, list of paths, pyarrow table or data set, large memory map, RowSource, Dask collection, or anything else
         What is stored is opened by `open_rows`. A memory map is large where it would be so as an array of float64.
-        Anything else is given back as it is.
+        Anything else is given back as it is, but a Dask frame without the columns that are target and weights.
     y : str, int or path, or anything else
         The target's column; None for what the source has for its target.
     sample_weight : str, int or path, or anything else
@@ -35,22 +36,25 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
     Returns
     -------
-    X : RowSource, or anything else
+    X : RowSource, Dask collection, or anything else
     y, sample_weight : ndarray, shape (n,), or anything else
         As they were given, or those of the source.
 
     Raises
     ------
-    ParameterTypeError
-        A column is named, and X has none.
+    ParameterTypeError, UnknownOptionError
+        A column is named, and X has none, or none of that name.
     QPSVMError
         What `open_rows` raises.
     """
+    columns = {"target": y, "weight": sample_weight}
     if is_stored(X):
-        columns = {"target": y, "weight": sample_weight}
-        X = open_rows(X, **{what: given for what, given in columns.items() if _is_column(given)})
+        X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
+        y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
+    elif is_dask(X):
+        return _of_frame(X, y, sample_weight)
     else:
-        for option, what, given in ((name, "target", y), ("sample_weight", "weight", sample_weight)):
+        for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
                 raise ParameterTypeError(f"{option} is the name {given!r}, and {_why_not(X, what)}")
     if not isinstance(X, RowSource):
@@ -67,14 +71,32 @@ def is_stored(X: Any) -> bool:
     return is_path(X) or is_arrow(X)
 
 
-def _is_column(given: Any) -> bool:
+def is_column(given: Any) -> bool:
     """Whether a target or weights are a column of the samples' file, or a file of their own."""
     return isinstance(given, (str, os.PathLike, int, np.integer))
 
 
 def _own(source: RowSource, what: str, given: Any) -> Any:
     """What a source has for its target or weights, where nothing else is given."""
-    return getattr(source, what, None) if given is None or _is_column(given) else given
+    own = getattr(source, what, None)
+    return own if given is None and isinstance(own, np.ndarray) else given
+
+
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A Dask collection without those of its columns that are named as target or weights; and these columns.
+
+    Raises
+    ------
+    UnknownOptionError
+        There is no such column.
+    """
+    named = [given for given in (y, sample_weight) if isinstance(given, str)]
+    names = list(getattr(X, "columns", ()))
+    for column in named:
+        if column not in names:
+            raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
+    taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
+    return (X[[name for name in names if name not in named]] if named else X, *taken)  # type: ignore[return-value]
 
 
 def _why_not(X: Any, what: str) -> str:
