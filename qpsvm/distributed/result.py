@@ -24,9 +24,10 @@ class SpreadResult(SVMResult):
     """
 
     @cached_property
-    def target(self) -> FloatArray | None:  # type: ignore[override]
+    def target(self) -> FloatArray | None:
         """t of a regression: (n,)."""
-        return self.gather("target")
+        found: FloatArray | None = self.__dict__["gather"]("target")
+        return found
 
     def __getattr__(self, name: str) -> Any:
         gather: Callable[[str], NDArray[Any]] | None = self.__dict__.get("gather")

@@ -47,12 +47,15 @@ class RowSource(ABC):
     team : Team
         Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over the rows,
         and what is the largest among them, are those of all members.
+    feature_names : tuple of str, or None
+        What the columns are called, where that is known.
     """
 
     n: int
     d: int
     is_sparse: bool
     team: Team = ALONE
+    feature_names: tuple[str, ...] | None = None
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -77,11 +80,6 @@ class RowSource(ABC):
     def shape(self) -> tuple[int, int]:
         """(n, d)."""
         return self.n, self.d
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """What the columns are called, where that is known."""
-        return None
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
         """`take`, so that some samples of a problem are asked for in one way, wherever they are."""

@@ -105,9 +105,8 @@ class LabelsOfAll:
         """All of them, (n,): text, or numbers; integers if all are whole."""
         codes = np.concatenate(self._parts)
         if self._is_text:
-            return np.array(list(self._places))[codes]
-        joined: NDArray[Any] = whole(codes) if codes.dtype.kind == "f" else codes
-        return joined
+            return np.asarray(np.array(list(self._places))[codes])
+        return whole(codes) if codes.dtype.kind == "f" else np.asarray(codes)
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
