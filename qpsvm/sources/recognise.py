@@ -56,7 +56,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
-                raise ParameterTypeError(f"{option} is the name {given!r}, and {_why_not(X, what)}")
+                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {_instead(X, what)}")
     if not isinstance(X, RowSource):
         return X, y, sample_weight
     return X, _own(X, "target", y), _own(X, "weight", sample_weight)
@@ -99,8 +99,8 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     return (X[[name for name in names if name not in named]] if named else X, *taken)  # type: ignore[return-value]
 
 
-def _why_not(X: Any, what: str) -> str:
+def _instead(X: Any, what: str) -> str:
     """Why a column cannot be found by its name, and what to do."""
     if isinstance(X, RowSource):
         return f"X is open already: name the column in open_rows(..., {what}=...)"
-    return f"X is of type {type(X).__name__}, whose columns are not looked up: pass the values, or a path as X"
+    return f"the name of a column goes with the path of a file as X, which is of type {type(X).__name__} here"
