@@ -51,6 +51,10 @@ class Batch:
     start: int
 
 
+class Reconsidered(Exception):
+    """A decoder has learnt late what it should have known from the beginning, and knows it now: begin again."""
+
+
 class Decoder(ABC):
     """Rows in a format that has to be decoded.
 
@@ -66,6 +70,8 @@ class Decoder(ABC):
         Whether batches are.
     dtype : dtype
         Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
+    once : bool
+        Whether they can be handed out only once.
     """
 
     kind: str
@@ -74,10 +80,17 @@ class Decoder(ABC):
     feature_names: tuple[str, ...] | None = None
     is_sparse: bool = False
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    once: bool = False
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """All rows, in order; as often as it is asked for."""
+        """All rows, in order; as often as it is asked for.
+
+        Raises
+        ------
+        Reconsidered
+            In the first pass only.
+        """
 
     def shape(self) -> tuple[int, int] | None:
         """(n, d), where it is known before anything is decoded."""
@@ -103,10 +116,12 @@ class LabelsOfAll:
 
     def joined(self) -> NDArray[Any]:
         """All of them, (n,): text, or numbers; integers if all are whole."""
-        codes = np.concatenate(self._parts)
+        codes: NDArray[Any] = np.concatenate(self._parts)
         if self._is_text:
-            return np.asarray(np.array(list(self._places))[codes])
-        return whole(codes) if codes.dtype.kind == "f" else np.asarray(codes)
+            codes = np.array(list(self._places))[codes]
+        if codes.dtype.kind == "f":
+            codes = whole(codes)
+        return codes
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
