@@ -280,7 +280,7 @@ def given(y: Any, name: str = "y") -> Any:
 
 
 def two_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes.
 
@@ -310,7 +310,7 @@ def two_classes(
     return Samples(matrix, target, weight, classes, names)
 
 
-def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
+def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each.
 
     Parameters
@@ -507,7 +507,7 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def several_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 

@@ -18,6 +18,7 @@ from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import KERNEL, Check
 from qpsvm.estimators.saved import model_of
+from qpsvm.estimators.stored import learn_columns
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.kernels.scores import Scores, rows_of
@@ -84,7 +85,7 @@ class KernelMachine(Estimator):
                 )
             self.shape_fit_ = matrix.shape
         if source is not None:
-            inputs.learn_columns(self, source)
+            learn_columns(self, source)
         self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
         matrix = inputs.dense_if_small(matrix)
         kernel = inputs.kernel_of(self, matrix)

@@ -96,5 +96,5 @@ class LinearMachine(Estimator):
         matrix = inputs.dense_if_small(inputs.samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
-            return matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_
+            return np.asarray(matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_)
         return np.asarray(safe_sparse_dot(matrix, coef.T, dense_output=True) + self.intercept_)

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.arrays.columns import order_of
-from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
 from qpsvm.rows import RowSource
 from qpsvm.sources import open_rows
-from qpsvm.sources.dask_rows import is_dask
 from qpsvm.sources.recognise import is_column, is_stored, stored
 
 __all__ = ["StoredScore", "is_stored", "learn_columns", "rows_to_predict", "stored", "where_they_are"]

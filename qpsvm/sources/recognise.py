@@ -96,7 +96,7 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         if column not in names:
             raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
     taken = (X[given] if isinstance(given, str) else given for given in (y, sample_weight))
-    return (X[[name for name in names if name not in named]] if named else X, *taken)  # type: ignore[return-value]
+    return (X[[name for name in names if name not in named]] if named else X, *taken)
 
 
 def _instead(X: Any, what: str) -> str:
