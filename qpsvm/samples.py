@@ -162,26 +162,15 @@ class SpreadSamples(Samples):
         if name == "weight":
             self.__dict__[name] = self._weights(whole)
         else:
-            self.__dict__[name] = self.coded(whole.gathered(whole.target)) if whole.target else repeated(1.0, whole.n)
+            self.__dict__[name] = repeated(1.0, whole.n)
+            if whole.target:
+                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
         return self.__dict__[name]
 
     def _weights(self, whole: DaskRows) -> FloatArray:
         """The weights of all samples, here: (n,)."""
         weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
-        return self.weighed(weight, self.target) if self.factors is not None else weight
-
-    def coded(self, target: NDArray[Any]) -> FloatArray:
-        """Targets as the machine takes them, for some samples: (k,)."""
-        if self.classes is None:
-            return target.astype(np.float64)
-        return np.asarray(np.where(target == self.classes[1], 1.0, -1.0))
-
-    def weighed(self, weight: FloatArray, target: FloatArray) -> FloatArray:
-        """The weights of some samples, (k,), times those of their classes."""
-        if self.factors is None:
-            return weight
-        factors: FloatArray = self.factors[(target > 0.0).astype(np.intp)]
-        return weight * factors
+        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
 
     @property
     def n(self) -> int:
@@ -206,6 +195,19 @@ class SpreadSamples(Samples):
     def takes_all(self) -> bool:
         """Whether every sample takes part."""
         return not any(part.idle for part in self.X.facts)
+
+
+def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
+    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    if classes is None:
+        return target.astype(np.float64)
+    return np.asarray(np.where(target == classes[1], 1.0, -1.0))
+
+
+def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
+    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
+    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
+    return weight * chosen
 
 
 def _by_label(rows: DaskRows, what: str) -> dict[Any, float]:
