@@ -22,7 +22,6 @@ from qpsvm.estimators.joint import JOINT, solve_joint
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.parameters import Check, class_weight, flag, one_of, workers
 from qpsvm.estimators.saved import model_of
-from qpsvm.estimators.stored import stored
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel
 from qpsvm.model import Model
@@ -81,7 +80,7 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        X, y, sample_weight = stored(X, y, sample_weight)
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)

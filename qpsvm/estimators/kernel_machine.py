@@ -53,6 +53,10 @@ class KernelMachine(Estimator):
         """Whether the kernel is a user's function of whatever X is."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """The same; a user's function takes samples of any kind, text among them, as they are."""
+        return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
+
     @property
     def _is_linear(self) -> bool:
         """Whether f is a weight for each feature, so that samples may stay where they are stored."""

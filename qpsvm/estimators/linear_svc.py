@@ -23,7 +23,6 @@ from qpsvm.estimators.parameters import (
     one_of,
     workers,
 )
-from qpsvm.estimators.stored import stored
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
@@ -195,7 +194,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        X, y, sample_weight = stored(X, y, sample_weight)
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)

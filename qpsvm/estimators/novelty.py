@@ -17,7 +17,6 @@ from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, share
 from qpsvm.estimators.saved import names_of
-from qpsvm.estimators.stored import stored
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
@@ -74,7 +73,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         """
         del y
         self._check_parameters()
-        X, _, sample_weight = stored(X, None, sample_weight)
+        X, _, sample_weight = self._opened(X, None, sample_weight)
         matrix, kernel = self._training(X)
         weight = inputs.weights_of(sample_weight, matrix.shape[0])
         self._keep_one(matrix, self._solved(self._problem(matrix, kernel, weight)))

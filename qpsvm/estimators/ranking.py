@@ -14,7 +14,6 @@ from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, positive
-from qpsvm.estimators.stored import stored
 from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.problems import Ranking
 
@@ -120,7 +119,7 @@ class RankingSVM(OneMachine):
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
-        X, y, sample_weight = stored(X, y, sample_weight)
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         if n < 2:

@@ -99,7 +99,7 @@ class StoredScore:
         -------
         float
         """
-        if is_stored(X):
+        if is_stored(X) and not getattr(self, "_by_function", False):
             X = rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
             y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
         if isinstance(X, RowSource):
