@@ -47,6 +47,8 @@ class Vanishing:
         w = 0, b = 0, ρ = 0 where w(α) is rounding, entry by entry; of a ball, R = 0 where all samples are the same. The
         gap is (CERT.3) in units of ½(Σ α_i ‖φ(x_i)‖)², the objective if nothing cancelled.
         """
+        if not self.svm.team.alone:
+            return None
         if self.space.affine:
             return self._one_place(point)
         intercept, held = self.svm.intercept, self.svm.users is not None
