@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from qpsvm.errors import DataError, MissingExtraError, ParameterError, UnsupportedError, install
 from qpsvm.sources.dask_rows import DaskRows
 
@@ -138,11 +140,29 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None) -> Plac
     client = client if client is not None else chosen_client(rows.collection)
     if client is None:
         raise UnsupportedError("there is no Dask cluster to compute on: make a distributed.Client first")
-    each = [rows.features, rows.target, rows.weight]
-    futures = [None if parts is None else client.compute(parts, optimize_graph=False) for parts in each]
-    placed = Placed(rows, client, *futures)
+    given = [rows.collection, *rows.vectors]
+    there = [_futures(collection, client) for collection in given]
+    rest = iter(there[1:])
+    target, weight = (None if each is None else next(rest) for each in (rows.target, rows.weight))
+    placed = Placed(rows, client, there[0], target, weight)
     _wait(placed.futures())
     return placed
+
+
+def _futures(collection: Any, client: Any) -> list[Any]:
+    """The futures of the partitions of a persisted collection, in their order.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not on this cluster.
+    """
+    known = {future.key: future for future in client.futures_of(collection)}
+    keys = np.array(collection.__dask_keys__(), dtype=object)
+    flat = [tuple(key) for key in keys.reshape(-1, keys.shape[-1])]
+    if not set(flat) <= known.keys():
+        raise UnsupportedError("the collection is not on this cluster: make its client the current one first")
+    return [known[key] for key in flat]
 
 
 def _wait(futures: Sequence[Any]) -> None:
