@@ -240,7 +240,7 @@ class Spread:
             self.notes = report["notes"]
             note(pickle.loads(report["note"]))
         missing = [address for rank, address in enumerate(self.addresses) if rank not in report["joined"]]
-        if missing and waited > self.settings.reporting and not self.joined:
+        if missing and waited > self.settings.reporting and not self.joined and not self._moving(missing):
             running = ask(self.client, "processing", timeout=self.settings.patience)
             tasks = "; ".join(f"{name}: {', '.join(map(str, running.get(name, ())))}" for name in missing)
             raise ClusterError(
@@ -248,6 +248,12 @@ class Spread:
                 f"the same time ({tasks}): wait for the other tasks, or cancel them"
             )
         self.joined |= not missing
+
+    def _moving(self, missing: Sequence[str]) -> bool:
+        """Whether partitions are still on their way to one of these workers."""
+        parts = [(name, part) for name in missing for k in self.holders[name] for part in self.placed.parts(k) if part]
+        who = ask(self.client, "who_has", [part for _, part in parts], timeout=self.settings.patience)
+        return any(name not in who.get(part.key, ()) for name, part in parts)
 
     def _outcomes(self) -> list[Outcome]:
         """How the members have ended: all with a result.
