@@ -109,10 +109,13 @@ class FeatureSpace:
         samples = self.samples
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
-        if samples.entries > LARGE_SIZE:  # a second copy of many samples, only where an offset would cost digits
-            sample = samples.take(slice(None, None, self.n // SAMPLED_ROWS or 1))
-            offset = sample.mean(axis=0)
-            if (offset * offset <= SMALL_OFFSET * sample.var(axis=0)).all():
+        team = samples.team
+        if team.count(samples.entries) > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, team.count(self.n) // SAMPLED_ROWS or 1))
+            count = team.count(len(sample))
+            offset = team.sum(sample.sum(axis=0)) / count
+            spread = team.sum(np.square(sample - offset).sum(axis=0)) / count
+            if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
         means, whole = samples.means(), samples.whole
         if not self.affine or whole is None:

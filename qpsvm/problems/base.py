@@ -52,6 +52,7 @@ from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import Kinds, SVMResult
 from qpsvm.rows import RowSource
 from qpsvm.samples import Samples
@@ -253,6 +254,11 @@ class Problem(Machine[SVMResult], ABC):
     def rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return self.samples.rows
+
+    @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.X.team if isinstance(self.X, RowSource) else ALONE
 
     @property
     def takes_all(self) -> bool:
@@ -802,7 +808,7 @@ class Problem(Machine[SVMResult], ABC):
         stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
-        in_time = not stopped and (polishing is None or not polishing.stopped())
+        in_time = self.team.agreed(not stopped and (polishing is None or not polishing.stopped()))
         certificate = self._proven(certificate, tol, in_time)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(

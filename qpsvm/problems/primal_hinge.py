@@ -66,9 +66,9 @@ class PrimalHinge(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     lam : float, default=0.01
         The factor λ of the norm, positive.
     kernel : Kernel, str or callable, default=Linear()
@@ -116,7 +116,7 @@ class PrimalHinge(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         lam: float = 0.01,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         intercept: Intercept = "free",

@@ -75,7 +75,7 @@ class SVDD(Enclosing):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: a unit of ‖φ(x) − c‖² outside costs C_i = s_i/(ν Σs).
     kernel : Kernel, str or callable, default=Linear()

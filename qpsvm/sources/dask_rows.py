@@ -156,7 +156,7 @@ class DaskRows(RowSource):
     def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
         import dask
 
-        self._names = _column_names(X)
+        self.feature_names = _column_names(X)
         parts = [_as_array(X, "X", 2)]
         vectors = [(name, part) for name, part in (("y", y), ("sample_weight", weight)) if part is not None]
         if np.isnan(_lengths(parts[0])).any() and any(_cut_otherwise(vector, parts[0]) for _, vector in vectors):
@@ -199,11 +199,6 @@ class DaskRows(RowSource):
             return True
         size = float(X.nbytes)  # NaN where the number of rows is not known
         return not np.isfinite(size) or size < PERSISTED_SHARE * available_memory()
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The columns of a data frame."""
-        return self._names
 
     @property
     def starts(self) -> list[int]:

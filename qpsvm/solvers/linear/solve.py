@@ -4,6 +4,9 @@
 
 With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
 intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
+
+A source may be one of a team's (`RowSource.team`). Then every member calls `solve_linear` with its own rows, y, C and α
+of the start, and all else alike: w, b, the gap and the reason are those of the whole, and the same on each.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from qpsvm.errors import ParameterError
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
-from qpsvm.solvers.linear.row_losses import RowLosses, per_row
+from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over, per_row
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.wide import Reduced, reduced
@@ -120,18 +123,18 @@ def solve_linear(
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not tol > 0:
         raise ParameterError(f"tol must be positive, got {tol!r}")
-    budget = Budget(max_iter, time_limit, verbose)
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
         y = np.asarray(y, dtype=np.float64)
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
+        budget, team = Budget(max_iter, time_limit, verbose, source.team), source.team
         centred = intercept == "free" and not total
-        narrow = reduced(source.whole, centred)
+        narrow = reduced(source.whole, centred) if team.alone else None
         if narrow is None:
             rows, mean = signed_rows(source, y, unit, centred)
         else:
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
-        losses = C if isinstance(C, RowLosses) else RowLosses(per_row(C))
-        origin = losses.middle if centred and bool((y > 0.0).all()) else 0.0
+        losses = (C if isinstance(C, RowLosses) else RowLosses(per_row(C))).over(team, rows.n)
+        origin = losses.middle if centred and team.all(bool((y > 0.0).all())) else 0.0
         problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
         if total:
             problem, first = _summed(problem, total)
@@ -139,6 +142,7 @@ def solve_linear(
             first = _first(problem, intercept)
         first = first if start is None else _given(problem, start, mean, narrow, origin)
         by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
+        by_coordinates = by_coordinates and team.alone
         point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
     b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w)) + origin
@@ -157,19 +161,22 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
 
     The levels may all be 0: then what r is measured in follows from the margins that this gives.
     """
-    rows, losses = problem.rows, problem.losses
+    rows, losses, team = problem.rows, problem.losses, problem.rows.team
     offset = problem.offset.copy()
     offset[-1] = -total
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
-    bound = np.broadcast_to(losses.upper if total * float(rows.y[0]) > 0.0 else losses.lower, rows.n)
-    most = float(bound @ rows.y)
+    positive = team.any(bool((rows.y[:1] > 0.0).all() and rows.n))
+    bound = np.broadcast_to(losses.upper if (total > 0.0) == positive else losses.lower, rows.n)
+    most = team.sum(float(bound @ rows.y))
     if most and np.isfinite(most):
         share = min(total / most, 1.0)
         alpha = share * bound
         W = rows.gradient(alpha)
         W[-1] = 0.0
         short = rows.y * losses.residuals(rows.margins(W))
-        low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if rows.y[0] > 0.0 else share, 0.75])
+        if not team.alone:
+            short = team.joined(short[:: max(1, rows.total // SAMPLE)])
+        low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if positive else share, 0.75])
         losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
     summed = replace(problem, losses=losses, offset=offset)
     return summed, Start(W, alpha, losses.warm_sigma)
@@ -185,7 +192,7 @@ def _run(
         if reason is not None:
             return found, reason, "coordinate"
         first = as_start(problem, found)
-    large = is_large(problem.rows.n, problem.rows.d)
+    large = is_large(problem.rows.total, problem.rows.d)
     if large:
         point, reason = solve_large(problem, first, tol, budget)
     else:
@@ -201,7 +208,7 @@ def _first(problem: RowProblem, intercept: Intercept) -> Start:
     rows, losses = problem.rows, problem.losses
     W = np.zeros(rows.d + 1)
     if losses.one_sided and intercept is not None:
-        W[-1] = float(np.mean(losses.level * rows.y))
+        W[-1] = mean_over(losses.level * rows.y, rows.team)
     return Start(W, None, losses.first_sigma)
 
 
