@@ -60,7 +60,8 @@ BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels"
 FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
-        "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed", "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
+        "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed",
+        "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
 
 
 def area(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 `open_rows` is the way in. What is stored as an array is mapped (`dense`); what has to be decoded is decoded once, into
 a scratch file that is mapped then (`spool`). Either way a pass reads blocks of some 32 MB, which need no memory of
-their own.
+their own. Dask collections are in `dask_rows`.
 """
 
 from qpsvm.sources.opening import open_rows

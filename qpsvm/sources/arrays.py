@@ -46,7 +46,7 @@ def from_files(paths: Sequence[str], target: Any, columns: Any, weight: Any, blo
         if parts and part.shape[1] != parts[0].shape[1]:
             raise DataError(f"{path} has {part.shape[1]} columns, but {paths[0]} has {parts[0].shape[1]}")
         parts.append(part)
-    return _rows(parts, paths, watch, "memory map of", target, columns, weight, block_rows)
+    return _rows(parts, paths, watch, ".npy", target, columns, weight, block_rows)
 
 
 def from_array(X: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
@@ -54,7 +54,7 @@ def from_array(X: Any, target: Any, columns: Any, weight: Any, block_rows: int |
     raw = raw_array(X, "X")
     _check_shape(raw, "X")
     name = os.fspath(getattr(X, "filename", None) or "")
-    kind = "memory map of" if name else "array"
+    kind = "map of" if name else "array"
     return _rows([raw], [name], Watch([name] if name else []), kind, target, columns, weight, block_rows)
 
 

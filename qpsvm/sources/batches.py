@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import DataTypeError
 from qpsvm.files.raw import whole
 from qpsvm.sources.watch import Watch
 
@@ -51,6 +52,10 @@ class Batch:
     start: int
 
 
+class Reconsidered(Exception):
+    """A decoder has learnt late what it should have known from the beginning, and knows it now: begin again."""
+
+
 class Decoder(ABC):
     """Rows in a format that has to be decoded.
 
@@ -66,6 +71,8 @@ class Decoder(ABC):
         Whether batches are.
     dtype : dtype
         Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
+    once : bool
+        Whether they can be handed out only once.
     """
 
     kind: str
@@ -74,10 +81,17 @@ class Decoder(ABC):
     feature_names: tuple[str, ...] | None = None
     is_sparse: bool = False
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    once: bool = False
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """All rows, in order; as often as it is asked for."""
+        """All rows, in order; as often as it is asked for.
+
+        Raises
+        ------
+        Reconsidered
+            In the first pass only.
+        """
 
     def shape(self) -> tuple[int, int] | None:
         """(n, d), where it is known before anything is decoded."""
@@ -93,20 +107,30 @@ class LabelsOfAll:
         self._is_text = False
 
     def add(self, labels: Labels) -> None:
-        """Those of the next batch."""
+        """Those of the next batch.
+
+        Raises
+        ------
+        DataTypeError
+            They are text, and others were numbers, or the other way round.
+        """
+        if self._parts and self._is_text != (labels.texts is not None):
+            raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
+        self._is_text = labels.texts is not None
         if labels.texts is None:
             self._parts.append(labels.values)
             return
-        self._is_text = True
         places = [self._places.setdefault(text, len(self._places)) for text in labels.texts]
         self._parts.append(np.array(places, dtype=np.int32)[labels.values])
 
     def joined(self) -> NDArray[Any]:
         """All of them, (n,): text, or numbers; integers if all are whole."""
-        codes = np.concatenate(self._parts)
+        codes: NDArray[Any] = np.concatenate(self._parts)
         if self._is_text:
-            return np.asarray(np.array(list(self._places))[codes])
-        return whole(codes) if codes.dtype.kind == "f" else np.asarray(codes)
+            codes = np.array(list(self._places))[codes]
+        if codes.dtype.kind == "f":
+            codes = whole(codes)
+        return codes
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from qpsvm.errors import DataTypeError, ParameterError
-from qpsvm.rows.source import RowSource
 from qpsvm.sources import arrays, arrow
 from qpsvm.sources.batches import Decoder
+from qpsvm.sources.decoded import Decoded
+from qpsvm.sources.delimited import CsvRows
+from qpsvm.sources.libsvm import LibsvmRows
 from qpsvm.sources.paths import expanded, is_path, one_format, with_content
-from qpsvm.sources.spool import Place, spooled
+from qpsvm.sources.spool import Place, Stored, spooled
 from qpsvm.sources.stored import StoredRows
+from qpsvm.sources.tally import tallied
 
 
 def open_rows(
@@ -85,28 +87,45 @@ def open_rows(
     >>> rows.margins(np.array([2.0, 1.0]))
     array([1., 2.])
     """
-    if isinstance(data, StoredRows):
-        return data
-    if sparse is not None:
-        raise ParameterError("sparse= is not there yet")
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
+    found = _found(data, target, columns, weight, block_rows)
+    if isinstance(found, StoredRows):
+        if sparse is None or sparse == found.is_sparse:
+            return found
+        found = Stored(found)
+    as_sparse = found.is_sparse if sparse is None else sparse
+    if scratch is not False:
+        return spooled(found, Place.of(scratch), as_sparse, block_rows)
+    if as_sparse != found.is_sparse or found.once:
+        raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
+    return Decoded(found, tallied(found))
+
+
+def _found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
+    """Rows as they are stored, or what decodes them."""
+    if isinstance(data, StoredRows):
+        return data
     if isinstance(data, np.ndarray):
         return arrays.from_array(data, target, columns, weight, block_rows)
     if arrow.is_arrow(data):
         dataset = data if hasattr(data, "get_fragments") else arrow.of_table(data)
-        kind = f"pyarrow {type(data).__name__}"
-        decoder: Decoder = arrow.ArrowRows(dataset, False, kind, target, columns, weight)
-        return spooled(decoder, Place.of(scratch), block_rows)
+        return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
-        instead = "; an array in memory needs no opening" if isinstance(data, RowSource) or sp.issparse(data) else ""
         raise DataTypeError(
-            f"rows cannot be opened from {type(data).__name__}{instead}: give a path, several, an array, or a table of "
-            "pyarrow"
+            f"rows cannot be opened from {type(data).__name__}: give a path, several, an array, or a table of pyarrow"
         )
     paths = with_content(expanded(data))
     form = one_format(paths)
     if form == "npy":
         return arrays.from_files(paths, target, columns, weight, block_rows)
-    decoder = arrow.ArrowRows(arrow.files(paths, form), True, form.capitalize(), target, columns, weight)
-    return spooled(decoder, Place.of(scratch), block_rows)
+    if form == "csv":
+        return CsvRows(paths, target, columns, weight)
+    if form == "libsvm":
+        for option, given in (("target", target), ("columns", columns), ("weight", weight)):
+            if given is not None:
+                raise ParameterError(
+                    f"{paths[0]} is a LIBSVM file, whose lines are a label and features by number: leave out {option}"
+                )
+        return LibsvmRows(paths)
+    return arrow.ArrowRows(arrow.files(paths, form), True, form.capitalize(), target, columns, weight)

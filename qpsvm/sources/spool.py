@@ -11,7 +11,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -20,13 +20,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import Matrix, as_dense
-from qpsvm.errors import DataError, FileAccessError, TooLargeError
+from qpsvm.errors import FileAccessError, TooLargeError
 from qpsvm.resources.memory import in_words
-from qpsvm.sources.batches import Batch, Decoder, LabelsOfAll, ahead
+from qpsvm.sources.batches import Batch, Decoder, Labels
 from qpsvm.sources.dense import MemoryMap
 from qpsvm.sources.sparse import SparseMap
-from qpsvm.sources.stored import Beside, Origin, StoredRows, at_row
-from qpsvm.sources.values import check_values
+from qpsvm.sources.stored import StoredRows
+from qpsvm.sources.tally import said, tallied
 
 #: Room that is left on the disk of scratch files: others need some.
 LEFT_BYTES = 64 * 2**20
@@ -102,49 +102,29 @@ class Scratch:
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
 
-    def close(self) -> None:
-        """Give the file up; a map of it stays."""
-        self._file.close()
+    def empty(self) -> None:
+        """Begin again."""
+        self._file.seek(0)
+        self._file.truncate()
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()  # a map of it stays
 
 
-class Tally:
-    """What is counted and gathered while batches go by: how many rows each file has, labels and weights."""
-
-    def __init__(self, decoder: Decoder) -> None:
-        self.decoder = decoder
-        self.lengths = dict.fromkeys(decoder.names, 0)
-        self._labels: LabelsOfAll | None = None
-        self._weights: list[NDArray[Any]] = []
-
-    def add(self, batch: Batch) -> None:
-        """Check the numbers of a batch, and count it."""
-        check_values(batch.X, lambda row: at_row(batch.name, batch.start + row), self.decoder.feature_names)
-        self.lengths[batch.name] += batch.X.shape[0]
-        if batch.labels is not None:
-            self._labels = self._labels or LabelsOfAll()
-            self._labels.add(batch.labels)
-        if batch.weight is not None:
-            self._weights.append(batch.weight)
-
-    @property
-    def n(self) -> int:
-        """The rows so far."""
-        return sum(self.lengths.values())
-
-    def origin(self) -> Origin:
-        """Where they are from."""
-        names = tuple(name for name, length in self.lengths.items() if length)
-        return Origin(f"{self.decoder.kind}, decoded", names, tuple(self.lengths[name] for name in names))
-
-    def beside(self) -> Beside:
-        """What stood beside them."""
-        target = None if self._labels is None else self._labels.joined()
-        weight = np.concatenate(self._weights) if self._weights else None
-        return Beside(target, weight, self.decoder.feature_names)
-
-
-def spooled(decoder: Decoder, place: Place, block_rows: int | None = None) -> StoredRows:
+def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None = None) -> StoredRows:
     """Decode everything once, check it, and map it.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    place : Place
+        Of the scratch file.
+    sparse : bool
+        Whether to keep only what is not zero.
+    block_rows : int, optional
 
     Raises
     ------
@@ -153,66 +133,69 @@ def spooled(decoder: Decoder, place: Place, block_rows: int | None = None) -> St
     TooLargeError
         There is no room for the scratch file.
     """
+    if sparse:
+        return _sparse(decoder, place, block_rows)
     known = decoder.shape()
-    if known is not None and not decoder.is_sparse:
+    if known is not None:
         place.check(float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder.names))
-    tally = Tally(decoder)
-    write = _sparse if decoder.is_sparse else _dense
-    source = write(decoder, place, tally, block_rows)
-    decoder.watch.check()
-    return source
+    if decoder.is_sparse:  # all widths have to be known before the first row can be written
+        return _dense(Stored(_sparse(decoder, place, block_rows)), place, block_rows)
+    return _dense(decoder, place, block_rows)
 
 
-def said(names: tuple[str, ...]) -> str:
-    """The files in a message."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def no_rows(decoder: Decoder) -> DataError:
-    """What is said where no file has any."""
-    return DataError(f"{said(decoder.names)}: there are no rows")
-
-
-def _each(decoder: Decoder, tally: Tally, take: Callable[[Matrix, str], None]) -> int:
-    """Hand all batches to whoever writes them; the number of columns."""
-    d = 0
-    for batch in ahead(decoder.batches()):
-        if batch.X.shape[0]:
-            tally.add(batch)
-            take(batch.X, batch.name)
-            d = max(d, batch.X.shape[1])
-    if tally.n == 0:
-        raise no_rows(decoder)
-    return d
-
-
-def _dense(decoder: Decoder, place: Place, tally: Tally, block_rows: int | None) -> MemoryMap:
-    scratch = place.opened()
-    try:
-        dtype = decoder.dtype
-        d = _each(decoder, tally, lambda X, name: scratch.add(np.asarray(as_dense(X), dtype=dtype), name))
-        values = scratch.mapped(dtype, (tally.n, d))
-    finally:
-        scratch.close()
+def _dense(decoder: Decoder, place: Place, block_rows: int | None) -> MemoryMap:
+    with place.opened() as scratch:
+        tally = tallied(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.empty)
+        values = scratch.mapped(decoder.dtype, (tally.n, tally.d))
     return MemoryMap([values], tally.origin(), tally.beside(), block_rows=block_rows)
 
 
-def _sparse(decoder: Decoder, place: Place, tally: Tally, block_rows: int | None) -> SparseMap:
-    data, indices = place.opened(), place.opened()
-    lengths: list[NDArray[Any]] = []
+def _sparse(decoder: Decoder, place: Place, block_rows: int | None) -> SparseMap:
+    with place.opened() as data, place.opened() as indices:
+        lengths: list[NDArray[Any]] = []
 
-    def take(X: Matrix, name: str) -> None:
-        X = sp.csr_array(X)
-        data.add(X.data.astype(np.float64, copy=False), name)
-        indices.add(X.indices.astype(np.int32, copy=False), name)
-        lengths.append(np.diff(X.indptr))
+        def take(X: Matrix, name: str) -> None:
+            X = sp.csr_array(X)
+            data.add(X.data.astype(np.float64, copy=False), name)
+            indices.add(X.indices.astype(np.int32, copy=False), name)
+            lengths.append(np.diff(X.indptr))
 
-    try:
-        d = _each(decoder, tally, take)
+        def again() -> None:
+            data.empty()
+            indices.empty()
+            lengths.clear()
+
+        tally = tallied(decoder, take, again)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-        nnz = int(indptr[-1])
-        stored = data.mapped(np.float64, (nnz,)), indices.mapped(np.int32, (nnz,))
-    finally:
-        data.close()
-        indices.close()
-    return SparseMap(*stored, indptr, d, tally.origin(), tally.beside(), block_rows)
+        stored = data.mapped(np.float64, (int(indptr[-1]),)), indices.mapped(np.int32, (int(indptr[-1]),))
+    return SparseMap(*stored, indptr, tally.d, tally.origin(), tally.beside(), block_rows)
+
+
+class Stored(Decoder):
+    """Rows that are stored already, to be stored in another way."""
+
+    def __init__(self, rows: StoredRows) -> None:
+        self.rows, self.feature_names, self.is_sparse = rows, rows.feature_names, rows.is_sparse
+        self.kind, self.names, self.watch = rows.origin.kind, rows.origin.names, rows.origin.watch
+
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.rows.shape
+
+    def batches(self) -> Iterator[Batch]:
+        """The blocks, cut where a file ends."""
+        rows, first = self.rows, 0
+        for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
+            for start in range(first, end, rows.block_rows):
+                some = slice(start, min(start + rows.block_rows, end))
+                y, s = rows.target, rows.weight
+                labels = None if y is None else _labels(y[some])
+                yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
+            first = end
+
+
+def _labels(y: NDArray[Any]) -> Labels:
+    if y.dtype.kind not in "UO":
+        return Labels(y)
+    texts, places = np.unique(y, return_inverse=True)
+    return Labels(places, tuple(texts.tolist()))

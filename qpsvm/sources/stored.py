@@ -25,7 +25,7 @@ class Origin:
     Attributes
     ----------
     kind : str
-        How they are stored, in words.
+        How they are stored, in a word: the format.
     names : tuple of str
         The files, or what stands for them, in the order of the rows; "" for an array without a name.
     lengths : tuple of int
@@ -48,9 +48,9 @@ class Origin:
     def said(self) -> str:
         """The files, in few words."""
         named = [name for name in self.names if name]
-        if len(named) < 2:
-            return f"{self.kind} {named[0]}" if named else self.kind
-        return f"{self.kind}, {len(named)} files from {named[0]} to {named[-1]}"
+        if not named:
+            return self.kind
+        return f"{self.kind} {named[0]}" + (f" to {named[-1]} ({len(named)} files)" if len(named) > 1 else "")
 
 
 def at_row(name: str, row: int) -> str:
@@ -85,8 +85,6 @@ class StoredRows(RowSource):
         The labels, or the numbers, that were stored with the rows.
     weight : ndarray of float64, shape (n,), or None
         The weights of the rows.
-    feature_names : tuple of str, or None
-        The names of the columns, (d,), where they have any.
     origin : Origin
     block_rows : int
         Rows in a block, at most.
