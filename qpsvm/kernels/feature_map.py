@@ -193,9 +193,9 @@ class FeatureMap(Kernel):
         fitted = self._fitted(source)
         sample, _ = sampled_rows(source, COMPARED_ROWS, self.seed + 1)
         off = np.abs(fitted(sample, sample) - fitted.approximated(sample, sample))
-        return fitted._with(replace(fitted.learnt, error=(float(off.max()), float(off.mean()))))
+        return fitted.having(replace(fitted.learnt, error=(float(off.max()), float(off.mean()))))
 
-    def _with(self, fit: Fit, **parameters: Any) -> Self:
+    def having(self, fit: Fit, **parameters: Any) -> Self:
         """The same map, or one with other parameters, and what it has learnt."""
         new: Self = replace(self, **parameters)  # type: ignore[type-var]
         object.__setattr__(new, "fit", fit)

@@ -97,7 +97,7 @@ class Nystroem(FeatureMap):
         K = kernel(points, points)
         root = Root(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
         factor = source.team.agreed(np.ascontiguousarray(root.normalization_.T))
-        return self._with(Fit(points, factor), kernel=kernel, components=len(K))
+        return self.having(Fit(points, factor), kernel=kernel, components=len(K))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:
         return np.asarray(np.dot(self.approximated(X, fit.points), fit.factor))

@@ -113,7 +113,7 @@ class PivotedCholesky(FeatureMap):
         kept, R = _factored(kernel, points, found.pivots)
         kept, R = source.team.agreed((kept, R))
         fit = Fit(points[kept], R, rows=own[kept] if source.team.alone else None)
-        return self._with(fit, kernel=kernel, rank=len(kept))
+        return self.having(fit, kernel=kernel, rank=len(kept))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:
         K = self.approximated(fit.points, X)

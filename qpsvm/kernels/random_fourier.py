@@ -87,7 +87,7 @@ class RandomFourier(FeatureMap):
         sampler = RBFSampler(gamma=gamma, n_components=self.components, random_state=self.seed)
         sampler.fit(np.zeros((1, source.d)))  # it looks at the width only
         points = np.ascontiguousarray(sampler.random_weights_.T)
-        return self._with(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
+        return self.having(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:
         angles = as_dense(X @ fit.points.T)
