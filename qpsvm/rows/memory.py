@@ -115,9 +115,8 @@ class ChunkRows(RowSource):
             return
         order = np.argsort(rows, kind="stable")
         bounds = np.searchsorted(rows[order], self._starts)
-        for chunk, start, low, high in zip(
-            self._chunks, self._starts.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
-        ):
+        starts, lows, highs = self._starts[:-1].tolist(), bounds[:-1].tolist(), bounds[1:].tolist()
+        for chunk, start, low, high in zip(self._chunks, starts, lows, highs, strict=True):
             for i in range(low, high, step := rows_at_a_time(self.d)):
                 where = order[i : min(i + step, high)]
                 yield DenseBlock(np.asarray(chunk[rows[where] - start], dtype=np.float64)), ALL, where
