@@ -41,6 +41,7 @@ from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import (
+    ClusterError,
     DataError,
     DataTypeError,
     FileAccessError,
@@ -94,6 +95,7 @@ from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
+from qpsvm.sources import StoredRows, open_rows
 
 if TYPE_CHECKING:
     from qpsvm import estimators as estimators
@@ -127,6 +129,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "ClusterError",
     "Comparison",
     "ComparisonRow",
     "Constraints",
@@ -180,6 +183,7 @@ __all__ = [
     "SolverError",
     "SquaredHinge",
     "Status",
+    "StoredRows",
     "TooLargeError",
     "UnknownOptionError",
     "UnsupportedError",
@@ -192,6 +196,7 @@ __all__ = [
     "derive",
     "dualise",
     "load",
+    "open_rows",
     "path",
     "plotting",
     "register_backend",

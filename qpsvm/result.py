@@ -183,6 +183,12 @@ class SVMResult:
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
     @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """How many samples there are of each of the three kinds."""
+        idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
+        return idle, inner, beyond
+
+    @cached_property
     def support(self) -> IntArray:
         """Rows with α > 0, (k,): on the margin or at the bound."""
         return np.flatnonzero(self.kind > 0)
@@ -403,9 +409,8 @@ class SVMResult:
             f"  status      {self.status}: {self.status.sentence}",
             f"  objective   primal {self.primal:.10g}, dual {self.dual:.10g}",
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
-            f"  {'vectors' if self.pairs is None else 'pairs  '}     {len(self.support)} support = "
-            f"{len(self.on_margin)} {inner} + "
-            f"{len(self.at_bound)} {beyond}, of {len(self.kind)}",
+            f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
+            f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
             f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
             f"{self.solver.status!r}",
@@ -424,8 +429,8 @@ class SVMResult:
 
     def __repr__(self) -> str:
         return (
-            f"<SVMResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors "
-            f"({len(self.on_margin)} {self.kinds.words[1]}), {self.backend}/{self.form}>"
+            f"<SVMResult {self.status}: gap {self.gap:.2g}, {sum(self.counts[1:])} support vectors "
+            f"({self.counts[1]} {self.kinds.words[1]}), {self.backend}/{self.form}>"
         )
 
     def _repr_html_(self) -> str:
@@ -439,9 +444,8 @@ class SVMResult:
         ]  # fmt: skip
         said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
         words = self.kinds.words
-        counts = np.bincount(self.kind, minlength=len(words))
-        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, counts, strict=True)]
-        said += table([*kinds, [Cell("all"), Cell(str(len(self.kind)), True)]], head=["kind", "samples"])
+        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, self.counts, strict=True)]
+        said += table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
         return said if self.constraints is None else said + _rows_as_table(self.constraints)
 
 

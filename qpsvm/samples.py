@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, as_real_vector, raw_array
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.records import made
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows import RowSource, SomeRows, as_row_source
+from qpsvm.sources.dask_rows import DaskRows, is_dask
+from qpsvm.sources.recognise import stored
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -56,13 +59,11 @@ class Samples:
         storage = "sparse" if self.is_sparse else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            low, high = (f"{end:g}" for end in (self.target.min(), self.target.max()))
-            said = "" if common_value(self.target) is not None else f"; target from {low} to {high}"
+            said = "" if self.ends is None else "; target from {:g} to {:g}".format(*self.ends)
             return f"X {n} × {d}, {storage}{said}"
         if len(self.classes) > 2:
             return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
-        counts = (np.count_nonzero(self.target <= 0), np.count_nonzero(self.target > 0))
-        named = zip(self.classes.tolist(), counts, strict=True)
+        named = zip(self.classes.tolist(), self.class_counts, strict=True)
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
 
     def said(self) -> list[tuple[str, str]]:
@@ -70,11 +71,10 @@ class Samples:
         n, d = self.X.shape
         said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
-            for sign, label in zip((-1.0, 1.0), self.classes.tolist(), strict=True):
-                name = "class " + ("−1" if sign < 0 else "+1")
-                said.append((name, f"{shown(label)} ({int((self.target == sign).sum())})"))
-        elif common_value(self.target) is None:
-            said.append(("target", f"{self.target.min():g} to {self.target.max():g}"))
+            for sign, label, count in zip(("−1", "+1"), self.classes.tolist(), self.class_counts, strict=True):
+                said.append((f"class {sign}", f"{shown(label)} ({count})"))
+        elif self.ends is not None:
+            said.append(("target", "{:g} to {:g}".format(*self.ends)))
         if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
             idle = n - len(self.rows)
             none = f", {idle} of weight 0" if idle else ""
@@ -85,6 +85,18 @@ class Samples:
     def n(self) -> int:
         """Number of samples, those of weight 0 included."""
         return len(self.target)
+
+    @property
+    def class_counts(self) -> tuple[int, int]:
+        """How many samples of two classes are −1, and how many +1."""
+        return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest target; None where all are the same."""
+        if common_value(self.target) is not None:
+            return None
+        return float(self.target.min()), float(self.target.max())
 
     @property
     def team(self) -> Team:
@@ -108,12 +120,17 @@ class Samples:
             return self.X
         return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else self.X[self.rows]
 
-    @cached_property
+    def gathered(self) -> Samples:
+        """The same samples with all features in memory, as one array."""
+        X = as_row_source(self.X).matrix()
+        return Samples(X, self.target, self.weight, self.classes, self.feature_names)
+
+    @remembered
     def rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return np.flatnonzero(self.weight > 0)
 
-    @cached_property
+    @remembered
     def takes_all(self) -> bool:
         """Whether every sample takes part, so that nothing has to be picked."""
         return common_value(self.weight) is not None or bool((self.weight > 0).all())
@@ -131,6 +148,117 @@ class Samples:
         return vector
 
 
+class SpreadSamples(Samples):
+    """Samples of a Dask collection: what is known of them without bringing them here, and the rest when asked for.
+
+    Attributes
+    ----------
+    X : DaskRows, shape (n, d)
+    factors : ndarray, shape (k,), or None
+        What `class_weight` makes of the weight of each class.
+    """
+
+    X: DaskRows
+    factors: FloatArray | None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("target", "weight"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        whole: DaskRows = self.__dict__["X"]
+        if name == "weight":
+            self.__dict__[name] = self._weights(whole)
+        else:
+            self.__dict__[name] = repeated(1.0, whole.n)
+            if whole.target:
+                self.__dict__[name] = coded(whole.gathered(whole.target), self.classes)
+        return self.__dict__[name]
+
+    def _weights(self, whole: DaskRows) -> FloatArray:
+        """The weights of all samples, here: (n,)."""
+        weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
+        return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.n
+
+    @property
+    def class_counts(self) -> tuple[int, int]:
+        """How many samples are of each class."""
+        assert self.classes is not None
+        counts = _by_label(self.X, "counts")
+        first, second = self.classes.tolist()
+        return int(counts[first]), int(counts[second])
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest target."""
+        low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
+        return (low, high) if low < high else None
+
+    @remembered
+    def takes_all(self) -> bool:
+        """Whether every sample takes part."""
+        return not any(part.idle for part in self.X.facts)
+
+
+def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
+    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    if classes is None:
+        return target.astype(np.float64)
+    return np.asarray(np.where(target == classes[1], 1.0, -1.0))
+
+
+def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
+    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
+    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
+    return weight * chosen
+
+
+def _by_label(rows: DaskRows, what: str) -> dict[Any, float]:
+    """How often each label occurs in all partitions, or with which weight."""
+    found: dict[Any, float] = {}
+    for part in rows.facts:
+        if part.labels is not None:
+            for label, amount in zip(part.labels.tolist(), getattr(part, what).tolist(), strict=True):
+                found[label] = found.get(label, 0) + amount
+    return found
+
+
+def _spread_classes(X: Any, y: Any, sample_weight: Any, class_weight: ClassWeight) -> SpreadSamples:
+    """`two_classes` of a Dask collection."""
+    rows = DaskRows(X, y, sample_weight)
+    masses = _by_label(rows, "masses")
+    try:
+        labels = np.array(sorted(masses))
+    except TypeError:
+        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
+    if any(part.rows and part.labels is None for part in rows.facts):
+        raise DataError("y must have exactly two classes; a partition has more than a thousand different values")
+    classes = _two(labels)
+    mass = np.array([masses[label] for label in classes.tolist()])
+    if not mass.all():
+        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[int(mass.argmin())])}")
+    factors = None if class_weight is None else weighed(mass, np.arange(2), classes, class_weight) / mass
+    return made(SpreadSamples, X=rows, classes=classes, feature_names=rows.feature_names, factors=factors)
+
+
+def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamples:
+    """`numbers` of a Dask collection, and `unlabelled` where there is no target."""
+    rows = DaskRows(X, t, sample_weight)
+    if t is not None and not all(part.numbers for part in rows.facts):
+        raise DataTypeError(
+            f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
+        )
+    largest = max(max(abs(part.low), abs(part.high)) for part in rows.facts if part.rows) if t is not None else 0.0
+    if not largest < LARGEST_VALUE:
+        raise DataError(f"{name} has an entry so large that its square overflows; divide {name} by a constant")
+    if not any(part.heaviest > 0.0 for part in rows.facts):
+        raise DataError("sample_weight is zero in every row; at least one positive weight is needed")
+    return made(SpreadSamples, X=rows, classes=None, feature_names=rows.feature_names, factors=None)
+
+
 def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     """Checked features, (n, d), and what the columns are called; a source of rows has checked its own.
 
@@ -144,17 +272,32 @@ def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     return as_matrix(X), feature_names(X)
 
 
+def given(y: Any, name: str = "y") -> Any:
+    """The target of samples, which has to be there.
+
+    Raises
+    ------
+    ParameterTypeError
+        It is None.
+    """
+    if y is None:
+        raise ParameterTypeError(
+            f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
+        )
+    return y
+
+
 def two_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    y : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    y : array_like, shape (n,), or str
         Any two labels; the larger in sort order is +1.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 in a whole class.
     class_weight : dict or "balanced", optional
         By label; a factor of `sample_weight`.
@@ -166,21 +309,24 @@ def two_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
+    X, y, sample_weight = stored(X, y, sample_weight)
+    if is_dask(X):
+        return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
-    target, classes = as_labels(y, matrix.shape[0])
+    target, classes = as_labels(given(y), matrix.shape[0])
     weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
     return Samples(matrix, target, weight, classes, names)
 
 
-def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
+def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    t : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    t : array_like, shape (n,), or str
         Finite.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 everywhere.
     name : str
         What messages call t.
@@ -190,8 +336,11 @@ def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: 
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
+    X, t, sample_weight = stored(X, t, sample_weight, name)
+    if is_dask(X):
+        return _spread_numbers(X, t, sample_weight, name)
     matrix, names = features(X)
-    raw = raw_array(t, name)
+    raw = raw_array(given(t, name), name)
     if raw.ndim != 1:
         hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
         raise DataError(f"{name} must be one-dimensional, got shape {raw.shape}{hint}")
@@ -215,8 +364,8 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    sample_weight : array_like, shape (n,), optional
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 everywhere.
 
     Raises
@@ -224,6 +373,9 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
+    X, _, sample_weight = stored(X, None, sample_weight)
+    if is_dask(X):
+        return _spread_numbers(X, None, sample_weight, "t")
     matrix, names = features(X)
     n = matrix.shape[0]
     return Samples(matrix, repeated(1.0, n), checked_weights(sample_weight, n), None, names)
@@ -314,14 +466,24 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
         Another length, NaN, one class only, more than two classes.
     """
     labels, classes = sorted_labels(y, n)
+    signs: FloatArray = np.where(labels == _two(classes)[1], 1.0, -1.0)
+    return signs, classes
+
+
+def _two(classes: NDArray[Any]) -> NDArray[Any]:
+    """Sorted labels, (k,), if there are two.
+
+    Raises
+    ------
+    DataError
+    """
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
         hint = "" if len(classes) == 1 else "; make it one class against the rest, y == label"
         if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
             hint += "; or take a regression such as EpsilonSVR, whose target is a number"
         raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
-    signs: FloatArray = np.where(labels == classes[1], 1.0, -1.0)
-    return signs, classes
+    return classes
 
 
 def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -356,16 +518,16 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def several_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    y : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    y : array_like, shape (n,), or str
         Any labels.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 in a whole class.
     class_weight : dict or "balanced", optional
         By label; a factor of `sample_weight`.
@@ -377,9 +539,10 @@ def several_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
+    X, y, sample_weight = stored(X, y, sample_weight)
     matrix, names = features(X)
     n = matrix.shape[0]
-    labels, classes = sorted_labels(y, n)
+    labels, classes = sorted_labels(given(y), n)
     if len(classes) < 2:
         raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
     place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else _places(labels, classes)

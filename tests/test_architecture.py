@@ -29,6 +29,7 @@ ROOMS = (
     {"arrays", "html"},
     {"resources"},
     {"rows", "files"},
+    {"sources"},
     {"samples"},
     {"operators"},
     {"kernels"},
@@ -41,6 +42,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"joint_attempt"},
+    {"distributed"},
     {"solve"},
     {"grid", "comparison"},
     {"multiclass"},
@@ -58,7 +60,8 @@ BELOW_SOLVERS = {"errors", "arrays", "resources", "rows", "operators", "kernels"
 FAMILIES = {"linear", "kernel", "interior_point", "joint", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
-        "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed", "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
+        "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed",
+        "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
 
 
 def area(path: Path) -> str:

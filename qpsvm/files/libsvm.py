@@ -41,7 +41,7 @@ def read_libsvm(
     try:
         raw, y, qid = load_svmlight_file(io.BytesIO(content), zero_based=True, query_id=True)
     except (ValueError, OverflowError) as error:
-        fault = _libsvm_fault(content) or f": {error}"
+        fault = fault_in(content) or f": {error}"
         raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
     n, indices = len(y), raw.indices
     if encoding is not None:
@@ -84,9 +84,9 @@ def _libsvm_line(content: bytes, row: int) -> int:
     return next(k for i, k in enumerate(lines) if i == row)
 
 
-def _libsvm_fault(content: bytes) -> str | None:
+def fault_in(content: bytes, first_line: int = 1) -> str | None:
     """The first line that cannot be read, and why, in words. scikit-learn does not tell."""
-    for k, line in enumerate(io.BytesIO(content), 1):
+    for k, line in enumerate(io.BytesIO(content), first_line):
         label, *pairs = line.decode().split("#")[0].split() or ["0"]
         if numbers([label]) is None:
             return f", line {k}: the label {reprlib.repr(label)} is not a number"

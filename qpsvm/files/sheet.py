@@ -133,6 +133,20 @@ def parse(path: FilePath, content: bytes) -> Sheet:
     FileFormatError
         The header does not name each column once, or there are no rows below it.
     """
+    sheet, first = headed(path, content)
+    if first is None:
+        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+    return sheet
+
+
+def headed(path: FilePath, content: bytes) -> tuple[Sheet, int | None]:
+    """The delimiter and the header, and the line, from 1, on which the first row begins; None where there is no row.
+
+    Raises
+    ------
+    FileFormatError
+        The header does not name each column once.
+    """
     head = re.match(rb'\n*((?:"[^"]*"|[^"\n]+)*)', content)
     marks = re.sub(rb'"[^"]*"', b"", head[1] if head else b"").decode()
     delimiter = max(",;\t", key=marks.count)
@@ -140,11 +154,10 @@ def parse(path: FilePath, content: bytes) -> Sheet:
     try:
         _, record = next(records)
         sheet = Sheet(path, content, delimiter, _checked_header(path, [" ".join(cell.split()) for cell in record]))
-        if next(records, None) is None:
-            raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+        first = next(records, None)
     except BadRecord as error:
         raise error.named(path) from None
-    return sheet
+    return sheet, None if first is None else first[0]
 
 
 def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import IO, cast
 
 from qpsvm.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
 
@@ -104,6 +105,30 @@ def _not_utf_8(content: bytes) -> int | None:
             return start + error.start
         start = end
     return None
+
+
+def unpacked(path: FilePath) -> IO[bytes]:
+    """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2.
+
+    Raises
+    ------
+    FileFormatError
+        It cannot be read.
+    """
+    import bz2
+    import gzip
+    import lzma
+
+    name = str(path)
+    try:
+        with open(name, "rb") as file:
+            mark = file.read(6)
+        for magic, opened in ((b"\xfd7zXZ\0", lzma.open), (b"\x1f\x8b", gzip.open), (b"BZh", bz2.open)):
+            if mark.startswith(magic):
+                return cast("IO[bytes]", opened(name, "rb"))
+        return open(name, "rb")
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _unpack(path: FilePath, content: bytes) -> bytes:

@@ -70,9 +70,9 @@ class NuSVM(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     nu : float, default=0.5
         In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
         belongs to support vectors.
@@ -121,7 +121,7 @@ class NuSVM(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         nu: float = 0.5,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,

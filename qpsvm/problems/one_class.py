@@ -69,7 +69,7 @@ class OneClass(Enclosing):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: at most this share of the weights is outside, at least this share belongs to support vectors.
     kernel : Kernel, str or callable, default=RBF()

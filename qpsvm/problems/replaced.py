@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from qpsvm.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.rows import RowSource, SomeRows
+from qpsvm.samples import Samples
 
 
 def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
@@ -79,19 +80,94 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     if isinstance(problem.kernel, Precomputed):
         X = X[:, chosen]
     weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]
-    part = replace(samples, X=X, target=target, weight=weight if len(weight) == len(chosen) else weight[chosen])
-    new = _bare(problem)
-    stray = [name for name, value in vars(new).items() if _one_each(value, samples.n) and name not in ("X", *new.own)]
+    weight = weight if len(weight) == len(chosen) else weight[chosen]
+    part = Samples(X, target, weight, samples.classes, samples.feature_names)
+    _check_own(problem)
+    own = {name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own}
+    new = over(problem, part, own)
+    shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
+    if shared is not None:
+        new.__dict__["space"] = shared
+    return new
+
+
+def _check_own(problem: Any) -> None:
+    """That a machine has no number of each sample but those that it names.
+
+    Raises
+    ------
+    UnsupportedError
+    """
+    kept = vars(_bare(problem)).items()
+    stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
     if stray:
         raise UnsupportedError(
             f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
             "it can be restricted to some of them"
         )
-    new._take(part, problem.kernel, problem.intercept, problem.psd)
-    new.__dict__.update({name: _of(getattr(problem, name), samples.n, chosen) for name in problem.own})
-    shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
-    if shared is not None:
-        new.__dict__["space"] = shared
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """A machine without samples, to be sent to where they are.
+
+    Attributes
+    ----------
+    machine : Problem
+        Without samples, and of no use before it has some.
+    own : mapping of str to object
+        Its own parameters.
+    each : frozenset of str
+        Which of these are kept as one number for each sample.
+    """
+
+    machine: Any
+    own: Mapping[str, Any]
+    each: frozenset[str]
+
+    def over(self, samples: Samples) -> Any:
+        """The machine over samples."""
+        n = samples.n
+        return over(self.machine, samples, {k: repeated(v, n) if k in self.each else v for k, v in self.own.items()})
+
+
+def outlined(problem: Any) -> Outline:
+    """The outline of a machine.
+
+    Raises
+    ------
+    UnsupportedError
+        A parameter differs from sample to sample.
+    """
+    _check_own(problem)
+    each = frozenset(name for name in problem.own if _one_each(getattr(problem, name), problem.n))
+    for name in each:
+        if common_value(getattr(problem, name)) is None:
+            raise UnsupportedError(
+                f"{name} is one for each sample, which a machine over a cluster does not take: give one number, and "
+                "sample_weight for the rest"
+            )
+    machine = _bare(problem)
+    del machine.__dict__["X"], machine.__dict__["samples"]
+    for name in problem.own:
+        machine.__dict__.pop(name, None)
+    return Outline(machine, {name: _one(getattr(problem, name)) for name in problem.own}, each)
+
+
+def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
+    """The same machine over other samples.
+
+    Parameters
+    ----------
+    problem : Problem
+    samples : Samples
+        Of as many features.
+    own : mapping of str to object
+        The machine's own parameters for them, as it keeps them.
+    """
+    new = _bare(problem)
+    new._take(samples, problem.kernel, problem.intercept, problem.psd)
+    new.__dict__.update(own)
     return new
 
 

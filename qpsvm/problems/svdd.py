@@ -44,7 +44,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +51,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.accuracy import Accuracy
@@ -75,7 +75,7 @@ class SVDD(Enclosing):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: a unit of ‖φ(x) − c‖² outside costs C_i = s_i/(ν Σs).
     kernel : Kernel, str or callable, default=Linear()
@@ -173,7 +173,7 @@ class SVDD(Enclosing):
             unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
         outlined = super().outlined

@@ -1,0 +1,1 @@
+"""Solves whose rows are spread over the workers of a Dask cluster."""

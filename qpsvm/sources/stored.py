@@ -1,0 +1,124 @@
+"""Rows that are stored somewhere, with what stands beside them: labels, weights, names, and which file a row is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.rows.source import RowSource
+from qpsvm.rows.tiles import LEAST_ROWS
+from qpsvm.sources.watch import Watch
+
+#: Numbers in a block: 32 MB. It is cut into tiles of the size of a cache; between two blocks a change is looked for.
+BLOCK_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where rows come from.
+
+    Attributes
+    ----------
+    kind : str
+        How they are stored, in a word: the format.
+    names : tuple of str
+        The files, or what stands for them, in the order of the rows; "" for an array without a name.
+    lengths : tuple of int
+        The rows of each.
+    watch : Watch
+        Those of them that are files.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    watch: Watch = field(default_factory=Watch)
+
+    def where(self, row: int) -> str:
+        """A row in words: its file, and its place there from 0."""
+        ends = np.cumsum(self.lengths)
+        k = int(np.searchsorted(ends, row, side="right"))
+        return at_row(self.names[k], row - int(ends[k] - self.lengths[k]))
+
+    def said(self) -> str:
+        """The files, in few words."""
+        named = [name for name in self.names if name]
+        if not named:
+            return self.kind
+        return f"{self.kind} {named[0]}" + (f" to {named[-1]} ({len(named)} files)" if len(named) > 1 else "")
+
+
+def at_row(name: str, row: int) -> str:
+    """The row of a file in words, from 0."""
+    return f"{name}, row {row}" if name else f"row {row}"
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is stored beside the numbers of the samples.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n,), or None
+        Labels or numbers.
+    weight : ndarray of shape (n,), or None
+    feature_names : tuple of str, or None
+        d names.
+    """
+
+    target: NDArray[Any] | None = None
+    weight: FloatArray | None = None
+    feature_names: tuple[str, ...] | None = None
+
+
+class StoredRows(RowSource):
+    """Rows from files or arrays, which are looked at a block at a time. What `open_rows` returns.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n,), or None
+        The labels, or the numbers, that were stored with the rows.
+    weight : ndarray of float64, shape (n,), or None
+        The weights of the rows.
+    origin : Origin
+    block_rows : int
+        Rows in a block, at most.
+    """
+
+    def __init__(self, shape: tuple[int, int], origin: Origin, beside: Beside, block_rows: int | None = None) -> None:
+        self.n, self.d = shape
+        self.origin = origin
+        self.target, self.weight, self.feature_names = beside.target, beside.weight, beside.feature_names
+        self.block_rows = block_rows or max(LEAST_ROWS, BLOCK_NUMBERS // max(self.d, 1))
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
+        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
+
+    def where(self, row: int) -> str:
+        """A row in words, for messages: "part-3.parquet, row 17", counted from 0."""
+        return self.origin.where(row)
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w for w (d,) or (d, r): (n,) or (n, r), block by block into one array."""
+        out = np.empty((self.n, *w.shape[1:]))
+        for block in self.blocks():
+            out[block.rows] = block.margins(w)
+        return out
+
+    def squared_norms(self) -> FloatArray:
+        """‖x_i‖²: (n,)."""
+        out = np.empty(self.n)
+        for block in self.blocks():
+            out[block.rows] = block.squared_norms()
+        return out
+
+
+def starts_of(lengths: Sequence[int]) -> list[int]:
+    """Where parts of these lengths begin, behind each other."""
+    return [0, *np.cumsum(lengths)[:-1].tolist()] if lengths else []

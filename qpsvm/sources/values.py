@@ -1,0 +1,85 @@
+"""What numbers of samples must be: finite, and with squares that do not overflow. Where one is not, it is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.checks import LARGEST_VALUE
+from qpsvm.arrays.types import Matrix
+from qpsvm.errors import DataError
+from qpsvm.rows.source import RowSource
+
+
+def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> None:
+    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array, shape (k, d)
+        Of any numbers.
+    where : callable
+        A row of X in words.
+    names : sequence of str, or None
+        Those of the columns.
+
+    Raises
+    ------
+    DataError
+    """
+    values: NDArray[Any] = X.data if sp.issparse(X) else X
+    if values.dtype.kind in "biu":
+        return
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(np.einsum("i,i", flat, flat)):
+            return
+        good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if good.all():
+        return
+    if sp.issparse(X):
+        bad = int(np.flatnonzero(~good)[0])
+        row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
+        value = float(values[bad])
+    else:
+        row, column = (int(k) for k in np.argwhere(~good)[0])
+        value = float(values[row, column])
+    raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
+
+
+def in_words(column: int, names: Sequence[str] | None) -> str:
+    """A column in words."""
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
+def _fault(value: float, at: str, count: int) -> DataError:
+    more = "" if count == 1 else f" (and {count - 1} more near it)"
+    if math.isnan(value):
+        return DataError(f"{at} is NaN{more}; impute or drop such rows first")
+    if math.isinf(value):
+        return DataError(f"{at} is infinite{more}; impute or drop such rows first")
+    return DataError(f"{at} is {value:.1e}{more}, whose square overflows: rescale")
+
+
+def check_source(source: RowSource, where: Callable[[int], str], names: Sequence[str] | None) -> None:
+    """Look at all numbers of a source once, as `check_values`.
+
+    Raises
+    ------
+    DataError
+    """
+    total = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in source.blocks():
+            squares = block.sum_of_squares()
+            if not math.isfinite(squares):
+                first = block.rows.start
+                check_values(block.matrix, lambda row, first=first: where(first + row), names)  # type: ignore[misc]
+            total += squares
+    if not math.isfinite(total):
+        raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
