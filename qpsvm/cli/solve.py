@@ -124,7 +124,9 @@ def _cross_validated(
     names = [name for name in found[0] if all(name in each for each in found)]
     mean = {name: float(np.mean([each[name] for each in found])) for name in names}
     spread = {name: float(np.std([each[name] for each in found])) for name in names}
-    all_tested, predicted = some_rows(sample, np.concatenate(rows)), np.concatenate(answers)
+    order = np.argsort(np.concatenate(rows))
+    all_tested = some_rows(sample, np.concatenate(rows)[order])
+    predicted = np.concatenate(answers)[order]
     words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
     notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
     said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)
