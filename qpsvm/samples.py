@@ -21,6 +21,7 @@ from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows import RowSource, SomeRows, as_row_source
 from qpsvm.sources.dask_rows import DaskRows, is_dask
 from qpsvm.sources.recognise import stored
@@ -96,6 +97,11 @@ class Samples:
         if common_value(self.target) is not None:
             return None
         return float(self.target.min()), float(self.target.max())
+
+    @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.X.team if isinstance(self.X, RowSource) else ALONE
 
     @property
     def is_sparse(self) -> bool:
@@ -417,8 +423,11 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray) -> FloatArray:
-    """s/Σs: (n,)."""
+def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a team."""
+    if not team.alone:
+        value, whole = common_value(weights), team.sum(float(weights.sum()))
+        return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
     shares: FloatArray = weights / float(weights.sum())

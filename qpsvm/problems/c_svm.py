@@ -143,7 +143,7 @@ class CSVM(Problem):
         y = self.labels
         return SVMDual(  # (CSVM.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
-            groups=intercept_group(y, kept),
+            groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

@@ -138,7 +138,7 @@ class PrimalHinge(Problem):
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s)
+        return shares_of(s, self.samples.team)
 
     @property
     def title(self) -> str:
@@ -150,6 +150,7 @@ class PrimalHinge(Problem):
         return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
             gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
             curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
+            team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

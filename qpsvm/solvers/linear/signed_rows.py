@@ -55,11 +55,14 @@ class SignedRows:
         Rows and features; Z is (n, d + 1).
     team : Team
         Whoever has the other rows.
+    passes : int
+        How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
         self.n, self.d, self.team = source.n, source.d, source.team
+        self.passes = 0
         self._centred = source if mean is None else Centred(source, mean)
 
     @property
@@ -74,6 +77,7 @@ class SignedRows:
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
+        self.passes += 1
         m = self.source.margins(W[: self.d])
         shift = self._shift(W)
         if shift:
@@ -87,6 +91,7 @@ class SignedRows:
 
     def own_gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """This member's part of `gradient`."""
+        self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
         return self._closed(self.source.own_weights(beta, index), float(beta.sum()))
 
@@ -96,6 +101,7 @@ class SignedRows:
 
     def own_scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """This member's part of `scan`."""
+        self.passes += 1
         shift, y = self._shift(W), self.y
         totals: dict[int, float] = {}
 
