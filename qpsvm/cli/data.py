@@ -16,6 +16,7 @@ from qpsvm.cli.arguments import BALANCED
 from qpsvm.cli.measures import in_words
 from qpsvm.cli.stored import Given, as_stored, read_stored
 from qpsvm.cli.stored import in_words as in_words_of
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.files import StandardInput, Table, read_table
@@ -166,7 +167,8 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     given = source(options.file)
     found = as_stored(given, getattr(options, "stream", False))
     if found is not None:
-        table = read_stored(found, options, raw)
+        with Ticker(f"reading {found.name}"):
+            table = read_stored(found, options, raw)
     else:
         assert not isinstance(given, tuple)  # several files are stored ones
         table = read_table(

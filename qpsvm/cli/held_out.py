@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import IntArray
 from qpsvm.cli.data import Sample, rows_of, source
-from qpsvm.cli.stored import in_words, standardised_by
+from qpsvm.cli.stored import in_words, moments_of, standardised_by
 from qpsvm.errors import DataError
 from qpsvm.files import Table
 from qpsvm.grid.folds import SEEDS
@@ -135,8 +135,9 @@ def parts(sample: Sample, split: Split, options: argparse.Namespace) -> tuple[Sa
     if not options.standardise:
         return train, test
     name = in_words(source(options.file))
-    X = train.table.X
-    return tuple(replace(part, table=standardised_by(part.table, X, name)) for part in (train, test))
+    mean, scale = moments_of(train.table.X, name)
+    first, second = (replace(part, table=standardised_by(part.table, mean, scale, name)) for part in (train, test))
+    return first, second
 
 
 def some_rows(sample: Sample, rows: IntArray) -> Sample:

@@ -113,7 +113,10 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
         "Feather or .npy; a folder or a pattern such as 'part-*.parquet' stands for its files"
     )
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
-    group.add_argument("--target", type=name, metavar="COLUMN", help="the column of labels, or numbers; of .npy its place, or a .npy file")
+    group.add_argument(
+        "--target", type=name, metavar="COLUMN",
+        help="the column of labels, or numbers; of an array its place, or a .npy file",
+    )  # fmt: skip
     group.add_argument(
         "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )

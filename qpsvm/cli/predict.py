@@ -17,6 +17,7 @@ from qpsvm.cli.data import is_label, source
 from qpsvm.cli.measures import in_words
 from qpsvm.cli.stored import as_stored
 from qpsvm.cli.streaming import parts_of
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import Learnt
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError, ParameterError
@@ -53,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         _write(told.each(parts), sys.stdout.buffer, learnt)
     else:
-        with written(options.output) as file:
+        with Ticker("predicting") as ticker, written(options.output) as file:
+            told.ticker = ticker
             _write(told.each(parts), file, learnt)
     print(told.in_words(), file=sys.stderr)
     return 0
@@ -84,11 +86,17 @@ class Told:
     model : Model
     learnt : str
         What it learnt from.
+
+    Attributes
+    ----------
+    ticker : Ticker or None
+        Where it is said how many rows there were so far.
     """
 
     def __init__(self, model: Model, learnt: Learnt) -> None:
         self.model, self.learnt = model, learnt
         self.count = self.dropped = 0
+        self.ticker: Ticker | None = None
         self._answers: list[NDArray[Any]] = []
         self._known: list[NDArray[Any] | None] = []
         self._groups: NDArray[Any] | None = None
@@ -99,6 +107,8 @@ class Told:
             values = self.model.decision_function(table.X)
             labels = None if self.model.classes is None else self.model.classes[(values > 0).astype(int)]
             self.count += len(values)
+            if self.ticker is not None:
+                self.ticker.doing = f"{self.count} rows predicted"
             self.dropped += table.dropped
             self._answers.append(values if labels is None else labels)
             self._known.append(None if table.y is None else _known(table.y, self.model))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
 from qpsvm.model import Model
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
+from qpsvm.rows import RowSource
 from qpsvm.solve import solve
 
 #: Exit codes by status; that of any other status is 1.
@@ -80,10 +83,12 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     QPSVMError
         There is no solution.
     """
-    result = solve(
-        problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
-        verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
-    )  # fmt: skip
+    stored = isinstance(problem.X, RowSource)
+    with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
+        result = solve(
+            problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
+            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
+        )  # fmt: skip
     if result.error is not None:
         raise result.error
     return result

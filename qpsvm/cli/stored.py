@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import glob
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.types import FloatArray
 from qpsvm.cli.variants import VARIANTS
 from qpsvm.errors import DataTypeError, ParameterError, UnknownOptionError
 from qpsvm.files import Column, Encoding, StandardInput, Table, standardised
@@ -22,7 +23,6 @@ from qpsvm.files.encoding import as_dense, moments
 from qpsvm.files.raw import whole
 from qpsvm.files.sheet import Sheet, feature_columns, no_target
 from qpsvm.resources.memory import available_memory
-from qpsvm.rows import RowSource
 from qpsvm.sources.arrays import mapped
 from qpsvm.sources.arrow import files
 from qpsvm.sources.delimited import head_of
@@ -148,8 +148,8 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     """
     if options.drop_missing:
         raise ParameterError(
-            f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave such "
-            "rows out when you write the file"
+            f"--drop-missing is of a text file that is read into memory, and {found.name} is read in blocks: leave "
+            "such rows out when you write the file"
         )
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
@@ -157,23 +157,30 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     X: Any = source.matrix() if held else source
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
     table = Table(X, y, encoding, notes=notes, weights=source.weight)
-    return table if raw or not options.standardise else standardised_by(table, X, found.name)
+    return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
 
 
-def standardised_by(table: Table, X: Any, name: str) -> Table:
-    """The table with each column given the mean 0 and the deviation 1 that it has, or has over the rows of X (k, d).
+def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
+
+    Raises
+    ------
+    ParameterError
+        A sparse X is too large to be made dense.
+    """
+    return moments(as_dense(X, name))
+
+
+def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:
+    """The table with its columns less their means, divided by their deviations; an X in memory is changed in place.
 
     Raises
     ------
     DataError, ParameterError
         A column overflows; a sparse X is too large to be made dense.
     """
-    from dataclasses import replace
-
-    if isinstance(table.X, RowSource):
-        raise NotImplementedError
-    mean, scale = moments(as_dense(X, name))
-    return standardised(replace(table, encoding=replace(table.encoding, mean=mean, scale=scale)), name)
+    table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
+    return standardised(table, name)
 
 
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[Any, Encoding]:

@@ -42,7 +42,8 @@ class Encoding:
     Attributes
     ----------
     format : str
-        `"csv"`, which any table with named columns is, `"libsvm"`, or `"npy"`, whose columns are called by their places.
+        `"csv"`, which any table with named columns is; `"libsvm"`; or `"npy"`, whose columns are called by their
+        places.
     target : str or None
         The column of labels, where it has a name.
     columns : tuple of Column
