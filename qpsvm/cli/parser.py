@@ -75,9 +75,7 @@ def make_parser() -> Parser:
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
     predicting.add_argument("model", type=file_name, help="an .npz file that `solve --save` wrote")
-    predicting.add_argument(
-        "file", type=file_name, nargs="+", help="files with the same columns; - is standard input"
-    )
+    predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
     add_stream(predicting)
     predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     predicting.add_argument(

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray
 from qpsvm.cli.variants import VARIANTS
 from qpsvm.errors import DataTypeError, ParameterError, UnknownOptionError
-from qpsvm.files import Column, Encoding, StandardInput, Table, standardised
-from qpsvm.files.encoding import as_dense, moments
+from qpsvm.files import Column, Encoding, StandardInput, Table
+from qpsvm.files.encoding import as_dense, moments, standardised
 from qpsvm.files.raw import whole
 from qpsvm.files.sheet import Sheet, feature_columns, no_target
 from qpsvm.resources.memory import available_memory

@@ -151,5 +151,5 @@ def _first_beyond(X: Matrix, d: int) -> int:
 def _labels(labels: Labels) -> NDArray[Any]:
     """Labels as text, or as numbers: integers where all are whole."""
     if labels.texts is not None:
-        return np.array(labels.texts)[labels.values]
+        return np.asarray(np.array(labels.texts)[labels.values])
     return whole(np.asarray(labels.values, dtype=np.float64)) if labels.values.dtype.kind == "f" else labels.values
