@@ -57,6 +57,14 @@ def make_parser() -> Parser:
     solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
     add_data(solving, nargs="+")
     add_stream(solving)
+    group = solving.add_argument_group("solve on several machines, or in several sittings")
+    group.add_argument(
+        "--scheduler", type=name, metavar="ADDRESS",
+        help="a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads",
+    )  # fmt: skip
+    group.add_argument(
+        "--checkpoint", type=file_name, metavar="FILE", help="keep the state of the solve here, and go on from it"
+    )
     add_problem(solving)
     add_solver(solving)
     add_backend(solving)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
+from qpsvm.cli.spread import cluster, read_spread
+from qpsvm.cli.spread import in_words as first_line
 from qpsvm.cli.ticker import Ticker
+from qpsvm.cli.variants import VARIANTS
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
 from qpsvm.model import Model
@@ -34,6 +38,9 @@ def run(options: argparse.Namespace) -> int:
     settle(options)
     _check(options)
     require_writable(options.save)
+    require_writable(options.checkpoint)
+    if options.scheduler is not None:
+        return _on_cluster(options)
     require_picture(options.plot)
     apart = options.test_size is not None or options.cv is not None
     whole = read(options, raw=apart)
@@ -67,12 +74,33 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
+def _on_cluster(options: argparse.Namespace) -> int:
+    """Solve over the workers of a cluster, print the summary and save the model."""
+    with cluster(options.scheduler, options.verbose):
+        with Ticker("asking the workers for what they read", options.verbose):
+            spread = read_spread(options)
+            problem = spread.problem(options)
+        print(first_line(spread, problem))
+        result = _solved(problem, options)
+        learnt = VARIANTS[options.variant].learnt
+        metadata = {**result.model.metadata, "encoding": spread.encoding.to_json(), "learnt": learnt}
+        quantile = getattr(problem, "quantile", None)
+        model = replace(result.model, metadata=metadata if quantile is None else {**metadata, "quantile": quantile})
+        print(result.summary())
+        if options.save is not None:
+            model.save(options.save)
+            print(f"  saved       {options.save}", flush=True)
+    return CODES.get(result.status, 1)
+
+
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would be ignored."""
     if options.seed is not None and options.test_size is None and options.cv is None:
         raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
     if options.axes is not None and options.plot is None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
+    if options.checkpoint is not None and options.cv is not None:
+        raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
 
 
 def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
@@ -84,10 +112,11 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
         There is no solution.
     """
     stored = isinstance(problem.X, RowSource)
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
         result = solve(
             problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
-            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
+            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
         )  # fmt: skip
     if result.error is not None:
         raise result.error

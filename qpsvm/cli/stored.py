@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from qpsvm.sources.libsvm import LibsvmRows
 from qpsvm.sources.opening import open_rows
 from qpsvm.sources.paths import MARKS, expanded, one_format, with_content
 from qpsvm.sources.spool import Place, spooled
+from qpsvm.sources.stored import StoredRows
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
 #: takes a few times its size.
@@ -183,7 +185,7 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
     return standardised(table, name)
 
 
-def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[Any, Encoding]:
+def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     for option, why in LIBSVM_HAS.items():
         if getattr(options, option):
             raise ParameterError(f"{found.name} is a LIBSVM file, {why}: leave out --{option}")
@@ -192,29 +194,51 @@ def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[Any, Encoding]:
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
-def _columns(found: Stored, options: argparse.Namespace) -> tuple[Any, Encoding]:
-    """The rows of files whose columns are named, or numbered."""
-    variant = VARIANTS[options.variant]
+def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
+    """The columns of files that are features, that of the target and that of the weights, as options name them.
+
+    The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
+
+    Raises
+    ------
+    ParameterError
+        There is no target and one is needed; a column is to be two things; groups are asked for.
+    UnknownOptionError
+        There is no such column.
+    DataError
+        No feature is left.
+    """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
-    names = found.names()
+    variant, names = VARIANTS[options.variant], found.names()
     apart = {"target": options.target, "weights": options.weights}
     own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
     beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
     sheet = Sheet(found.paths[0], b"", ",", {name: j for j, name in enumerate(names)})
     if options.target is None and variant.learnt != "none":
         raise no_target(sheet, variant.target)
-    dropped = [_name_in(name, names, found) for name in options.drop]
-    used = feature_columns(sheet, beside, dropped)
-    y, s = (own.get(option, beside.get(option)) for option in ("target", "weights"))
+    used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in options.drop])
+    target, weights = ({**beside, **own}.get(option) for option in apart)
+    return used, target, weights
+
+
+def _columns(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+    """The rows of files whose columns are named, or numbered."""
+    used, target, weights = columns_of(found, options)
     if found.form == "npy":
-        y, s, columns = _place(y, own), _place(s, own), [int(name) for name in used]
-        source = open_rows(list(found.paths), y, columns, s)
+        places = [int(name) for name in used]
+        source = open_rows(list(found.paths), _place(target), places, _place(weights))
     else:
-        source = open_rows(list(found.paths), y, used if dropped else None, s)
+        source = open_rows(list(found.paths), target, used if options.drop else None, weights)
     text = source.target is not None and source.target.dtype.kind not in "iufb"
+    return source, encoding_of(found, used, target, text)
+
+
+def encoding_of(found: Stored, used: Sequence[str], target: str | None, text: bool) -> Encoding:
+    """How files whose columns are numbers became features."""
     form = "npy" if found.form == "npy" else "csv"
-    return source, Encoding(form, beside.get("target"), tuple(map(Column, used)), len(used), text_labels=text)
+    named = None if target is None or _is_array(target, found) else target
+    return Encoding(form, named, tuple(map(Column, used)), len(used), text_labels=text)
 
 
 def _is_array(name: str, found: Stored) -> bool:
@@ -241,9 +265,9 @@ def _name_in(name: str, names: list[str], found: Stored) -> str:
     return names[int(name)]
 
 
-def _place(name: str | None, own: dict[str, str]) -> str | int | None:
-    """The column of an array as `open_rows` takes it."""
-    return name if name is None or name in own.values() else int(name)
+def _place(name: str | None) -> str | int | None:
+    """The column of an array, or a file of its own, as `open_rows` takes it."""
+    return name if name is None or not name.isdecimal() else int(name)
 
 
 def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
