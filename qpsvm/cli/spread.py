@@ -56,7 +56,7 @@ class Spread:
 
     def problem(self, options: argparse.Namespace) -> Problem:
         """The problem that the options describe."""
-        weights = dict(given for given in options.class_weight or () if isinstance(given, tuple))
+        weights: dict[str, float] = dict(given for given in options.class_weight or () if isinstance(given, tuple))
         whole: Any = options.class_weight[0] if options.class_weight and not weights else None
         problem = problem_of(self.X, self.y, options, None, self.weight, whole)
         if not weights:
@@ -97,7 +97,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
         if local is not None:
             address = stack.enter_context(
                 distributed.LocalCluster(
-                    n_workers=int(local[1]), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                    n_workers=int(local[1]), threads_per_worker=1, dashboard_address=":0", silence_logs=50
                 )
             )
         try:
@@ -122,12 +122,13 @@ def read_spread(options: argparse.Namespace) -> Spread:
     for option, what in HERE.items():
         if getattr(options, option):
             flag = f"--{option.replace('_', '-')}"
-            raise ParameterError(f"{flag} {what} in this process, and --scheduler leaves them on the workers: choose one")
+            raise ParameterError(f"{flag} {what} in this process, and --scheduler leaves them where they are: choose one")
     stored = as_stored(source(options.file), True)
     assert stored is not None
     if stored.form == "libsvm":
-        raise ParameterError(f"{stored.name} is a LIBSVM file, which workers do not read: write it as Parquet, or leave "
-                             "--scheduler out")
+        raise ParameterError(
+            f"{stored.name} is a LIBSVM file, which workers do not read: write it as Parquet, or leave --scheduler out"
+        )
     return _array(stored, options) if stored.form == "npy" else _frame(stored, options)
 
 
@@ -152,7 +153,7 @@ def _frame(stored: Stored, options: argparse.Namespace) -> Spread:
     learnt = VARIANTS[options.variant].learnt
     text = learnt == "labels" and target is not None and frame.dtypes[target].kind not in "biuf"
     encoding = encoding_of(stored, used, target, text)
-    y = None if target is None or learnt == "none" else frame[target]
+    y = None if target is None or learnt == "none" else frame[target].astype(object) if text else frame[target]
     weight = None if weights is None else frame[weights]
     return _standardised(Spread(stored.name, frame[used], y, weight, encoding), options)
 
