@@ -41,6 +41,7 @@ from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import (
+    ClusterError,
     DataError,
     DataTypeError,
     FileAccessError,
@@ -128,6 +129,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "ClusterError",
     "Comparison",
     "ComparisonRow",
     "Constraints",

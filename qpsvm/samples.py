@@ -21,8 +21,10 @@ from qpsvm.arrays.records import made
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows import RowSource, SomeRows, as_row_source
 from qpsvm.sources.dask_rows import DaskRows, is_dask
+from qpsvm.sources.recognise import stored
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -95,6 +97,11 @@ class Samples:
         if common_value(self.target) is not None:
             return None
         return float(self.target.min()), float(self.target.max())
+
+    @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.X.team if isinstance(self.X, RowSource) else ALONE
 
     @property
     def is_sparse(self) -> bool:
@@ -265,17 +272,32 @@ def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     return as_matrix(X), feature_names(X)
 
 
+def given(y: Any, name: str = "y") -> Any:
+    """The target of samples, which has to be there.
+
+    Raises
+    ------
+    ParameterTypeError
+        It is None.
+    """
+    if y is None:
+        raise ParameterTypeError(
+            f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
+        )
+    return y
+
+
 def two_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    y : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    y : array_like, shape (n,), or str
         Any two labels; the larger in sort order is +1.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 in a whole class.
     class_weight : dict or "balanced", optional
         By label; a factor of `sample_weight`.
@@ -287,23 +309,24 @@ def two_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
+    X, y, sample_weight = stored(X, y, sample_weight)
     if is_dask(X):
         return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
-    target, classes = as_labels(y, matrix.shape[0])
+    target, classes = as_labels(given(y), matrix.shape[0])
     weight = weighed(as_weights(sample_weight, target), (target > 0).astype(np.intp), classes, class_weight)
     return Samples(matrix, target, weight, classes, names)
 
 
-def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
+def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    t : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    t : array_like, shape (n,), or str
         Finite.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 everywhere.
     name : str
         What messages call t.
@@ -313,10 +336,11 @@ def numbers(X: Any, t: ArrayLike, sample_weight: ArrayLike | None = None, name: 
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
+    X, t, sample_weight = stored(X, t, sample_weight, name)
     if is_dask(X):
         return _spread_numbers(X, t, sample_weight, name)
     matrix, names = features(X)
-    raw = raw_array(t, name)
+    raw = raw_array(given(t, name), name)
     if raw.ndim != 1:
         hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
         raise DataError(f"{name} must be one-dimensional, got shape {raw.shape}{hint}")
@@ -340,8 +364,8 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    sample_weight : array_like, shape (n,), optional
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 everywhere.
 
     Raises
@@ -349,6 +373,7 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     DataError, DataTypeError
         Shapes that do not fit, numbers that are not finite.
     """
+    X, _, sample_weight = stored(X, None, sample_weight)
     if is_dask(X):
         return _spread_numbers(X, None, sample_weight, "t")
     matrix, names = features(X)
@@ -398,8 +423,11 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray) -> FloatArray:
-    """s/Σs: (n,)."""
+def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a team."""
+    if not team.alone:
+        value, whole = common_value(weights), team.sum(float(weights.sum()))
+        return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
     shares: FloatArray = weights / float(weights.sum())
@@ -490,16 +518,16 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def several_classes(
-    X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Samples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
     Parameters
     ----------
-    X : array_like or SciPy sparse, shape (n, d)
-    y : array_like, shape (n,)
+    X : array_like, SciPy sparse, or what `stored` takes, shape (n, d)
+    y : array_like, shape (n,), or str
         Any labels.
-    sample_weight : array_like, shape (n,), optional
+    sample_weight : array_like, shape (n,), or str, optional
         Not negative, and not 0 in a whole class.
     class_weight : dict or "balanced", optional
         By label; a factor of `sample_weight`.
@@ -511,9 +539,10 @@ def several_classes(
     UnknownOptionError, ParameterError, ParameterTypeError
         A class weight of no class, or no positive number.
     """
+    X, y, sample_weight = stored(X, y, sample_weight)
     matrix, names = features(X)
     n = matrix.shape[0]
-    labels, classes = sorted_labels(y, n)
+    labels, classes = sorted_labels(given(y), n)
     if len(classes) < 2:
         raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
     place = np.searchsorted(classes, labels) if classes.dtype.kind != "O" else _places(labels, classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -45,26 +46,23 @@ class SpreadResult(SVMResult):
         self.__dict__.update(state)
 
 
-def in_order(pieces: list[tuple[int, NDArray[Any]]], n: int) -> NDArray[Any]:
-    """One vector from those of partitions, with the first row of each.
+def cut(values: NDArray[Any], lengths: list[int]) -> list[NDArray[Any]]:
+    """A vector over the rows of one member as one for each of its partitions, (sides, k).
 
     Parameters
     ----------
-    pieces : list of (int, ndarray)
-        Of vectors that have an entry for each α, those of one side after those of the other.
-    n : int
-        Rows in all.
-
-    Returns
-    -------
-    ndarray, shape (n,) or (2n,)
+    values : ndarray, shape (n,) or (2n,)
+        With an entry for each α, those of one side after those of the other.
+    lengths : list of int
+        Rows of each partition; n in all.
     """
-    rows = sorted(pieces, key=lambda piece: piece[0])
-    starts = [start for start, _ in rows] + [n]
-    sizes = np.diff(starts)
-    sides = next((len(part) // size for (_, part), size in zip(rows, sizes, strict=True) if size), 1)
-    halves = [part.reshape(sides, size) for (_, part), size in zip(rows, sizes, strict=True)]
-    return np.concatenate(halves, axis=1).ravel()
+    sides = values.reshape(-1, sum(lengths))
+    return np.split(sides, np.cumsum(lengths)[:-1], axis=1)
 
 
-__all__ = ["ROW_BY_ROW", "SpreadResult", "in_order"]
+def in_order(pieces: list[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
+    """One vector from the partitions', (sides, k) each with its first row: (n,) or (2n,)."""
+    return np.concatenate([part for _, part in sorted(pieces, key=itemgetter(0))], axis=1).ravel()
+
+
+__all__ = ["ROW_BY_ROW", "SpreadResult", "cut", "in_order"]

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.errors import InaccurateWarning, UnknownOptionError, nearest
 from qpsvm.estimators.callbacks import CallbackSupportMixin
 from qpsvm.estimators.parameters import NO_LIMIT, SHARED, Check
+from qpsvm.estimators.stored import StoredScore, stored
 from qpsvm.multiclass.one_by_one import without_noise
 from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
@@ -145,6 +146,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._model().save(path)
 
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Samples that are stored somewhere as a source of rows, with what of them is target and weights."""
+        return stored(X, y, sample_weight)
+
     def _options(self) -> dict[str, Any]:
         """What is asked of `qpsvm.solve`."""
         return {
@@ -225,7 +230,7 @@ def callers_level() -> int:
     return level
 
 
-class SeveralMachines:
+class SeveralMachines(StoredScore):
     """What classifiers show of the machines that they are made of."""
 
     results_: Sequence[SVMResult]

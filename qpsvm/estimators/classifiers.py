@@ -80,6 +80,7 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         classes, codes = inputs.labels_of(y, n)

@@ -21,7 +21,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
+from qpsvm.estimators.stored import is_stored, learn_columns, rows_to_predict
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.rows import RowSource
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
@@ -44,13 +46,19 @@ def refused() -> Iterator[None]:
         raise DataError(str(error)) from error
 
 
-def training_samples(estimator: Any, X: Any) -> Matrix:
+def training_samples(estimator: Any, X: Any) -> Any:
     """The samples of a fit, (n, d) in double precision; the estimator learns their width, type and names of columns.
+
+    A source of rows stays one.
 
     Raises
     ------
     DataError, DataTypeError
     """
+    if isinstance(X, RowSource):
+        estimator._kept_dtype = np.dtype(np.float64)
+        learn_columns(estimator, X)
+        return X
     refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
@@ -58,8 +66,8 @@ def training_samples(estimator: Any, X: Any) -> Matrix:
     return _computed_with(checked)
 
 
-def samples(estimator: Any, X: Any) -> Matrix:
-    """Samples to predict, (m, d), as wide as those of the fit.
+def samples(estimator: Any, X: Any) -> Any:
+    """Samples to predict, (m, d), as wide as those of the fit; what is stored becomes a source of rows.
 
     Raises
     ------
@@ -69,6 +77,8 @@ def samples(estimator: Any, X: Any) -> Matrix:
     if _plain(estimator, X):
         return X
     check_is_fitted(estimator)
+    if isinstance(X, RowSource) or is_stored(X):
+        return rows_to_predict(estimator, X)
     refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
@@ -111,7 +121,7 @@ def _computed_with(X: Any) -> Matrix:
     return matrix
 
 
-def dense_if_small(X: Matrix) -> Matrix:
+def dense_if_small(X: Any) -> Any:
     """Samples as they are computed with: dense where that costs nothing, so that the answer is that of dense ones."""
     small = sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE_VALUES
     return X.toarray() if small else X

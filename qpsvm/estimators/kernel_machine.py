@@ -18,12 +18,14 @@ from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import KERNEL, Check
 from qpsvm.estimators.saved import model_of
+from qpsvm.estimators.stored import learn_columns
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.kernels.scores import Scores, rows_of
 from qpsvm.model import Model
 from qpsvm.pairs_model import PairsModel
 from qpsvm.result import SVMResult
+from qpsvm.rows import RowSource
 
 
 class KernelMachine(Estimator):
@@ -51,7 +53,16 @@ class KernelMachine(Estimator):
         """Whether the kernel is a user's function of whatever X is."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
-    def _training(self, X: Any) -> tuple[Matrix, Kernel]:
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """The same; a user's function takes samples of any kind, text among them, as they are."""
+        return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether f is a weight for each feature, so that samples may stay where they are stored."""
+        return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
+
+    def _training(self, X: Any) -> tuple[Any, Kernel]:
         """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix.
 
         Raises
@@ -59,9 +70,12 @@ class KernelMachine(Estimator):
         DataError, DataTypeError
         """
         self._given, self._kept_dtype = None, np.dtype(np.float64)
+        source = X if isinstance(X, RowSource) else None
+        if source is not None and not self._is_linear:
+            X = source.matrix()
         if self._by_function:
             self._given = X
-            matrix: Matrix = inputs.kernel_matrix(self.kernel, X, X)
+            matrix: Any = inputs.kernel_matrix(self.kernel, X, X)
             self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
         else:
@@ -74,13 +88,15 @@ class KernelMachine(Estimator):
                     f"Input is a {matrix.shape[0]}x{matrix.shape[1]} matrix."
                 )
             self.shape_fit_ = matrix.shape
-        self._sparse = sp.issparse(matrix)
+        if source is not None:
+            learn_columns(self, source)
+        self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
         matrix = inputs.dense_if_small(matrix)
         kernel = inputs.kernel_of(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 
-    def _predicting(self, X: Any) -> Matrix:
+    def _predicting(self, X: Any) -> Any:
         """Samples to predict; of a user's function, their kernel values with those of the fit.
 
         Raises
@@ -96,10 +112,12 @@ class KernelMachine(Estimator):
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         matrix = inputs.dense_if_small(inputs.samples(self, X))
+        if isinstance(matrix, RowSource):
+            return matrix
         both = sp.issparse(self._scores.vectors)
         return sp.csr_array(matrix) if both and not sp.issparse(matrix) else matrix
 
-    def _vectors(self, X: Matrix, kernel: Kernel) -> Matrix:
+    def _vectors(self, X: Any, kernel: Kernel) -> Matrix:
         """The support vectors, sparse where X was; none of a kernel matrix."""
         self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else rows_of(X, self.support_)
         shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
@@ -118,8 +136,7 @@ class KernelMachine(Estimator):
     def coef_(self) -> NDArray[Any]:
         """The weights of the features, (1, d) or (P, d), of a linear kernel; they cannot be written to."""
         check = getattr(self, "_scores", None)
-        linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
-        if not linear or check is None:
+        if not self._is_linear or check is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
         w: Any = check.w
         if self._sparse:

@@ -18,8 +18,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.arrays.checks import as_real
-from qpsvm.arrays.types import FloatArray, Matrix
-from qpsvm.errors import ParameterError
+from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.errors import ParameterError, UnsupportedError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import (
@@ -33,6 +33,7 @@ from qpsvm.joint_model import JointModel
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.model import Model
 from qpsvm.pairs_model import PairsModel
+from qpsvm.rows import RowSource
 
 
 def scaling(value: Any, name: str) -> None:
@@ -61,7 +62,7 @@ class LinearMachine(Estimator):
                 "an intercept, set fit_intercept=False."
             )
 
-    def _posed(self, X: Matrix) -> tuple[Matrix, Intercept, float]:
+    def _posed(self, X: Any) -> tuple[Any, Intercept, float]:
         """The samples of the problem, its intercept, and s where X has a column for it, else 0."""
         if not self.fit_intercept:
             return X, None, 0.0
@@ -69,6 +70,11 @@ class LinearMachine(Estimator):
             return X, "free", 0.0
         if self.intercept_scaling == 1:
             return X, "penalised", 0.0
+        if isinstance(X, RowSource):
+            raise UnsupportedError(
+                f"intercept_scaling={self.intercept_scaling:g} needs samples in memory: take 1 or None for samples "
+                "that are stored"
+            )
         ones = np.full((X.shape[0], 1), float(self.intercept_scaling))  # (AUGMENT.1)
         longer = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
         return longer, None, float(self.intercept_scaling)
@@ -89,4 +95,6 @@ class LinearMachine(Estimator):
         check_is_fitted(self)
         matrix = inputs.dense_if_small(inputs.samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        if isinstance(matrix, RowSource):
+            return np.asarray(matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_)
         return np.asarray(safe_sparse_dot(matrix, coef.T, dense_output=True) + self.intercept_)

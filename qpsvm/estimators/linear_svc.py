@@ -194,6 +194,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)

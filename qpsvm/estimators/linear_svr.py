@@ -19,6 +19,7 @@ from qpsvm.estimators.parameters import (
     not_negative,
     one_of,
 )
+from qpsvm.estimators.stored import StoredScore
 from qpsvm.problems import EpsilonSVR
 
 #: LIBLINEAR's words for a loss, and what `EpsilonSVR` calls it.
@@ -28,7 +29,7 @@ TUBES: dict[str, Literal["absolute", "squared"]] = {
 }
 
 
-class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a proven
     gap.
 
@@ -161,6 +162,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)

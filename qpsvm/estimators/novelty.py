@@ -73,6 +73,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
         """
         del y
         self._check_parameters()
+        X, _, sample_weight = self._opened(X, None, sample_weight)
         matrix, kernel = self._training(X)
         weight = inputs.weights_of(sample_weight, matrix.shape[0])
         self._keep_one(matrix, self._solved(self._problem(matrix, kernel, weight)))

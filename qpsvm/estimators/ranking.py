@@ -119,6 +119,7 @@ class RankingSVM(OneMachine):
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         if n < 2:

@@ -15,6 +15,7 @@ from qpsvm.estimators.base import all_at_once
 from qpsvm.estimators.callbacks import watched
 from qpsvm.estimators.kernel_machine import OneMachine
 from qpsvm.estimators.parameters import Check, finite, flag, not_negative, price, share
+from qpsvm.estimators.stored import StoredScore
 from qpsvm.kernels.functions import Kernel
 from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.problems import EpsilonSVR, Problem
@@ -29,7 +30,7 @@ VAST = (1e4, 1e8, 1e12)
 BOUND = 2
 
 
-class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
+class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
     """What the regressors with a kernel share."""
 
     _checks: ClassVar[Mapping[str, Check]] = {
@@ -68,6 +69,7 @@ class KernelRegressor(RegressorMixin, OneMachine):  # type: ignore[misc]
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         """
         self._check_parameters()
+        X, y, sample_weight = self._opened(X, y, sample_weight)
         matrix, kernel = self._training(X)
         n = matrix.shape[0]
         target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)

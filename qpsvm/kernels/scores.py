@@ -28,6 +28,7 @@ from qpsvm.kernels.fixed import FixedVectors
 from qpsvm.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
 from qpsvm.resources.threads import one_thread
 from qpsvm.resources.workers import in_tiles, strips
+from qpsvm.rows import RowSource
 
 #: Kernel values of one block: 1 MB, which stay in the second-level cache between product, exponential and product.
 BLOCK_VALUES = 131_072
@@ -66,7 +67,7 @@ class Scores:
     w: FloatArray | None = None
     ends: IntArray | None = None
 
-    def __call__(self, X: Matrix) -> FloatArray:
+    def __call__(self, X: Matrix | RowSource) -> FloatArray:
         """The values of every function at each row of checked samples: (m, P).
 
         Raises
@@ -74,6 +75,8 @@ class Scores:
         DataError
             Some are not finite: the samples are too large for the kernel.
         """
+        if isinstance(X, RowSource):
+            return self._streamed(X)
         if self.w is not None:  # (SCORES.2)
             values = np.asarray(X @ self.w.T)
             values += self.b
@@ -83,7 +86,13 @@ class Scores:
             raise DataError("decision values overflow: X has values too large for this kernel; rescale the features")
         return values
 
-    def tied(self, X: Matrix) -> FloatArray:
+    def _streamed(self, X: RowSource) -> FloatArray:
+        """The same of rows that are not all in memory, a block at a time."""
+        if self.w is not None:
+            return X.margins(np.ascontiguousarray(self.w.T)) + self.b
+        return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.pieces()])
+
+    def tied(self, X: Matrix | RowSource) -> FloatArray:
         """The same where only signs count: 0 for what is 0 but for the values below which no kernel value is let."""
         values = self(X)
         if self.nothing is not None:

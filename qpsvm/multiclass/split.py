@@ -22,6 +22,7 @@ from qpsvm.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.kernels.indefinite import PSDRule
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import Problem
+from qpsvm.rows import RowSource, SomeRows
 from qpsvm.samples import checked_weights
 
 #: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own
@@ -39,7 +40,7 @@ class Split:
 
     Attributes
     ----------
-    X : ndarray or csr_array, shape (n, d)
+    X : ndarray, csr_array or RowSource, shape (n, d)
         Of a precomputed kernel, the (n, n) matrix.
     codes : ndarray of int, shape (n,)
         The class of each sample, from 0 on.
@@ -57,7 +58,7 @@ class Split:
         A sample of weight 0 takes no part.
     """
 
-    X: Matrix
+    X: Matrix | RowSource
     codes: IntArray
     labels: NDArray[Any]
     pairs: IntArray
@@ -74,6 +75,17 @@ class Split:
     def n(self) -> int:
         """Number of samples, those of weight 0 included."""
         return len(self.codes)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the samples are not in memory, so that machines share them and copy none."""
+        return isinstance(self.X, RowSource)
+
+    def _stored_rows(self, rows: IntArray) -> RowSource:
+        """Some of the samples, or all, where they are."""
+        source = self.X
+        assert isinstance(source, RowSource)
+        return source if len(rows) == source.n else SomeRows(source, rows)
 
     @property
     def k(self) -> int:
@@ -97,9 +109,15 @@ class Split:
         if j == REST:
             signs = np.full(len(self.order), -1.0)
             signs[self.ends[i] : self.ends[i + 1]] = 1.0
-            return np.arange(len(self.order)), signs
-        first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
-        return np.concatenate([first, second]), np.repeat([-1.0, 1.0], [len(first), len(second)])
+            places = np.arange(len(self.order))
+        else:
+            first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
+            places = np.concatenate([first, second])
+            signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
+        if self.is_stored:  # rows are taken in the order in which they are stored
+            by_row = np.argsort(self.order[places])
+            places, signs = places[by_row], signs[by_row]
+        return places, signs
 
     def labels_of(self, p: int, rows: IntArray) -> NDArray[Any]:
         """The two labels as a problem is given them, for some of the caller's rows: (m,)."""
@@ -117,7 +135,7 @@ class Split:
         """The same with a Gram matrix of its own, which need not be made."""
         places, _ = self.places(p)
         rows = self.order[places]
-        X = self.X[rows]
+        X: Any = self._stored_rows(rows) if isinstance(self.X, RowSource) else self.X[rows]
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
         given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
@@ -136,7 +154,7 @@ class Split:
 
     def _share(self, problem: Problem, places: IntArray) -> None:
         """Let the problem compute with its part of the Gram matrix of all rows."""
-        whole = None if self.constraints else self.space
+        whole = None if self.constraints or self.is_stored else self.space
         if whole is None:
             return
         same = len(places) == whole.n
@@ -218,7 +236,7 @@ def _of(value: Any, n: int, rows: IntArray) -> Any:
 
 
 def split(
-    X: Matrix,
+    X: Matrix | RowSource,
     codes: IntArray,
     labels: NDArray[Any],
     rest: bool,

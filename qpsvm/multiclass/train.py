@@ -19,10 +19,11 @@ from qpsvm.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.multiclass.split import Split, split
 from qpsvm.multiclass.squared import solve_squared, solves_squared
 from qpsvm.multiclass.together import Together
+from qpsvm.rows import RowSource
 
 
 def solve_pairs(
-    X: Matrix,
+    X: Matrix | RowSource,
     codes: IntArray,
     labels: NDArray[Any],
     *,
@@ -41,7 +42,7 @@ def solve_pairs(
 
     Parameters
     ----------
-    X : ndarray or csr_array of float64, shape (n, d)
+    X : ndarray, csr_array of float64, or RowSource, shape (n, d)
         Checked samples; of a precomputed kernel their (n, n) matrix.
     codes : ndarray of int, shape (n,)
         The class of each, from 0 to k − 1.
@@ -84,7 +85,7 @@ def solve_pairs(
 
 
 def solve_rest(
-    X: Matrix,
+    X: Matrix | RowSource,
     codes: IntArray,
     labels: NDArray[Any],
     *,
@@ -127,6 +128,8 @@ def solve_rest(
 
 def _solved(machines: Split, n_jobs: int | None, start: Together | None, options: Mapping[str, Any]) -> Together:
     starts = _starts(machines, start)
+    if machines.is_stored:
+        return solve_each(machines, starts, n_jobs, options)
     if solves(machines, options):
         tol = as_positive(options.get("tol", TOLERANCE), "tol")
         limit = options.get("time_limit")

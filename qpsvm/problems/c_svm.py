@@ -64,9 +64,9 @@ class CSVM(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
     kernel : Kernel, str or callable, default=Linear()
@@ -116,7 +116,7 @@ class CSVM(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
@@ -143,7 +143,7 @@ class CSVM(Problem):
         y = self.labels
         return SVMDual(  # (CSVM.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
-            groups=intercept_group(y, kept),
+            groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

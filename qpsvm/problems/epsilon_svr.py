@@ -71,9 +71,9 @@ class EpsilonSVR(Regression):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    t : array_like, shape (n,)
-        Targets: any finite numbers.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    t : array_like of shape (n,), or str
+        Targets: any finite numbers. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit beyond the tube, positive.
     epsilon : float, default=0.1
@@ -127,7 +127,7 @@ class EpsilonSVR(Regression):
     def __init__(
         self,
         X: Any,
-        t: ArrayLike,
+        t: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         epsilon: float = 0.1,
         loss: Loss = "absolute",

@@ -74,9 +74,9 @@ class HardMargin(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     kernel : Kernel, str or callable, default=Linear()
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     psd : "raise", "clip" or "shift", default="raise"
@@ -115,7 +115,7 @@ class HardMargin(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         psd: PSDRule = "raise",
         constraints: Any = None,
@@ -139,7 +139,7 @@ class HardMargin(Problem):
         y = self.labels
         return SVMDual(  # (HARD.9); its certificate is (HARD.14)
             gram=gram, sign=y, level=repeated(1.0, self.n), upper=repeated(np.inf, self.n),
-            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept),
+            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

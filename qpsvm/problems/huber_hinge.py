@@ -66,9 +66,9 @@ class HuberHinge(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit of slack beyond the width, positive.
     width : float, default=0.5
@@ -125,7 +125,7 @@ class HuberHinge(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         width: float = 0.5,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
@@ -154,7 +154,7 @@ class HuberHinge(Problem):
         y, C = self.labels, self._prices()
         return SVMDual(  # (HUBER.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=C,
-            curvature=divided(self.width, C), groups=intercept_group(y, kept),
+            curvature=divided(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

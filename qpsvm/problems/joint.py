@@ -46,9 +46,9 @@ class JointProblem(Machine[JointResult]):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Labels of two classes or more: numbers, text or booleans.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
     kernel : Kernel, str or callable, default=Linear()
@@ -88,7 +88,7 @@ class JointProblem(Machine[JointResult]):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         C: float | ArrayLike,
         kernel: Any,
         sample_weight: ArrayLike | None,

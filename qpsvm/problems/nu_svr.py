@@ -65,9 +65,9 @@ class NuSVR(Regression):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    t : array_like, shape (n,)
-        Targets: any finite numbers.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    t : array_like of shape (n,), or str
+        Targets: any finite numbers. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of a unit beyond the tube, positive.
     nu : float, default=0.5
@@ -117,7 +117,7 @@ class NuSVR(Regression):
     def __init__(
         self,
         X: Any,
-        t: ArrayLike,
+        t: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         nu: float = 0.5,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
@@ -152,7 +152,7 @@ class NuSVR(Regression):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         C = np.tile(self._prices(), 2)
-        mass = self.nu * float(C[: len(C) // 2].sum())
+        mass = self.nu * self.samples.team.sum(float(C[: len(C) // 2].sum()))
         width = Group("nu", "epsilon", repeated(1.0, len(C)), mass, formula="1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(gram, kept, 0.0, C, repeated(0.0, len(C)), (width,))  # (NUSVR.11)
 

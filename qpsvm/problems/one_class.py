@@ -69,7 +69,7 @@ class OneClass(Enclosing):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: at most this share of the weights is outside, at least this share belongs to support vectors.
     kernel : Kernel, str or callable, default=RBF()
@@ -147,9 +147,11 @@ class OneClass(Enclosing):
         s = self.taking_part(self.sample_weight)
         n = len(s)
         ones = np.ones(n)
-        plane = Group("mass", "b", ones, self.nu * float(s.sum()), formula="1ᵀα = ν Σs_i")  # (ONE.5)
+        mass = self.nu * self.samples.team.sum(float(s.sum()))
+        plane = Group("mass", "b", ones, mass, formula="1ᵀα = ν Σs_i")  # (ONE.5)
         return SVMDual(  # (ONE.10)
-            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,)
+            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,),
+            team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

@@ -66,9 +66,9 @@ class PrimalHinge(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     lam : float, default=0.01
         The factor λ of the norm, positive.
     kernel : Kernel, str or callable, default=Linear()
@@ -116,7 +116,7 @@ class PrimalHinge(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         lam: float = 0.01,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         intercept: Intercept = "free",
@@ -138,7 +138,7 @@ class PrimalHinge(Problem):
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s)
+        return shares_of(s, self.samples.team)
 
     @property
     def title(self) -> str:
@@ -150,6 +150,7 @@ class PrimalHinge(Problem):
         return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
             gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
             curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
+            team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

@@ -57,6 +57,7 @@ from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
 from qpsvm.rows import as_row_source
 from qpsvm.samples import features, numbers
+from qpsvm.sources.recognise import stored
 
 
 class Ranking(Problem):
@@ -65,7 +66,7 @@ class Ranking(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     y : array_like, shape (n,), optional
         How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
     C : float, default=1.0
@@ -146,6 +147,7 @@ class Ranking(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
+        X, y, sample_weight = stored(X, y, sample_weight)
         values = np.zeros(features(X)[0].shape[0]) if y is None else y
         super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:

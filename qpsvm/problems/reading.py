@@ -126,8 +126,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper)
-    inside = (kind == 1).nonzero()[0]
-    if not len(inside):
+    inside, team = (kind == 1).nonzero()[0], svm.team
+    if not team.any(len(inside) > 0):
         return kind
     alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
@@ -144,7 +144,9 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     if clear.any():
         way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
     slack *= way
-    price = SMALL * np.minimum(upper, float(certificate.alpha.max()))  # of C, or of a hard margin, the largest α
+    price = SMALL * np.minimum(
+        upper, team.most(float(certificate.alpha.max(initial=0.0)))
+    )  # of C, or of a hard margin, the largest α
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind

@@ -63,9 +63,9 @@ class SquaredHinge(Problem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Any two labels; the larger in sort order is +1.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Any two labels; the larger in sort order is +1. Of a file also the name of a column.
     C : float or array_like of shape (n,), default=1.0
         Price of the square of slack, positive.
     kernel : Kernel, str or callable, default=Linear()
@@ -117,7 +117,7 @@ class SquaredHinge(Problem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,
@@ -145,6 +145,7 @@ class SquaredHinge(Problem):
         return SVMDual(  # (SQHINGE.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=repeated(np.inf, len(y)),
             curvature=divided(0.5, self._prices()), groups=intercept_group(y, kept),
+            team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

@@ -75,7 +75,7 @@ class SVDD(Enclosing):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
     nu : float, default=0.5
         In (0, 1]: a unit of ‖φ(x) − c‖² outside costs C_i = s_i/(ν Σs).
     kernel : Kernel, str or callable, default=Linear()
@@ -170,7 +170,7 @@ class SVDD(Enclosing):
         ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")  # (SVDD.5)
         return SVMDual(  # (SVDD.11)
             gram=gram, sign=ones, level=level, upper=self._prices(), curvature=repeated(0.0, n), groups=(ball,),
-            unit=2.0, level_radius=self._level_radius(level),
+            unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
         )  # fmt: skip
 
     @cached_property
@@ -180,12 +180,12 @@ class SVDD(Enclosing):
         if isinstance(self.kernel, RBF):
             return outlined
         level = np.array(outlined.level)
-        level[0] *= 0.5
+        level[:1] *= 0.5
         return replace(outlined, level=level, level_radius=None)
 
     def _prices(self) -> FloatArray:
         """C_i = s_i/(ν Σs) of the samples that take part."""
-        return shares_of(self.taking_part(self.sample_weight)) / self.nu
+        return shares_of(self.taking_part(self.sample_weight), self.samples.team) / self.nu
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape

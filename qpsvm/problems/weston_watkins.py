@@ -48,9 +48,9 @@ class WestonWatkins(JointProblem):
     Parameters
     ----------
     X : array_like or SciPy sparse, shape (n, d)
-        Samples in rows; also a data frame. An (n, n) kernel matrix for `Precomputed()`.
-    y : array_like, shape (n,)
-        Labels of two classes or more: numbers, text or booleans.
+        Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.
+    y : array_like of shape (n,), or str
+        Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
         Price of a unit of slack, positive; one for all samples or one each.
     kernel : Kernel, str or callable, default=Linear()
@@ -101,7 +101,7 @@ class WestonWatkins(JointProblem):
     def __init__(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         C: float | ArrayLike = 1.0,
         kernel: Any = Linear(),  # noqa: B008  (frozen)
         sample_weight: ArrayLike | None = None,

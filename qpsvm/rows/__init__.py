@@ -5,13 +5,13 @@ block; `Centred`, `WithOnes`, `SomeRows` and `Tiled` make rows from those of ano
 """
 
 from qpsvm.rows.blocks import Block, DenseBlock
-from qpsvm.rows.memory import ArrayRows, as_block, as_row_source
+from qpsvm.rows.memory import ArrayRows, ChunkRows, as_block, as_row_source
 from qpsvm.rows.source import RowSource
 from qpsvm.rows.sparse_block import SparseBlock
 from qpsvm.rows.stacked import Stacked
 from qpsvm.rows.virtual import Centred, SomeRows, Tiled, WithOnes
 
 __all__ = [
-    "ArrayRows", "Block", "Centred", "DenseBlock", "RowSource", "SomeRows", "SparseBlock", "Stacked", "Tiled",
-    "WithOnes", "as_block", "as_row_source",
+    "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "RowSource", "SomeRows", "SparseBlock", "Stacked",
+    "Tiled", "WithOnes", "as_block", "as_row_source",
 ]  # fmt: skip

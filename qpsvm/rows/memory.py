@@ -1,17 +1,23 @@
-"""Rows that are an array in memory: one block, so that each product is one call of the BLAS."""
+"""Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.types import Matrix
-from qpsvm.rows.blocks import Block, DenseBlock
-from qpsvm.rows.source import RowSource
+from qpsvm.arrays.types import IntArray, Matrix
+from qpsvm.errors import DataError
+from qpsvm.resources.team import ALONE, Team
+from qpsvm.rows.blocks import ALL, Block, DenseBlock
+from qpsvm.rows.source import Found, RowSource
 from qpsvm.rows.sparse_block import SparseBlock
+from qpsvm.rows.tiles import CACHED_NUMBERS, LEAST_ROWS, rows_at_a_time
+
+#: Numbers in a block that is made from an array of other numbers: enough pieces of it for several threads, 64 MB.
+CONVERTED_NUMBERS = 32 * CACHED_NUMBERS
 
 
 def as_block(X: Matrix, start: int = 0) -> Block:
@@ -26,9 +32,12 @@ class ArrayRows(RowSource):
     ----------
     X : ndarray, csr_array or csc_array of float64, shape (n, d)
         Dense in C or F order; sparse without duplicate entries.
+    team : Team
+        Whoever has the other rows.
     """
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Matrix, team: Team = ALONE) -> None:
+        self.team = team
         self.is_sparse = sp.issparse(X)
         self._block = as_block(X)
         self.n, self.d = self._block.n, self._block.d
@@ -53,7 +62,78 @@ class ArrayRows(RowSource):
         return self._block.nbytes
 
 
-def as_row_source(X: Any) -> RowSource:
+class ChunkRows(RowSource):
+    """The rows of several arrays in memory, one behind the other, by reference: what a member of a team has.
+
+    Numbers other than float64 are converted a block at a time, in each pass. There may be no array at all, or arrays
+    without rows. Every member of the team makes one at the same time.
+
+    Parameters
+    ----------
+    chunks : sequence of ndarray or of SciPy sparse, shape (k, d)
+        Of the same width; all are taken as sparse where any is, on any member. Sparse ones that are not compressed
+        rows of float64 without duplicates are converted, which takes a copy.
+    team : Team
+        Whoever has the other rows.
+    width : int, optional
+        d, where no member has an array that says so.
+
+    Raises
+    ------
+    DataError
+        Arrays of different widths, on one member or on several, or none and no width.
+    """
+
+    def __init__(self, chunks: Sequence[Matrix], team: Team = ALONE, width: int | None = None) -> None:
+        self.team = team
+        own = [(int(chunk.shape[1]), int(sp.issparse(chunk))) for chunk in chunks]
+        own += [] if width is None else [(width, 0)]
+        told = team.joined(np.array(own, dtype=np.intp).reshape(-1, 2))
+        widths = np.unique(told[:, 0])
+        if len(widths) != 1:
+            found = " and ".join(str(size) for size in widths.tolist()) or "no"
+            raise DataError(f"the arrays of rows have {found} columns; they must all have the same number")
+        self.d, self.is_sparse = int(widths[0]), bool(told[:, 1].any())
+        self._chunks = [_compressed(chunk) if self.is_sparse else chunk for chunk in chunks if chunk.shape[0]]
+        self._starts = np.cumsum([0, *(chunk.shape[0] for chunk in self._chunks)])
+        self.n = int(self._starts[-1])
+
+    def blocks(self) -> Iterator[Block]:
+        """The arrays, each in one block, or in several that are converted."""
+        for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
+            if chunk.dtype == np.float64:
+                yield as_block(chunk, start)
+                continue
+            step = max(LEAST_ROWS, CONVERTED_NUMBERS // max(self.d, 1))
+            for i in range(0, chunk.shape[0], step):
+                yield DenseBlock(np.asarray(chunk[i : i + step], dtype=np.float64), start + i)
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        """The same; what has to be converted is gathered before, a few rows at a time."""
+        if all(chunk.dtype == np.float64 for chunk in self._chunks):
+            yield from super().holding(rows)
+            return
+        order = np.argsort(rows, kind="stable")
+        bounds = np.searchsorted(rows[order], self._starts)
+        for chunk, start, low, high in zip(
+            self._chunks, self._starts.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
+        ):
+            for i in range(low, high, step := rows_at_a_time(self.d)):
+                where = order[i : min(i + step, high)]
+                yield DenseBlock(np.asarray(chunk[rows[where] - start], dtype=np.float64)), ALL, where
+
+    @property
+    def entries(self) -> int:
+        """Numbers stored."""
+        return sum(int(chunk.nnz) if self.is_sparse else int(chunk.size) for chunk in self._chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(as_block(chunk).nbytes for chunk in self._chunks)
+
+
+def as_row_source(X: Any, team: Team = ALONE) -> RowSource:
     """A source of the rows of X: X itself if it is one.
 
     Parameters
@@ -61,14 +141,22 @@ def as_row_source(X: Any) -> RowSource:
     X : RowSource, ndarray or SciPy sparse, shape (n, d)
         An array of other numbers than float64, or a sparse one that is not compressed or holds duplicates, is
         converted, which takes a copy.
+    team : Team
+        Whoever has the other rows, where X is an array.
     """
     if isinstance(X, RowSource):
         return X
     if not sp.issparse(X):
-        return ArrayRows(np.asarray(X, dtype=np.float64))
-    if not isinstance(X, (sp.csr_array, sp.csc_array)) or X.dtype != np.float64:
+        return ArrayRows(np.asarray(X, dtype=np.float64), team)
+    return ArrayRows(_compressed(X, columns=True), team)
+
+
+def _compressed(X: Any, columns: bool = False) -> Matrix:
+    """Compressed rows of float64 without duplicates; compressed columns are left as they are, if so wished."""
+    kinds = (sp.csr_array, sp.csc_array) if columns else (sp.csr_array,)
+    if not isinstance(X, kinds) or X.dtype != np.float64:
         X = sp.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
         X = X.copy()  # the caller's own arrays are left as they are
         X.sum_duplicates()
-    return ArrayRows(X)
+    return X

@@ -5,6 +5,9 @@
 Each is a sum or a sequence over blocks. They are written once, in `RowSource`, for an array in memory (one block, so
 that a product is one call of the BLAS) and for rows that are made as they are needed. Operators, certificates and
 linear solvers use these and nothing else; only the rows of a working set, or the support vectors, are ever gathered.
+
+Where members of a team have some rows each, the sums are those of all members, (TEAM.1); what is called `own_…` is this
+member's part of one, for those who put several sums into one message.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -20,6 +22,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
+from qpsvm.resources.once import once
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.resources.workers import in_tiles, parts_of
 from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
@@ -93,48 +96,84 @@ class RowSource(ABC):
 
     def margins(self, w: FloatArray) -> FloatArray:
         """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
-        return _joined([block.margins(w) for block in self.blocks()])
+        return _joined([block.margins(w) for block in self.blocks()], w.shape[1:])
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²: (n,)."""
         return _joined([block.squared_norms() for block in self.blocks()])
 
-    # --- sums over the rows ---
+    # --- sums over the rows, of all members ---
+
+    @once
+    def total_rows(self) -> int:
+        """Rows of all members."""
+        return self.team.count(self.n)
+
+    @once
+    def total_entries(self) -> int:
+        """Numbers stored by all members."""
+        return self.team.count(self.entries)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
-        if rows is None:
-            return _added((block.weights(beta[block.rows]) for block in self.blocks()), self.d)
-        return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), self.d)
+        return self.team.sum(self.own_weights(beta, rows))
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
 
-        The visitor may be called for several blocks at once, in any order.
+        The visitor may be called for several blocks at once, in any order. It asks the team nothing.
         """
-        return _added((_scanned(block, w, visit) for block in self.blocks()), self.d)
+        return self.team.sum(self.own_scan(w, visit))
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
-        return added_moments(parts, self.d)
+        S, s = self.team.sums(*self.own_moments(rows, scale))
+        return S, s
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""
-        return math.fsum(block.sum_of_squares() for block in self.blocks())
+        return self.team.sum(self.own_sum_of_squares())
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        return _added((block.column_sums() for block in self.blocks()), self.d) / self.n
+        sums, n = self.team.sums(_added((block.column_sums() for block in self.blocks()), (self.d,)), self.n)
+        means: FloatArray = sums / n
+        return means
 
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX: (d,)."""
-        return _added((block.column_squares() for block in self.blocks()), self.d)
+        return self.team.sum(self.own_column_squares())
 
-    @cached_property
+    @once
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
-        return max(block.longest_row for block in self.blocks())
+        return int(self.team.most(max((block.longest_row for block in self.blocks()), default=0)))
+
+    # --- this member's part of them ---
+
+    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """This member's part of `weights`."""
+        shape = (self.d, *beta.shape[1:])
+        if rows is None:
+            return _added((block.weights(beta[block.rows]) for block in self.blocks()), shape)
+        return _added((block.weights_at(beta[where], at) for block, at, where in self.holding(rows)), shape)
+
+    def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
+        """This member's part of `scan`."""
+        return _added((_scanned(block, w, visit) for block in self.blocks()), (self.d,))
+
+    def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """This member's part of `moments`."""
+        parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
+        return added_moments(parts, self.d)
+
+    def own_sum_of_squares(self) -> float:
+        """This member's part of `sum_of_squares`."""
+        return math.fsum(block.sum_of_squares() for block in self.blocks())
+
+    def own_column_squares(self) -> FloatArray:
+        """This member's part of `column_squares`."""
+        return _added((block.column_squares() for block in self.blocks()), (self.d,))
 
     # --- some rows, gathered ---
 
@@ -176,7 +215,9 @@ class RowSource(ABC):
         if not self.is_sparse:
             check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
         parts = [block.matrix for block in self.blocks()]
-        return sp.vstack(parts, format="csr") if self.is_sparse else _joined(parts)
+        if self.is_sparse:
+            return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
+        return _joined(parts, (self.d,))
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
         """The blocks that some rows (j,), in any order, lie in: each row once."""
@@ -215,19 +256,21 @@ def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
                 sums[k] += piece.weights(beta)
 
     in_tiles(multiply, range(len(parts)), PASSES * READ_SECONDS * block.entries)
-    return _added(iter(sums), block.d)
+    return _added(iter(sums), (block.d,))
 
 
-def _joined(parts: list[FloatArray]) -> FloatArray:
-    """Parts of a vector or matrix below each other; one part is the whole."""
+def _joined(parts: list[FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
+    """Parts of a vector or matrix below each other; one part is the whole. Of none, no rows of a shape."""
+    if not parts:
+        return np.empty((0, *shape))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _added(parts: Iterator[FloatArray], d: int) -> FloatArray:
-    """The sum of vectors (d,) or matrices (d, r), in the first of them: no more than two are held at a time."""
+def _added(parts: Iterator[FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """The sum of arrays of a shape, in the first of them: no more than two are held at a time."""
     total = next(parts, None)
     if total is None:
-        return np.zeros(d)
+        return np.zeros(shape)
     for part in parts:
         total += part
     return total

@@ -33,6 +33,7 @@ class Centred(RowSource):
 
     def __init__(self, source: RowSource, origin: FloatArray) -> None:
         self.source, self.origin = source, origin
+        self.team = source.team
         self.n, self.d = source.shape
 
     def blocks(self) -> Iterator[Block]:
@@ -91,6 +92,7 @@ class SomeRows(RowSource):
 
     def __init__(self, source: RowSource, index: IntArray) -> None:
         self.source, self.index = source, index
+        self.team = source.team
         self.is_sparse = source.is_sparse
         self.n, self.d = len(index), source.d
 
@@ -129,12 +131,13 @@ class Tiled(RowSource):
 
     def __init__(self, source: RowSource, times: int) -> None:
         self.source, self.times = source, times
+        self.team = source.team
         self.is_sparse = source.is_sparse
         self.n, self.d = source.n * times, source.d
 
     def blocks(self) -> Iterator[Block]:
         """The blocks of the source, over and over, each at its place."""
-        for start in range(0, self.n, self.source.n):
+        for start in [k * self.source.n for k in range(self.times)]:
             for block in self.source.blocks():
                 again = copy.copy(block)
                 again.rows = slice(block.rows.start + start, block.rows.stop + start)
@@ -149,15 +152,15 @@ class Tiled(RowSource):
         """‖x_i‖² once, repeated."""
         return np.tile(self.source.squared_norms(), self.times)
 
-    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀ of the sum of the parts of β."""
         if rows is not None:
-            return self.source.weights(beta, rows % self.source.n)
-        return self.source.weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
+            return self.source.own_weights(beta, rows % self.source.n)
+        return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
 
-    def sum_of_squares(self) -> float:
+    def own_sum_of_squares(self) -> float:
         """So many times that of the source."""
-        return self.times * self.source.sum_of_squares()
+        return self.times * self.source.own_sum_of_squares()
 
     def take(self, rows: IntArray | slice) -> Matrix:
         """Rows of the source."""
@@ -189,7 +192,7 @@ class WithOnes(RowSource):
     """
 
     def __init__(self, source: RowSource) -> None:
-        self.source = source
+        self.source, self.team = source, source.team
         self.is_sparse = source.is_sparse
         self.n, self.d = source.n, source.d + 1
 

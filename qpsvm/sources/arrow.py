@@ -175,7 +175,7 @@ class ArrowRows(Decoder):
             try:
                 scanned = fragment.scanner(
                     schema=schema, columns=list(self._columns.used), batch_size=rows, batch_readahead=READ_AHEAD,
-                    use_threads=True,
+                    fragment_readahead=1, use_threads=True, **_reading(fragment),
                 )  # fmt: skip
                 for record in scanned.to_batches():
                     yield made.batch(record, name, counted[name])
@@ -184,6 +184,17 @@ class ArrowRows(Decoder):
                 self.watch.check(name)
                 raise FileFormatError(f"{name or self.kind} cannot be read: {error}") from error
             self.watch.check(name)
+
+
+def _reading(fragment: Any) -> dict[str, Any]:
+    """How a Parquet file on this machine is read: as it is decoded. By default all of it is read into memory first."""
+    import pyarrow.fs
+    from pyarrow import dataset
+
+    is_parquet = isinstance(fragment, dataset.ParquetFileFragment)
+    if not is_parquet or not isinstance(fragment.filesystem, pyarrow.fs.LocalFileSystem):
+        return {}
+    return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)}
 
 
 def _path(fragment: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.errors import DataTypeError
 from qpsvm.files.raw import whole
 from qpsvm.sources.watch import Watch
 
@@ -106,11 +107,19 @@ class LabelsOfAll:
         self._is_text = False
 
     def add(self, labels: Labels) -> None:
-        """Those of the next batch."""
+        """Those of the next batch.
+
+        Raises
+        ------
+        DataTypeError
+            They are text, and others were numbers, or the other way round.
+        """
+        if self._parts and self._is_text != (labels.texts is not None):
+            raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
+        self._is_text = labels.texts is not None
         if labels.texts is None:
             self._parts.append(labels.values)
             return
-        self._is_text = True
         places = [self._places.setdefault(text, len(self._places)) for text in labels.texts]
         self._parts.append(np.array(places, dtype=np.int32)[labels.values])
 

@@ -93,17 +93,12 @@ class StoredRows(RowSource):
     def __init__(self, shape: tuple[int, int], origin: Origin, beside: Beside, block_rows: int | None = None) -> None:
         self.n, self.d = shape
         self.origin = origin
-        self.target, self.weight, self._names = beside.target, beside.weight, beside.feature_names
+        self.target, self.weight, self.feature_names = beside.target, beside.weight, beside.feature_names
         self.block_rows = block_rows or max(LEAST_ROWS, BLOCK_NUMBERS // max(self.d, 1))
 
     def __repr__(self) -> str:
         kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
         return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the columns, (d,), where they have any."""
-        return self._names
 
     def where(self, row: int) -> str:
         """A row in words, for messages: "part-3.parquet, row 17", counted from 0."""

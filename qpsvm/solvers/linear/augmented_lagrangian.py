@@ -25,6 +25,9 @@ and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1
 of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All rows have α at a bound,
 or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
+Where a team has the rows, a step sends the gradient with all that (ALM.5) sums, the half of the Newton system, and the
+slopes of the line search: three messages, the longest of (d + 1)(d + 2)/2 numbers.
+
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
 """
@@ -67,7 +70,7 @@ class AugmentedLagrangian:
         self._growth, self._outer, self._shrinks = SETTINGS.growth, 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         self._slack = self._residuals() if start.slack is None else start.slack.copy()
-        self._alpha = self._pull = self._q = np.empty(0)
+        self._alpha = self._own_pull = self._q = np.empty(0)
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
@@ -92,6 +95,8 @@ class AugmentedLagrangian:
             best = point if best is None or point.relative_gap < best.relative_gap else best
             if best.relative_gap <= goal:
                 return best, "converged"
+            if self._stage == "rows" and self._budget.keep is not None:
+                self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
             patience = SETTINGS.stalled if best.relative_gap < SETTINGS.far else SETTINGS.stalled_far
             if reason is None and (stalled >= patience or not np.isfinite(point.gap)):
@@ -123,33 +128,35 @@ class AugmentedLagrangian:
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
-        problem, b = self._problem, float(self._W[-1])
-        self._q = self._gradient()
-        mismatch = self._losses.mismatch(self._alpha, self._slack)
-        pull = self._pull + problem.offset
-        self._residual, self._complementarity, half = problem.measures(b, self._q, pull, mismatch)
-        self._dual = problem.dual(self._alpha, half)
+        problem, losses, b = self._problem, self._losses, float(self._W[-1])
+        self._answer()
+        pull, mismatch, worth, signs = problem.rows.team.sums(
+            self._own_pull, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha), self._budget.signs()
+        )
+        self._budget.agree(signs)
+        self._q = problem.ridge * self._W - problem.offset - pull
+        self._residual, self._complementarity, half = problem.measures(b, self._q, pull + problem.offset, mismatch)
+        self._dual = problem.dual(worth, half)
 
-    def _gradient(self) -> FloatArray:
-        """Q of (ALM.3), with Zᵀα updated by the rows whose α has changed."""
+    def _answer(self) -> None:
+        """α at the present t, and this member's part of Zᵀα, updated by the rows whose α has changed."""
         rows, last = self._problem.rows, self._alpha
         self._alpha = self._response.alpha(self._t)
         moved = np.flatnonzero(self._alpha != last) if len(last) else None
         if moved is None or not rows.gathers_cheaply(len(moved)):
-            self._pull = rows.gradient(self._alpha)
+            self._own_pull = rows.own_gradient(self._alpha)
         elif len(moved):
-            self._pull = self._pull + rows.gradient(self._alpha[moved] - last[moved], moved)
-        return self._problem.ridge * self._W - self._problem.offset - self._pull
+            self._own_pull = self._own_pull + rows.own_gradient(self._alpha[moved] - last[moved], moved)
 
     def _newton_step(self) -> bool:
         """One step (ALM.4); False where there is no descent left in floating point."""
         problem, losses, response, q = self._problem, self._losses, self._response, self._q
         free = response.free(self._t)
-        self._free_count = int(np.count_nonzero(free))
         try:
             direction = self._newton.step(free, response.steepness, q, self._W)
         except NumericalTrouble:
             return False
+        self._free_count = self._newton.free_count
         first = float(direction @ q)
         if not first < 0.0:
             return False
@@ -158,7 +165,7 @@ class AugmentedLagrangian:
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
         slope = Slope(
             constant, float(direction @ weighted), self._t, change, response.steepness, losses.upper, losses.lower,
-            response.threshold,
+            response.threshold, problem.rows.team,
         )  # fmt: skip
         length = find_step(slope, first)
         if not np.isfinite(length):
@@ -204,7 +211,7 @@ class AugmentedLagrangian:
         found = certified(self._problem, pair)
         if not self._losses.hinges or self._problem.offset[-1]:
             return found
-        depth = float(self._slack.max())
+        depth = self._problem.rows.team.most(float(self._slack.max(initial=-np.inf)))
         if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
             return found
         growth = (1.0 + SETTINGS.separation) / (1.0 - depth)

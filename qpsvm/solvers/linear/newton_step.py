@@ -10,6 +10,9 @@ Few columns: Cholesky of H, with a ridge in its own units so that those of the f
 and updated by the rows that entered or left J. (Where D has a number a row it is Z_JᵀDZ_J, for as long as D stays.)
 Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of H, as exact as
 the outer step deserves.
+
+Where a team has the rows, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
+and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: it is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.linear.row_losses import PerRow, at, mean
+from qpsvm.resources.team import Team
+from qpsvm.solvers.linear.row_losses import PerRow, at, mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky
@@ -29,7 +33,15 @@ Mask = NDArray[np.bool_]
 
 
 class NewtonSystem(Protocol):
-    """Solves (NEWTON.1)."""
+    """Solves (NEWTON.1).
+
+    Attributes
+    ----------
+    free_count : int
+        |J| of the last step, over all members.
+    """
+
+    free_count: int
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
         """ΔW (d + 1,) for the free rows J as a mask (n,), D, the gradient q and the point W (d + 1,)."""
@@ -40,7 +52,7 @@ class NewtonSystem(Protocol):
 
 def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
     """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
-    if rows.d <= min(SETTINGS.direct_columns, max(rows.n, SETTINGS.least_columns)):
+    if rows.d <= min(SETTINGS.direct_columns, max(rows.total, SETTINGS.least_columns)):
         return CholeskyNewton(rows, ridge)
     return WideNewton(rows, ridge)
 
@@ -55,6 +67,7 @@ class CholeskyNewton:
         self._weights: FloatArray | None = None
         self._changed = 0
         self._steps = 0
+        self.free_count = 0
 
     def forget(self) -> None:
         """Make Z_JᵀZ_J anew at the next step."""
@@ -63,15 +76,16 @@ class CholeskyNewton:
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """ΔW by Cholesky."""
         factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
-        H = factor * self._updated_gram(free, weights)
+        H, self.free_count = _added(self._rows.team, factor * self._updated_gram(free, weights), free)
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
-            diagonal[-1] += SETTINGS.intercept_share * diagonal[-1] if diagonal[-1] > 0.0 else mean(steepness)
+            typical = 0.0 if diagonal[-1] > 0.0 else mean_over(steepness, self._rows.team)
+            diagonal[-1] += typical or SETTINGS.intercept_share * diagonal[-1]
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.least_ridge).solve(-q)
 
     def _updated_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
-        """Z_JᵀZ_J, or Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
+        """This member's part of Z_JᵀZ_J, or of Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
         size = int(np.count_nonzero(free))
         if self._gram is not None and self._members is not None and self._weights is weights:
             entering = np.flatnonzero(free & ~self._members)
@@ -79,9 +93,9 @@ class CholeskyNewton:
             change = len(entering) + len(leaving)
             if change < SETTINGS.update_share * size and self._changed < SETTINGS.update_total * size:
                 if len(entering):
-                    self._gram += self._rows.gram(entering, _some(weights, entering))
+                    self._gram += self._rows.own_gram(entering, _some(weights, entering))
                 if len(leaving):
-                    self._gram -= self._rows.gram(leaving, _some(weights, leaving))
+                    self._gram -= self._rows.own_gram(leaving, _some(weights, leaving))
                 self._members, self._changed = free, self._changed + change
                 return self._gram
         index = np.flatnonzero(free)
@@ -90,8 +104,8 @@ class CholeskyNewton:
         if stride >= 2 and self._steps <= SETTINGS.rough_steps:
             self._gram = None
             some = index[::stride]
-            return self._rows.gram(some, _some(weights, some)) * stride
-        self._gram, self._members, self._changed = self._rows.gram(index, _some(weights, index)), free, 0
+            return self._rows.own_gram(some, _some(weights, some)) * stride
+        self._gram, self._members, self._changed = self._rows.own_gram(index, _some(weights, index)), free, 0
         self._weights = weights
         return self._gram
 
@@ -106,7 +120,10 @@ class WideNewton:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
-        self._direct_rows = max(SETTINGS.direct_rows, int(SETTINGS.rows_per_root * np.sqrt(rows.row_numbers)))
+        self._direct_rows = 0
+        if rows.team.alone:
+            self._direct_rows = max(SETTINGS.direct_rows, int(SETTINGS.rows_per_root * np.sqrt(rows.row_numbers)))
+        self.free_count = 0
 
     def forget(self) -> None:
         """Nothing kept is ever updated, so no rounding collects."""
@@ -116,10 +133,11 @@ class WideNewton:
         index = np.flatnonzero(free)
         D = at(steepness, index)
         members = self._rows.select(index)
+        self.free_count = members.total
         if 0 < len(index) <= min(self._direct_rows, SETTINGS.pool_rows):
             return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
-        step, iterations = _step_by_cg(members, self._ridge, D, mean(steepness), q, W)
-        if iterations > SETTINGS.cg_patience:
+        step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.team), q, W)
+        if iterations > SETTINGS.cg_patience and members.team.alone:
             self._direct_rows = SETTINGS.pool_rows
         return step
 
@@ -146,9 +164,22 @@ def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
 
 
 def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
-    """Z_JᵀDZ_J p: (d + 1,)."""
+    """Z_JᵀDZ_J p, for J of all members: (d + 1,)."""
     m = members.margins(p)
     return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
+
+
+def _added(team: Team, S: FloatArray, free: Mask) -> tuple[FloatArray, int]:
+    """The sum of the members' symmetric matrices (d + 1, d + 1), of which a half is sent, and of their free rows."""
+    count = int(np.count_nonzero(free))
+    if team.alone:
+        return S, count
+    upper = np.triu_indices(len(S))
+    half, total = team.sums(S[upper], count)
+    H = np.empty_like(S)
+    H[upper] = half
+    H.T[upper] = half
+    return H, total
 
 
 def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
@@ -181,7 +212,7 @@ def _step_by_cg(
     """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H for a typical D; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
-        weights[-1] = typical * (SETTINGS.intercept_share * members.n if members.n else 1.0)
+        weights[-1] = typical * (SETTINGS.intercept_share * members.total if members.total else 1.0)
     inverse = 1.0 / (weights + typical * members.column_squares())
     size = float(np.linalg.norm(q))
     goal = min(SETTINGS.cg_tolerance, float(np.sqrt(size / (1.0 + np.linalg.norm(W))))) * size

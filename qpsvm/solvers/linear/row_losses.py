@@ -12,18 +12,23 @@ A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − 
 dual: both see the same residual, and at most one of the two α is not 0. Its levels t − ε and −t − ε are t and ε here.
 
 Each of ℓ, lo, hi, ε, δ is one number where it is the same for all rows, which is faster, and takes no memory.
+
+What is typical of them (`scale`, `jump`, …) is so of the rows of all members of a team, which each member has to ask
+for; sums over residuals are this member's own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.resources.once import once
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: One number for all rows, or one a row, (n,).
@@ -57,6 +62,14 @@ def mean(values: PerRow) -> float:
     return values if isinstance(values, float) else float(values.mean())
 
 
+def mean_over(values: PerRow, team: Team) -> float:
+    """The mean over the rows of all members, who all have one number or all have one a row."""
+    if team.alone or isinstance(values, float):
+        return mean(values)
+    total, count = team.sums(float(values.sum()), len(values))
+    return float(total / count) if count else 0.0
+
+
 def is_zero(values: PerRow) -> bool:
     """Whether it is the number 0 for all rows."""
     return isinstance(values, float) and values == 0.0
@@ -72,6 +85,8 @@ class RowLosses:
         hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound is infinite.
     unit : float, optional
         What residuals are measured in, where the levels do not say.
+    team : Team
+        Whoever has the other rows.
     """
 
     upper: PerRow
@@ -80,12 +95,35 @@ class RowLosses:
     width: PerRow = 0.0
     curvature: PerRow = 0.0
     unit: float | None = None
+    team: Team = ALONE
+
+    def over(self, team: Team, n: int) -> RowLosses:
+        """The same losses, of n rows, as part of a team's: what is one number here is so on all members, or on none.
+
+        All that is decided by how they are stored is then decided in the same way by all.
+        """
+        if team.alone:
+            return self
+        names = ("upper", "level", "lower", "width", "curvature")
+        values: list[PerRow] = [getattr(self, name) for name in names]
+        numbers = [value if isinstance(value, float) else np.nan for value in values]
+        told = team.joined(np.array([numbers] if n else []).reshape(-1, len(names)))
+        stored: dict[str, Any] = {}
+        for k, (name, value) in enumerate(zip(names, values, strict=True)):
+            alike = len(told) > 0 and bool((told[:, k] == told[0, k]).all())
+            stored[name] = float(told[0, k]) if alike else np.full(n, value) if isinstance(value, float) else value
+        return replace(self, team=team, **stored)
+
+    def part(self, rows: IntArray) -> RowLosses:
+        """Those of some rows, for a problem of its own: all members' scale is taken as theirs."""
+        part = self.of(rows)
+        return part if self.team.alone else replace(part, unit=self.scale)
 
     def of(self, rows: slice | IntArray) -> RowLosses:
         """Those of some rows."""
         return RowLosses(
             at(self.upper, rows), at(self.level, rows), at(self.lower, rows), at(self.width, rows),
-            at(self.curvature, rows), self.unit,
+            at(self.curvature, rows), self.unit, self.team,
         )  # fmt: skip
 
     def times(self, factors: PerRow) -> RowLosses:
@@ -118,56 +156,69 @@ class RowLosses:
         """Whether all are those of a C-SVM, hinges at level 1."""
         return self.plain and isinstance(self.level, float) and self.level == 1.0
 
-    @cached_property
+    @once
     def endless(self) -> bool:
         """Whether some bound is infinite, so that far rows never come to rest at one."""
-        return not (np.isfinite(self.upper).all() and np.isfinite(self.lower).all())
+        return self.team.any(self._own_endless)
 
     @cached_property
+    def _own_endless(self) -> bool:
+        return not (np.isfinite(self.upper).all() and np.isfinite(self.lower).all())
+
+    @once
     def middle(self) -> float:
         """The median of the levels, or near it."""
         return self.level if isinstance(self.level, float) else float(np.median(self._some_levels))
 
-    @cached_property
+    @once
     def scale(self) -> float:
         """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
         if self.unit is not None:
             return self.unit
         if isinstance(self.level, float):
             size = abs(self.level) if self.one_sided else 0.0
-        elif not len(self.level):
+        elif not len(self._some_levels):
             size = 0.0
         else:
             sizes = np.abs(self._some_levels - (0.0 if self.one_sided else self.middle))
             size = float(np.median(sizes)) or float(np.mean(sizes))
-        return size or mean(self.width) or 1.0
+        return size or self._mean(self.width) or 1.0
 
-    @property
+    @once
     def _some_levels(self) -> FloatArray:
         """Enough of the levels to know where they are: (k,)."""
         level = np.asarray(self.level)
-        return level[:: max(1, len(level) // SAMPLE)]
+        return self.team.joined(level[:: max(1, self.team.count(len(level)) // SAMPLE)])
 
-    @cached_property
+    def _mean(self, values: PerRow) -> float:
+        """The mean over the rows of all members."""
+        return mean_over(values, self.team)
+
+    @once
     def jump(self) -> float:
         """The mean of the finite bounds, hi or −lo: how far α goes where a row passes a kink. Infinite without any."""
-        size = mean(self.upper) if self.one_sided else 0.5 * (mean(self.upper) - mean(self.lower))
+        size = self._mean(self.upper) if self.one_sided else 0.5 * (self._mean(self.upper) - self._mean(self.lower))
         return size if np.isfinite(size) else np.inf
 
-    @cached_property
+    @once
+    def mean_curvature(self) -> float:
+        """The mean of δ."""
+        return self._mean(self.curvature)
+
+    @once
     def bent(self) -> bool:
         """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
-        bend = mean(self.curvature)
+        bend = self.mean_curvature
         return bend > 0.0 and (self.endless or bend * self.jump >= BENT * self.scale)
 
-    @cached_property
+    @once
     def first_sigma(self) -> float:
         """The σ to begin with: one step takes α from 0 to its bound where a row is `scale` beyond its kink.
 
         Where the losses are `bent`, a σ that leaves them as they are.
         """
         if self.bent:
-            return SMOOTH / mean(self.curvature)
+            return SMOOTH / self.mean_curvature
         return min(self.jump, LARGEST) / self.scale
 
     @property
@@ -272,7 +323,7 @@ class RowLosses:
             low = np.where(a > 0.0, 0.0, self.lower)
             high = np.where(a > 0.0, self.upper, 0.0)
         down, up = a - low, high - a
-        if self.endless:
+        if self._own_endless:
             down, up = np.where(np.isinf(down), np.abs(a), down), np.where(np.isinf(up), np.abs(a), up)
         return np.maximum(down, 0.0) * np.maximum(up, 0.0)
 

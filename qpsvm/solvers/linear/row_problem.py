@@ -31,6 +31,8 @@ class RowProblem:
         h. Where the multipliers are to have a sum other than 0, h_b is minus that.
     constant : float
         κ.
+
+    Where a team has the rows, `ridge`, `offset` and `constant` are the same on all members.
     """
 
     rows: SignedRows
@@ -61,9 +63,9 @@ class RowProblem:
             q, pull = q[:-1], pull[:-1]
         return 0.5 * float(q @ q) + price, max(mismatch, 0.0), 0.5 * float(pull @ pull)
 
-    def dual(self, alpha: FloatArray, half: float) -> float:
-        """D for α (n,) and ½‖q̂‖²."""
-        return self.losses.worth(alpha) + self.constant - half
+    def dual(self, worth: float, half: float) -> float:
+        """D for what α contributes to it, ℓᵀα − Σφ*(α), and ½‖q̂‖²."""
+        return worth + self.constant - half
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,10 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A pair of W (d + 1,) and α (n,), r = ℓ − ZW (n,), the values D and P − D, and the σ that belongs to them."""
+    """A pair of W (d + 1,) and α (n,), r = ℓ − ZW (n,), the values D and P − D, and the σ that belongs to them.
+
+    D and P − D are over the rows of all members, α and r over this member's.
+    """
 
     W: FloatArray
     alpha: FloatArray
@@ -98,10 +103,12 @@ def certified(problem: RowProblem, pair: Point) -> Point:
     W, alpha = pair.W, pair.alpha
     if problem.free_intercept:
         alpha = balanced(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
-    pull = problem.rows.gradient(alpha) + problem.offset
-    mismatch = problem.losses.mismatch(alpha, pair.slack)
+    pull, mismatch, worth = problem.rows.team.sums(
+        problem.rows.own_gradient(alpha), problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
+    )
+    pull = pull + problem.offset
     residual, complementarity, half = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
-    return Point(W, alpha, pair.slack, problem.dual(alpha, half), residual + complementarity, pair.sigma)
+    return Point(W, alpha, pair.slack, problem.dual(worth, half), residual + complementarity, pair.sigma)
 
 
 def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 0.0) -> FloatArray:
@@ -114,9 +121,9 @@ def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 
     members = losses.of(free)
     for _ in range(BALANCINGS):
         room = members.room(alpha[free])
-        total = float(room.sum())
+        total, surplus = losses.team.sums(float(room.sum()), float(y @ alpha))
         if not 0.0 < total < np.inf:
             break
-        surplus = float(y @ alpha) + rest
+        surplus += rest
         alpha[free] = members.clipped(alpha[free] - (surplus / total) * (y[free] * room))
     return alpha

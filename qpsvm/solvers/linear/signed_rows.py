@@ -8,6 +8,9 @@ with the column means μ, or near them (0 where nothing is centred), and e = 1, 
 A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so that Zᵀα does not depend
 on μ, and w is that of the data as they came; b belongs to x − μ. X is a `RowSource`: products with all rows take μ off
 their result, which costs nothing a row; rows that are gathered are a copy, in which it is subtracted.
+
+Where a team has the rows, n, y and vectors over the rows are this member's own, and sums are the team's; `own_…` is
+this member's part of one.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ DENSE_SHARE = 0.6
 LARGE_OFFSET = 1e3
 #: Spread, as a share of the offset, below which a column is constant but for rounding: its weight is 0 either way.
 CONSTANT_SPREAD = 1e-12
-#: Rows of an array in memory from which the column means and spreads are estimated.
+#: Rows from which the column means and spreads are estimated.
 OFFSET_SAMPLE = 5000
 
 
@@ -50,18 +53,31 @@ class SignedRows:
     ----------
     n, d : int
         Rows and features; Z is (n, d + 1).
-    row_numbers : float
-        Numbers stored a row, on average: what a product with a row costs.
+    team : Team
+        Whoever has the other rows.
+    passes : int
+        How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
-        self.n, self.d = source.n, source.d
-        self.row_numbers = source.entries / max(1, self.n)
+        self.n, self.d, self.team = source.n, source.d, source.team
+        self.passes = 0
         self._centred = source if mean is None else Centred(source, mean)
+
+    @property
+    def total(self) -> int:
+        """Rows of all members."""
+        return self.source.total_rows
+
+    @property
+    def row_numbers(self) -> float:
+        """Numbers stored a row, on average: what a product with a row costs."""
+        return self.source.total_entries / max(1, self.total)
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
+        self.passes += 1
         m = self.source.margins(W[: self.d])
         shift = self._shift(W)
         if shift:
@@ -71,11 +87,21 @@ class SignedRows:
 
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
+        return self.team.sum(self.own_gradient(a, index))
+
+    def own_gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
+        """This member's part of `gradient`."""
+        self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
-        return self._closed(self.source.weights(beta, index), float(beta.sum()))
+        return self._closed(self.source.own_weights(beta, index), float(beta.sum()))
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
+        return self.team.sum(self.own_scan(W, visit))
+
+    def own_scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
+        """This member's part of `scan`."""
+        self.passes += 1
         shift, y = self._shift(W), self.y
         totals: dict[int, float] = {}
 
@@ -88,7 +114,7 @@ class SignedRows:
                 totals[block.start] = float(a.sum())
             return a
 
-        g = self.source.scan(W[: self.d], signed)
+        g = self.source.own_scan(W[: self.d], signed)
         return self._closed(g, sum(in_order(totals)))
 
     def _shift(self, W: FloatArray) -> float:
@@ -106,14 +132,18 @@ class SignedRows:
 
     def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
         """Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
+        return self.team.sum(self.own_gram(index, weights))
+
+    def own_gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
+        """This member's part of `gram`."""
         d, S = self.d, np.empty((self.d + 1, self.d + 1))
-        S[:d, :d], sums = self._centred.moments(index, weights)
+        S[:d, :d], sums = self._centred.own_moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
         S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))
         return S
 
     def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
-        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few: (k, l)."""
+        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few and of this member: (k, l)."""
         K = self._centred.inner(index, other)
         K += self.unit**2
         K *= self.y[other]
@@ -123,18 +153,18 @@ class SignedRows:
     def select(self, index: IntArray) -> SignedRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
         many = self.source.whole is None and not self.gathers_cheaply(len(index))
-        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index))
+        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.team)
         return SignedRows(part, self.y[index], self.unit)
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""
-        squares = self.source.column_squares()
+        squares, n = self.team.sums(self.source.own_column_squares(), self.n)
         if self.mean is not None:
-            squares = np.maximum(squares - self.n * self.mean**2, 0.0)
-        return np.append(squares, self.unit**2 * self.n)
+            squares = np.maximum(squares - n * self.mean**2, 0.0)
+        return np.append(squares, self.unit**2 * n)
 
     def gathers_cheaply(self, count: int) -> bool:
-        """Whether products with `count` selected rows cost less than a pass over all."""
+        """Whether products with `count` selected rows cost less than a pass over all of this member's."""
         return count < GATHER_SHARE * self.n
 
 
@@ -158,7 +188,7 @@ def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) ->
     offset = np.abs(mean)
     if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
         whole = source.whole
-        near = Centred(source, mean) if whole is None else as_row_source(whole - mean)
+        near = Centred(source, mean) if whole is None else as_row_source(whole - mean, source.team)
         return SignedRows(near, y, unit), mean
     return SignedRows(source, y, unit, mean), mean
 
@@ -168,16 +198,22 @@ def _stored_well(source: RowSource) -> RowSource:
     whole = source.whole
     if whole is None or not source.is_sparse:
         return source
-    if source.entries > DENSE_SHARE * source.n * source.d:
-        return as_row_source(whole.toarray())
+    if source.total_entries > DENSE_SHARE * source.total_rows * source.d:
+        return as_row_source(whole.toarray(), source.team)
     short = short_indices(whole.tocsr())
-    return source if short is whole else as_row_source(short)
+    return source if short is whole else as_row_source(short, source.team)
 
 
 def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
     """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
-    if source.whole is not None:
-        sample = source.take(slice(None, None, max(1, source.n // OFFSET_SAMPLE)))
+    team, stride = source.team, max(1, source.total_rows // OFFSET_SAMPLE)
+    if source.whole is None and stride == 1 and team.alone:  # so few rows may be read twice, but not gathered
+        mean = source.means()
+        return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
+    sample = source.take(slice(None, None, stride))
+    if team.alone:
         return sample.mean(axis=0), sample.std(axis=0)
-    mean = source.means()
-    return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
+    sums, count = team.sums(sample.sum(axis=0), len(sample))
+    mean = sums / count
+    sample -= mean
+    return mean, np.sqrt(team.sum(np.einsum("ij,ij->j", sample, sample)) / count)

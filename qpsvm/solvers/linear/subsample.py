@@ -6,6 +6,8 @@
 
 The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
 that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
+
+Of a team each member draws its share of each class, so that all have the rows that one of them alone could have drawn.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.resources.team import Team
 from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.row_losses import per_row
@@ -40,24 +43,26 @@ def sample_size(n: int, d: int) -> int:
 def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     """(SUB.1) and (SUB.2) for (ALM.1), both subsamples begun at `first`."""
     rows = problem.rows
-    n0 = sample_size(rows.n, rows.d)
+    n0 = sample_size(rows.total, rows.d)
     goal = float(np.clip(SETTINGS.sample_goal * rows.d / n0, *SETTINGS.sample_goal_limits))
     parts, found = [], []
-    for index, weight in _subsamples(rows.y, n0):
-        losses = problem.losses.of(index).times(per_row(weight))
+    for index, weight in _subsamples(rows.y, n0, rows.team):
+        losses = problem.losses.part(index).times(per_row(weight) if rows.team.alone else weight)
         part = RowProblem(rows.select(index), losses, problem.ridge, problem.offset)
         run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
-    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(changes @ changes / len(changes)))
+    squares, count = rows.team.sums(float(changes @ changes), len(changes))
+    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(squares / count))
     return Estimate(0.5 * (found[0] + found[1]), tau)
 
 
 def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
-    step = max(1, problem.rows.n // SETTINGS.counted_rows)
+    rows = problem.rows
+    step = max(1, rows.total // SETTINGS.counted_rows)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.of(block), alpha[block].copy()
@@ -65,31 +70,47 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
         found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
         return a
 
-    pull = problem.rows.scan(W, visit) + problem.offset
-    distances, mismatches = zip(*in_order(found), strict=True)
-    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, sum(mismatches))
-    sample = np.sort(np.concatenate(distances))
-    capacity = problem.losses.jump * problem.rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
+    own = rows.own_scan(W, visit)
+    distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
+    pull, mismatch = rows.team.sums(own, sum(mismatch for _, mismatch in in_order(found)))
+    pull = pull + problem.offset
+    residual, complementarity, _ = problem.measures(float(W[-1]), problem.ridge * W - pull, pull, mismatch)
+    sample = np.sort(rows.team.joined(distances))
+    capacity = problem.losses.jump * rows.total / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
     return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
 
 
-def _subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
-    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows."""
-    generator = np.random.default_rng(0)
+def _subsamples(y: FloatArray, n0: int, team: Team) -> list[tuple[IntArray, FloatArray]]:
+    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows.
+
+    Where a team has the rows, these are the places of this member's part of them.
+    """
+    generator = np.random.default_rng(team.rank)
     halves: list[list[IntArray]] = [[], []]
     weights: list[list[FloatArray]] = [[], []]
     positive = y > 0
-    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        size = min(len(members), max(n0 * len(members) // len(y), SETTINGS.sample_per_class))
-        drawn = members[generator.choice(len(members), size, replace=False)]
+    classes = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+    counts = team.joined(np.array([[len(members) for members in classes]]))  # (members of the team, 2)
+    total = int(counts.sum())
+    for members, before in zip(classes, _before(counts), strict=True):
+        here, everyone = slice(team.rank, team.rank + 2), int(before[-1])
+        size = min(everyone, max(n0 * everyone // total, SETTINGS.sample_per_class))
+        first, last = (size * before[here] // max(1, everyone)).tolist()  # of the rows drawn, those of this member
+        drawn = members[generator.choice(len(members), last - first, replace=False)]
         for half in (0, 1):
-            part = drawn[half::2] if size > 1 else drawn
+            part = drawn[(half - first) % 2 :: 2] if size > 1 else drawn
             halves[half].append(part)
-            weights[half].append(np.full(len(part), len(members) / max(1, len(part))))
+            taken = (size + 1 - half) // 2 if size > 1 else size
+            weights[half].append(np.full(len(part), everyone / max(1, taken)))
     result = []
     for half in (0, 1):
         index = np.concatenate(halves[half])
         order = np.argsort(index)
         result.append((index[order], np.concatenate(weights[half])[order]))
     return result
+
+
+def _before(counts: IntArray) -> IntArray:
+    """For each class how many of its rows the members before each one have, and all: (2, P + 1) from (P, 2)."""
+    return np.vstack([np.zeros((1, 2), dtype=counts.dtype), np.cumsum(counts, axis=0)]).T

@@ -11,6 +11,8 @@
 (WORK.1) is as good as the guess: where the band holds half of the rows, or keeps missing rows, the plain method runs
 on all of them from the W at hand. The first band and each check cost one pass over all rows, the rest is work on the
 band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
+
+Where a team has the rows, each member has a part of the band, which may be empty; counts and sums are the team's.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.resources.team import Team
 from qpsvm.rows.source import in_order
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
@@ -28,6 +31,10 @@ from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.subsample import Estimate, estimate, nearby, sample_size
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
+#: The quotient of the ends of a bin in which the violators of a team are counted, and how many there are on both sides
+#: of τ: what is farther counts as there, 2²⁰ τ, which a wider band is far from.
+BIN, BINS = 2.0**0.25, 80
+
 
 def is_large(n: int, d: int) -> bool:
     """Whether n rows of d columns are enough for a working set to pay."""
@@ -35,16 +42,23 @@ def is_large(n: int, d: int) -> bool:
     return n >= max(least, SETTINGS.rows_per_sample * sample_size(n, d))
 
 
-def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
+def solve_large(
+    problem: RowProblem, first: Start, goal: float, budget: Budget, begun: Estimate | None = None
+) -> tuple[Point, StopReason]:
     """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
+
+    Where the W and τ of a band are given, from them.
 
     Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
     """
     multiplier = first.multiplier
     if problem.losses.endless:
-        begun = first if multiplier is not None else replace(first, W=estimate(problem, first, budget).W)
-        return AugmentedLagrangian(problem, begun, budget).run(goal)
-    guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
+        if multiplier is None:
+            first = replace(first, W=(begun or estimate(problem, first, budget)).W)
+        return AugmentedLagrangian(problem, first, budget).run(goal)
+    guess = begun
+    if guess is None:
+        guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
     bands = _Bands(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
 
@@ -53,7 +67,8 @@ def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) 
 class _Check:
     """What a pass over all rows finds.
 
-    The relative gap on all rows and on the band alone, P − D and D, the violators (k,), and N_τ.
+    The relative gap on all rows and on the band alone, P − D and D, this member's violators (k,), how many there are,
+    and N_τ.
     """
 
     relative_gap: float
@@ -61,23 +76,26 @@ class _Check:
     gap: float
     dual: float
     violators: IntArray
+    violations: int
     near: int
 
 
 class _Bands:
     """(WORK.1) to (WORK.3).
 
-    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it.
+    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it; and
+    this member's part of h and κ.
     """
 
     def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
-        self._losses = problem.losses
+        self._losses, self._team = problem.losses, problem.rows.team
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._inside = np.zeros(problem.rows.n, dtype=bool)
         self._index = np.empty(0, dtype=np.intp)
-        self._pull, self._fixed_total = np.zeros(problem.rows.d + 1), 0.0
+        self._own_pull, self._own_total = np.zeros(problem.rows.d + 1), 0.0
+        self._pull, self._fixed_total, self._size = self._own_pull, 0.0, 0
         self._best: Point | None = None
         self._wrong_guesses = 0
 
@@ -89,9 +107,11 @@ class _Bands:
     def solve(self) -> tuple[Point, StopReason] | None:
         """Rounds of (WORK.1) to (WORK.3); None where the plain method should take over."""
         self._begin()
+        self._offer(self._W, np.inf, "subsample")
         goal = SETTINGS.band_share * self._goal
         for _ in range(SETTINGS.rounds):
-            wide = not len(self._index) <= SETTINGS.widest_band * self._problem.rows.n
+            self._gather()
+            wide = not self._size <= SETTINGS.widest_band * self._problem.rows.total
             if wide or self._wrong_guesses >= SETTINGS.guesses:
                 return None
             reason, goal = self._round(goal)
@@ -118,16 +138,23 @@ class _Bands:
             found[block.start] = band + block.start, losses.worth(fixed)
             return fixed
 
-        self._pull = self._problem.rows.scan(self._W, visit)
-        bands, totals = zip(*in_order(found), strict=True)
-        self._index, self._fixed_total = np.concatenate(bands), sum(totals)
+        self._own_pull = self._problem.rows.own_scan(self._W, visit)
+        self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in in_order(found))])
+        self._own_total = sum(total for _, total in in_order(found))
         self._inside[:] = False
         self._inside[self._index] = True
+
+    def _gather(self) -> None:
+        """What the fixed rows of all members add to h and κ, and how many rows are in the band."""
+        self._pull, self._fixed_total, self._size, signs = self._team.sums(
+            self._own_pull, self._own_total, len(self._index), self._budget.signs()
+        )
+        self._budget.agree(signs)
 
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        rows, losses = problem.rows.select(index), self._losses.of(index)
+        rows, losses = problem.rows.select(index), self._losses.part(index)
         part = RowProblem(rows, losses, problem.ridge, self._pull + problem.offset, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
@@ -135,21 +162,29 @@ class _Bands:
             inner, reason = run.run(goal, certify=False, patient=False)
             check = self._check(part, inner)
             if self._best is not None and self._best.relative_gap <= self._goal:
+                self._offer(inner.W, check.relative_gap, "band")
                 return "converged", goal
             if self._budget.spent():
                 return self._budget.spent(), goal
-            failed = len(check.violators) > SETTINGS.wrong_guess * len(index) + SETTINGS.sample_per_class
+            failed = check.violations > SETTINGS.wrong_guess * self._size + SETTINGS.sample_per_class
             if failed or reason == "numerical_error":
                 return None, self._widened(goal)
             following = self._next_band(check, inner)
+            self._offer(inner.W, check.relative_gap, "band")
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            if limited_by_band or np.count_nonzero(following) < SETTINGS.much_smaller * len(index):
+            count = self._team.count(int(np.count_nonzero(following)))
+            if limited_by_band or count < SETTINGS.much_smaller * self._size:
                 self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
                 return None, max(SETTINGS.band_share * self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < SETTINGS.smallest_goal:
                 return None, self._widened(goal)
+
+    def _offer(self, W: FloatArray, gap: float, stage: str) -> None:
+        """What may be kept: from W and τ `_begin` makes all the rest."""
+        if self._budget.keep is not None:
+            self._budget.keep(W, max(self._tau, float(np.finfo(float).tiny)), self._sigma, gap, stage)
 
     def _check(self, part: RowProblem, inner: Point) -> _Check:
         """(WORK.2) for the solution on the band, and where that is small enough its certificate."""
@@ -165,18 +200,23 @@ class _Bands:
             near = int(np.count_nonzero(losses.distance(slack) <= self._tau))
             checked[block.start] = found + block.start, missed, near
 
-        self._problem.rows.scan(inner.W, visit)
-        wrong, misses, counts = zip(*in_order(checked), strict=True)
-        violators, missed, near = np.concatenate(wrong), sum(misses), sum(counts)
+        self._problem.rows.own_scan(inner.W, visit)
+        found = in_order(checked)
+        violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
+        missed, near, violations, signs = self._team.sums(
+            sum(missed for _, missed, _ in found), sum(near for _, _, near in found), len(violators),
+            self._budget.signs(),
+        )  # fmt: skip
+        self._budget.agree(signs)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
-        self._budget.report("all rows", len(self._index), gap=pair.relative_gap, violators=len(violators))
+        self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=violations)
         if pair.relative_gap <= SETTINGS.aim * self._goal:
             pair = certified(part, pair)  # only free α move, all of which are in the band
             pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
         self._alpha[self._index] = pair.alpha
         self._keep(pair)
-        return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
+        return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, violations, near)
 
     def _keep(self, pair: Point) -> None:
         """Remember the pair, with α and r of all rows, if it is the best; copied if they are still to change."""
@@ -191,9 +231,9 @@ class _Bands:
         wrong = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
-        if len(wrong):
+        if check.violations:
             tau = max(tau, SETTINGS.depth_factor * self._depth(check))
-        grows = len(wrong) == 0 or len(wrong) >= SETTINGS.good_guess * len(self._index)
+        grows = check.violations == 0 or check.violations >= SETTINGS.good_guess * self._size
         self._tau = min(tau, SETTINGS.wider * self._tau if grows else self._tau)
         band = self._losses.distance(self._slack) <= self._tau
         band[wrong] = True
@@ -201,11 +241,17 @@ class _Bands:
         return band
 
     def _depth(self, check: _Check) -> float:
-        """How far the violators are on the wrong side, but for the farthest; a tiny number where there are none."""
+        """How far the violators are on the wrong side, but for the farthest; a tiny number where there are none.
+
+        Of a team, the upper end of the bin that the quantile is in: a power of 2^¼ of τ.
+        """
         wrong = check.violators
         depths = self._losses.of(wrong).distance(self._slack[wrong])
+        tiny = float(np.finfo(float).tiny)
+        if not self._team.alone:
+            return max(_upper_quantile(depths, SETTINGS.depth_quantile, max(self._tau, tiny), self._team), tiny)
         depth = float(np.quantile(depths, SETTINGS.depth_quantile)) if len(wrong) else 0.0
-        return max(depth, float(np.finfo(float).tiny))
+        return max(depth, tiny)
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
@@ -214,9 +260,9 @@ class _Bands:
         self._alpha[leaving] = self._losses.of(leaving).answer(self._slack[leaving])
         moved = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
-        self._pull = self._pull + rows.gradient(change, moved)
-        self._fixed_total += self._losses.of(leaving).worth(self._alpha[leaving])
-        self._fixed_total -= self._losses.of(entering).worth(self._alpha[entering])
+        self._own_pull = self._own_pull + rows.own_gradient(change, moved)
+        self._own_total += self._losses.of(leaving).worth(self._alpha[leaving])
+        self._own_total -= self._losses.of(entering).worth(self._alpha[entering])
         self._index, self._inside = index, band
 
     def _widened(self, goal: float) -> float:
@@ -225,3 +271,16 @@ class _Bands:
         self._tau *= SETTINGS.wider
         self._begin()
         return goal
+
+
+def _upper_quantile(values: FloatArray, share: float, unit: float, team: Team) -> float:
+    """A quantile of the values ≥ 0 of all members, or up to BIN times as much, by the number in each bin; 0 of none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = np.log(values / unit) / np.log(BIN)
+    bins = np.clip(np.nan_to_num(np.ceil(places), nan=BINS), -BINS, BINS).astype(np.intp) + BINS
+    counts = team.sum(np.bincount(bins, minlength=2 * BINS + 1).astype(np.float64))
+    passed = np.cumsum(counts)
+    if not passed[-1]:
+        return 0.0
+    place = int(np.searchsorted(passed, share * passed[-1]))
+    return unit * float(BIN ** (place - BINS))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.resources.team import ALONE, Team
 
 #: A step is accepted where the slope has fallen to this share of the first one.
 SLOPE_SHARE = 0.1
@@ -42,6 +43,8 @@ class Slope:
         σ, hi and lo.
     threshold : float or ndarray, shape (n,), or None
         k; None for 0.
+    team : Team
+        Whoever has the other rows: h is over all of them.
     """
 
     constant: float
@@ -52,6 +55,7 @@ class Slope:
     upper: float | FloatArray
     lower: float | FloatArray = 0.0
     threshold: float | FloatArray | None = None
+    team: Team = ALONE
 
     def __call__(self, s: float) -> float:
         """h(s)."""
@@ -60,7 +64,7 @@ class Slope:
         if self.threshold is not None:
             moved -= np.clip(moved, -np.asarray(self.threshold), self.threshold)
         np.clip(moved, self.lower, self.upper, out=moved)
-        return self.constant + s * self.linear - float(self.change @ moved)
+        return self.constant + s * self.linear - self.team.sum(float(self.change @ moved))
 
 
 def find_step(slope: Slope, first: float) -> float:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 from qpsvm.resources.clock import Clock
 from qpsvm.resources.log import heard, say_step
+from qpsvm.resources.team import ALONE, Team
 
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
 StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
+
+#: Takes W (d + 1,), τ, σ, the relative gap and the stage of a run.
+Keep: TypeAlias = Callable[[FloatArray, float, float, float, str], None]
+#: Takes the stage and the relative gap.
+Tell: TypeAlias = Callable[[str, float], None]
 
 
 class Budget:
@@ -27,6 +37,8 @@ class Budget:
         Seconds allowed. They are looked at between steps.
     verbose : bool
         Print the lines that are reported. Otherwise they are only logged, where a program logs DEBUG.
+    team : Team
+        Those who make the same run. Their clocks are not the same: what `spent` answers is then what was last agreed.
 
     Attributes
     ----------
@@ -35,6 +47,10 @@ class Budget:
     steps : int
         Steps made: whoever makes one counts it here.
     clock : Clock
+    keep : callable, optional
+        Takes what may be kept of the run, after each of its rounds: W, τ, σ, gap and stage.
+    tell : callable, optional
+        Takes stage and gap of each report.
 
     Raises
     ------
@@ -42,20 +58,38 @@ class Budget:
         `most` below 1, or a negative or NaN `time_limit`.
     """
 
-    def __init__(self, most: int | None = None, time_limit: float | None = None, verbose: bool = False) -> None:
+    def __init__(
+        self, most: int | None = None, time_limit: float | None = None, verbose: bool = False, team: Team = ALONE
+    ) -> None:
         if most is not None and most < 1:
             raise ParameterError(f"max_iter must be at least 1, got {most}")
         self.most, self.verbose, self.steps = most, verbose, 0
-        self.talks = heard(verbose, logging.DEBUG)
-        self.clock = Clock(time_limit)
+        self.talks = heard(verbose, logging.DEBUG) and team.rank == 0
+        self.clock, self.team = Clock(time_limit), team
+        self._agreed: Literal["time_limit", "interrupted"] | None = None
+        self.keep: Keep | None = None
+        self.tell: Tell | None = None
 
     def spent(self, coming: float = 0.0) -> StopReason | None:
         """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
         used_up = self.most is not None and self.steps >= self.most
-        return self.clock.stopped(coming) or ("iteration_limit" if used_up else None)
+        stopped = self.clock.stopped(coming) if self.team.alone else self._agreed
+        return stopped or ("iteration_limit" if used_up else None)
+
+    def signs(self) -> FloatArray:
+        """What this member's clock says, (2,), to be put into a message: the sum over the members goes to `agree`."""
+        stopped = None if self.team.alone else self.clock.stopped()
+        return np.array([stopped == "time_limit", stopped == "interrupted"], dtype=np.float64)
+
+    def agree(self, signs: FloatArray) -> None:
+        """From now on the run is stopped where any member's clock has said so."""
+        self._agreed = "interrupted" if signs[1] else "time_limit" if signs[0] else self._agreed
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
         """Show one line, if anybody reads it: stage and number, each measure by its name, and the seconds."""
+        gap = measures.get("gap")
+        if self.tell is not None and isinstance(gap, float):
+            self.tell(stage, gap)
         if self.talks:
             said = f"{stage:<14} {number:7d}"
             for name, value in measures.items():

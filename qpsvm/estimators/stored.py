@@ -1,0 +1,108 @@
+"""Samples that are not in memory, as an estimator takes them: rows of files a block at a time, or a Dask collection.
+
+Scikit-learn's checks would copy them. What these would say of an array, a source of rows has found out when it was
+opened; what is left are the width and the names of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from qpsvm.arrays.columns import order_of
+from qpsvm.errors import DataError
+from qpsvm.rows import RowSource
+from qpsvm.sources import open_rows
+from qpsvm.sources.recognise import is_column, is_stored, stored
+
+__all__ = ["StoredScore", "is_stored", "learn_columns", "rows_to_predict", "stored", "where_they_are"]
+
+
+def learn_columns(estimator: Any, source: RowSource) -> None:
+    """Give an estimator the width of the samples of its fit and the names of their columns, as scikit-learn does."""
+    estimator.n_features_in_ = source.d
+    if source.feature_names is not None:
+        estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
+    """Samples to predict as a source of rows, whose columns are those of the fit.
+
+    What is not open yet is opened by the names of these columns, so that others in the file, as the target, are left
+    out.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        A fitted one.
+    X : RowSource, or what `open_rows` opens
+    target, weight : str or int, optional
+        Columns that are wanted besides, of what is not open.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    DataError
+        Another width, or other columns.
+    QPSVMError
+        What `open_rows` raises.
+    """
+    check_is_fitted(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(X, RowSource):
+        source = X
+    else:
+        columns = None if names is None or isinstance(X, np.ndarray) else names.tolist()
+        source = open_rows(X, target, columns, weight)
+    if source.d != estimator.n_features_in_:
+        raise DataError(
+            f"X has {source.d} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+    given = source.feature_names
+    if names is not None and given is not None and order_of(given, names, "X") is not None:
+        raise DataError("X has the columns of the fit in another order: open_rows(..., columns=...) takes them in one")
+    return source
+
+
+def where_they_are(method: Callable[[Any], NDArray[Any]], X: Any, width: int, dtype: Any) -> Any:
+    """What a method makes of a Dask collection, as a Dask array (m,), or (m, width) where that is more than one.
+
+    Nothing is computed yet; each partition is predicted where it is.
+    """
+    array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+    how: dict[str, Any] = {"drop_axis": 1} if width == 1 else {"chunks": (array.chunks[0], (width,))}
+    return array.map_blocks(method, dtype=dtype, meta=np.empty((0,) * (1 if width == 1 else 2), dtype=dtype), **how)
+
+
+class StoredScore:
+    """The score of an estimator whose samples may be stored, with the target among them."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """How good the predictions are: scikit-learn's own score of such an estimator.
+
+        Parameters
+        ----------
+        X : array_like, data frame, SciPy sparse, or what `open_rows` opens, shape (m, d)
+        y : array_like of shape (m,), or str
+            What is true; of a file also the name of a column.
+        sample_weight : array_like of shape (m,), or str, optional
+
+        Returns
+        -------
+        float
+        """
+        if is_stored(X) and not getattr(self, "_by_function", False):
+            X = rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
+            y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
+        if isinstance(X, RowSource):
+            X, y, sample_weight = stored(X, y, sample_weight)
+        value: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return value
