@@ -46,8 +46,8 @@ class AugmentedLagrangianBackend(Backend):
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
-        """The engine that goes first: auto, coordinate or newton."""
-        return frozenset({"engine"})
+        """The engine that goes first: auto, coordinate or newton; what the run's states are given to, and the first."""
+        return frozenset({"engine", "keep", "begun"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
         """Passes over the samples, and Newton steps on the few rows that are free."""

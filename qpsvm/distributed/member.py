@@ -105,7 +105,7 @@ def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mappin
     if begun is not None:
         options["begun"] = State(**begun)
     clock = Clock(order.time_limit)
-    request = Request(order.tol, False, False, order.time_limit, order.max_iter, options, None, clock)
+    request = Request(order.tol, True, False, order.time_limit, order.max_iter, options, None, clock)
     with np.errstate(all="ignore"), one_thread():
         result = _certified(problem, request)
     counts = team.sum(np.bincount(result.kind, minlength=3).astype(np.float64))
