@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 import qpsvm
-from benchmarks.large.data import COLUMNS, Table
+from benchmarks.large.data import Table
 from benchmarks.large.weigh import weighed
 
 #: Workers, one thread each: as many as the machine that the figures are from has cores.
 WORKERS = 2
 #: Partitions that each worker holds.
 PARTS = 4
-#: Rows of the machine that is solved before the clock is started.
-WARM_ROWS = 2000
+#: Rows and columns of the machine that is solved before the clock is started.
+WARM_ROWS, WARM_COLUMNS = 2000, 3
 #: Seconds in which the sizes of what the workers say now and then, without a solve, are counted.
 IDLE_SECONDS = 2.0
 
@@ -66,7 +66,7 @@ def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
 
     with cluster() as client:
         X, y = spread(table, client)
-        _warm_up(tol)
+        warm_up(tol)
         client.run(_count)
         time.sleep(IDLE_SECONDS)
         idle = sum(client.run(_counted).values()) / IDLE_SECONDS
@@ -83,14 +83,14 @@ def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _warm_up(tol: float) -> None:
+def warm_up(tol: float) -> None:
     """A small machine on the same workers."""
     import dask.array as da
 
-    X = np.random.default_rng(0).standard_normal((WARM_ROWS, COLUMNS))
-    y = np.where(X @ np.arange(COLUMNS) > 0.0, 1.0, -1.0)
+    X = np.random.default_rng(0).standard_normal((WARM_ROWS, WARM_COLUMNS))
+    y = np.where(X @ np.arange(WARM_COLUMNS) > 0.0, 1.0, -1.0)
     half = WARM_ROWS // WORKERS
-    qpsvm.solve(qpsvm.CSVM(da.from_array(X, (half, COLUMNS)), da.from_array(y, half)), tol=tol, check=False)
+    qpsvm.solve(qpsvm.CSVM(da.from_array(X, (half, WARM_COLUMNS)), da.from_array(y, half)), tol=tol, check=False)
 
 
 def _count() -> None:

@@ -1,9 +1,9 @@
 """Large tables by blocks, from seeds: dense ones as .npy and Parquet, a sparse one as LIBSVM text.
 
-    gauss   X standard normal, y = sign(Xw + 2·noise): two clouds that overlap
-    heavy   Student's t with three degrees of freedom, columns in units from 10⁻² to 10², the same labels: what a table
-            looks like that nobody has scaled
-    text    rows of about 50 of 10⁵ columns, drawn by a power law, as words are
+gauss   X standard normal, y = sign(Xw + 2·noise): two clouds that overlap
+heavy   Student's t with three degrees of freedom, columns in units from 10⁻² to 10², the same labels: what a table
+        looks like that nobody has scaled
+text    rows of about 50 of 10⁵ columns, drawn by a power law, as words are
 """
 
 from __future__ import annotations
@@ -47,22 +47,25 @@ class Table:
     n : int
     dtype : str
         Of the numbers that are stored.
+    columns : int
+        Of a dense table.
     """
 
     folder: Path
     kind: Kind
     n: int
     dtype: str = "float64"
+    columns: int = COLUMNS
 
     @property
     def d(self) -> int:
         """Columns."""
-        return WORDS if self.kind == "text" else COLUMNS
+        return WORDS if self.kind == "text" else self.columns
 
     @property
     def name(self) -> str:
         """What it is called in records and file names."""
-        return f"{self.kind}-{self.n}-{self.dtype}"
+        return f"{self.kind}-{self.n}x{self.d}-{self.dtype}"
 
     @property
     def rows(self) -> Path:
@@ -106,14 +109,14 @@ class Table:
             yield _sparse(rng, k, w) if self.kind == "text" else self._dense(rng, k, w)
 
     def _dense(self, rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        X = rng.standard_normal((k, COLUMNS)) if self.kind == "gauss" else rng.standard_t(FREEDOM, (k, COLUMNS))
+        X = rng.standard_normal((k, self.d)) if self.kind == "gauss" else rng.standard_t(FREEDOM, (k, self.d))
         y = _labels(rng, X @ w)
         if self.kind == "heavy":
-            X *= np.logspace(*UNITS, COLUMNS)
+            X *= np.logspace(*UNITS, self.d)
         return X.astype(self.dtype, copy=False), y
 
     def _write_rows(self, path: Path) -> None:
-        X = open_memmap(path, "w+", np.dtype(self.dtype), (self.n, COLUMNS))
+        X = open_memmap(path, "w+", np.dtype(self.dtype), (self.n, self.d))
         y = np.empty(self.n, np.int8)
         for start, (rows, labels) in zip(range(0, self.n, BLOCK), self.blocks(), strict=True):
             X[start : start + len(labels)], y[start : start + len(labels)] = rows, labels
@@ -124,7 +127,7 @@ class Table:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        names = [f"x{j}" for j in range(COLUMNS)]
+        names = [f"x{j}" for j in range(self.d)]
         kind = pa.from_numpy_dtype(self.dtype)
         schema = pa.schema([*((name, kind) for name in names), ("y", pa.int8())])
         X, y = np.load(self.rows, mmap_mode="r"), np.load(self.target)
