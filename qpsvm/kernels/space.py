@@ -16,12 +16,12 @@ An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
@@ -106,26 +106,26 @@ class FeatureSpace:
         """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
         return self.samples.matrix()
 
-    @cached_property
+    @remembered
     def origin(self) -> FloatArray | None:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
         samples = self.samples
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
         team = samples.team
-        if team.count(samples.entries) > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
-            sample = samples.take(slice(None, None, team.count(self.n) // SAMPLED_ROWS or 1))
+        if samples.total_entries > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, samples.total_rows // SAMPLED_ROWS or 1))
             count = team.count(len(sample))
             offset = team.sum(sample.sum(axis=0)) / count
             spread = team.sum(np.square(sample - offset).sum(axis=0)) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
         means, whole = samples.means(), samples.whole
-        if not self.affine or whole is None:
+        if not self.affine or not team.alone or whole is None:
             return means
         return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
-    @cached_property
+    @remembered
     def rows(self) -> RowSource:
         """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
 
@@ -134,7 +134,9 @@ class FeatureSpace:
         if self.origin is None:
             return self.samples
         whole = self.samples.whole
-        return Centred(self.samples, self.origin) if whole is None else as_row_source(whole - self.origin)
+        if whole is None or not self.samples.team.alone:
+            return Centred(self.samples, self.origin)
+        return as_row_source(whole - self.origin)
 
     @property
     def is_plain(self) -> bool:
@@ -176,7 +178,7 @@ class FeatureSpace:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
         return LowRank(self.samples) if self.is_linear else self._treated.gram
 
-    @cached_property
+    @remembered
     def centred(self) -> Operator:
         """The Gram matrix to compute with: (n, n)."""
         return LowRank(self.rows) if self.is_linear else self._treated.centred
@@ -209,7 +211,7 @@ class FeatureSpace:
         """K_ii of some rows: (r,)."""
         return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
 
-    @cached_property
+    @remembered
     def scale(self) -> float:
         """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
         kappa = self.centred.mean_diagonal()
@@ -217,7 +219,7 @@ class FeatureSpace:
             raise DataError("the squared norms of the samples overflow; standardise X")
         return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
 
-    @cached_property
+    @remembered
     def _treated(self) -> Treated:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
@@ -349,7 +351,7 @@ class FeatureSpace:
         radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
         return Plane(coef, w, mu, mu, radius)
 
-    @cached_property
+    @remembered
     def coordinates(self) -> Matrix:
         """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
         return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred.dense())
