@@ -1,4 +1,4 @@
-"""Kernel machines over features of a map: what is solved, what is certified, and what is proven of the kernel itself."""
+"""Kernel machines over features of a map: what is solved, what is certified, what is proven of the kernel itself."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_machine_is_the_linear_one_over_the_features(name, tmp_path: Path):
 @pytest.mark.parametrize("name", MAPS)
 def test_features_made_in_each_pass_are_the_same_numbers(name, monkeypatch):
     """To the last bit, in whatever order they are asked for: a certificate is one of these numbers."""
-    monkeypatch.setattr(mapped, "rows_at_a_time", lambda width: 64)
+    monkeypatch.setattr(mapped, "rows_at_a_time", lambda _: 64)
     monkeypatch.setattr(mapped, "TILES_AT_A_TIME", 2)
     row_map = MAPS[name].resolve(X)
     kept, made = (Mapped(in_pieces(), row_map, keep) for keep in (True, False))
