@@ -193,13 +193,6 @@ class Stored(Decoder):
             for start in range(first, end, rows.block_rows):
                 some = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else _labels(y[some])
+                labels = None if y is None else Labels.of(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
-
-
-def _labels(y: NDArray[Any]) -> Labels:
-    if y.dtype.kind not in "UO":
-        return Labels(y)
-    texts, places = np.unique(y, return_inverse=True)
-    return Labels(places, tuple(texts.tolist()))

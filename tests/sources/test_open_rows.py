@@ -116,6 +116,8 @@ STORES = {
     "Parquet float32": (lambda folder, X: parquet(folder, X.astype(np.float32)), BESIDE),
     "Parquet again and again": (parquet, {**BESIDE, "scratch": False}),
     "Parquet made sparse": (parquet, {**BESIDE, "sparse": True}),
+    "batches": (lambda _, X: iter(table(X).to_batches(max_chunksize=19)), BESIDE),
+    "batches of arrays": (lambda _, X: ((X[i : i + 9], Y[i : i + 9]) for i in range(0, N, 9)), {}),
     "Feather": (feather, BESIDE),
     "table": (lambda _, X: table(X), {**BESIDE, "columns": list(NAMES)}),
     "data set": (lambda folder, X: pa.dataset.dataset(parquet(folder, X) / "part-0.parquet"), {**BESIDE, "n": CUT}),
@@ -259,8 +261,7 @@ def test_a_cell_that_is_no_number_is_shown(tmp_path):
     with pytest.raises(DataError, match="no feature in any row"):
         open_rows(text(tmp_path, "t.svm", "0 qid:1\n1 qid:1\n"))
     with pytest.raises(DataTypeError, match="one of the two"):
-        open_rows([text(tmp_path, "0.csv", csv(X[:2], ["1", "2"])), text(tmp_path, "1.csv", csv(X[:2], ["u", "v"]))],
-                  **BESIDE)  # fmt: skip
+        open_rows([pa.record_batch({"a": [1.0], "y": [1]}), pa.record_batch({"a": [1.0], "y": ["u"]})], "y")
 
 
 # --- what is wrong with files -----------------------------------------------------------------------------------------
