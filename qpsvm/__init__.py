@@ -41,6 +41,7 @@ from qpsvm.derivation import Derivation, derive
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import (
+    ClusterError,
     DataError,
     DataTypeError,
     FileAccessError,
@@ -67,6 +68,9 @@ from qpsvm.grid.path import Path, path, solve_path
 from qpsvm.joint_model import JointModel
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.kernels.nystroem import Nystroem
+from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
+from qpsvm.kernels.random_fourier import RandomFourier
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
 from qpsvm.pairs_model import PairsModel
@@ -128,6 +132,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "ClusterError",
     "Comparison",
     "ComparisonRow",
     "Constraints",
@@ -159,12 +164,14 @@ __all__ = [
     "NotSeparableError",
     "NuSVM",
     "NuSVR",
+    "Nystroem",
     "OneClass",
     "Operator",
     "PairsModel",
     "ParameterError",
     "ParameterTypeError",
     "Path",
+    "PivotedCholesky",
     "Polynomial",
     "Precomputed",
     "PrimalHinge",
@@ -173,6 +180,7 @@ __all__ = [
     "QPSVMWarning",
     "QPSolution",
     "QuantileSVR",
+    "RandomFourier",
     "Ranking",
     "Rows",
     "SVMDual",

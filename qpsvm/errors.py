@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -231,6 +231,35 @@ class SolverError(QPSVMError, RuntimeError):
         ...
     qpsvm.errors.SolverError: osqp returned no point to measure (primal infeasible)
     """
+
+
+class ClusterError(SolverError):
+    """A Dask cluster could not go on with a solve: workers were lost for good, or all of them, or the scheduler.
+
+    Attributes
+    ----------
+    state : dict or None
+        The last state that was noted, where there is one.
+    checkpoint : str or None
+        The file that a solve may go on from, where one was asked for.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> try:
+    ...     raise qpsvm.ClusterError("all workers of the Dask cluster are gone")
+    ... except qpsvm.SolverError as error:
+    ...     print(error.checkpoint)
+    None
+    """
+
+    def __init__(self, message: str, state: dict[str, Any] | None = None, checkpoint: str | None = None) -> None:
+        self.state = state
+        self.checkpoint = checkpoint
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ClusterError], tuple[str, dict[str, Any] | None, str | None]]:
+        return type(self), (str(self), self.state, self.checkpoint)
 
 
 class InfeasibleNuError(ParameterError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +17,11 @@ from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_p
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.records import made
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows import RowSource, SomeRows, as_row_source
 from qpsvm.sources.dask_rows import DaskRows, is_dask
 from qpsvm.sources.recognise import stored
@@ -98,6 +99,11 @@ class Samples:
         return float(self.target.min()), float(self.target.max())
 
     @property
+    def team(self) -> Team:
+        """Whoever has the other samples."""
+        return self.X.team if isinstance(self.X, RowSource) else ALONE
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the features are stored sparsely."""
         return self.X.is_sparse if isinstance(self.X, RowSource) else bool(sp.issparse(self.X))
@@ -119,12 +125,12 @@ class Samples:
         X = as_row_source(self.X).matrix()
         return Samples(X, self.target, self.weight, self.classes, self.feature_names)
 
-    @cached_property
+    @remembered
     def rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return np.flatnonzero(self.weight > 0)
 
-    @cached_property
+    @remembered
     def takes_all(self) -> bool:
         """Whether every sample takes part, so that nothing has to be picked."""
         return common_value(self.weight) is not None or bool((self.weight > 0).all())
@@ -191,7 +197,7 @@ class SpreadSamples(Samples):
         low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
         return (low, high) if low < high else None
 
-    @cached_property
+    @remembered
     def takes_all(self) -> bool:
         """Whether every sample takes part."""
         return not any(part.idle for part in self.X.facts)
@@ -417,8 +423,11 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray) -> FloatArray:
-    """s/Σs: (n,)."""
+def shares_of(weights: FloatArray, team: Team = ALONE) -> FloatArray:
+    """s/Σs, (n,): the sum is that of all members of a team."""
+    if not team.alone:
+        value, whole = common_value(weights), team.sum(float(weights.sum()))
+        return weights / whole if value is None else repeated(value / whole, len(weights))
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
     shares: FloatArray = weights / float(weights.sum())

@@ -106,6 +106,19 @@ def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, F
     return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii
 
 
+def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The sum of few vectors, each entry of two doubles and with a radius, (p, 3, n), as one of them: (n,) each."""
+    high, low, radii = (np.zeros(parts.shape[2]) for _ in range(3))
+    spread = np.zeros(parts.shape[2])
+    for other_high, other_low, other_radii in parts:
+        high, error = two_sum(high, other_high)
+        low = low + (error + other_low)
+        spread += np.abs(error) + np.abs(other_low)
+        radii = radii + other_radii
+    more = gamma(2 * len(parts) + 4)
+    return *two_sum(high, low), (radii + more * spread) * (1.0 + more)
+
+
 def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums of numbers that belong to n columns, each as a sum of two doubles.
 
@@ -141,11 +154,11 @@ def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
 def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
     """aᵀb plus more numbers, rounded once, and how far that may be off. a and b have one length, (n,)."""
     product, error = two_product(a, b)
-    s = _exact_sum([*product.tolist(), *error.tolist(), *added])
+    s = exact_sum([*product.tolist(), *error.tolist(), *added])
     return s, UNIT * abs(s) + len(a) * UNDERFLOW
 
 
-def _exact_sum(values: list[float]) -> float:
+def exact_sum(values: list[float]) -> float:
     """`math.fsum`; no number, as of NumPy's sums, where it is beyond all floats or of ∞ − ∞."""
     try:
         return math.fsum(values)
@@ -155,11 +168,25 @@ def _exact_sum(values: list[float]) -> float:
 
 def total(values: FloatArray) -> tuple[float, float]:
     """The sum of a vector (n,), and how far it may be off. A long vector is added up in chunks first."""
+    terms, spread = _added_first(values)
+    s = exact_sum(terms)
+    return s, UNIT * abs(s) + spread
+
+
+def total_in_two(values: FloatArray) -> tuple[float, float, float]:
+    """As `total`, but the sum is one of two doubles, the first of which is the sum rounded."""
+    terms, spread = _added_first(values)
+    high = exact_sum(terms)
+    low = exact_sum([*terms, -high])
+    return high, low, UNIT * abs(low) + spread
+
+
+def _added_first(values: FloatArray) -> tuple[list[float], float]:
+    """The numbers of a vector (n,), or of a long one the sums of its chunks, and how far these may be off in all."""
     n = len(values)
     if n <= EXACT:
-        s = _exact_sum(values.tolist())
-        return s, UNIT * abs(s)
+        return values.tolist(), 0.0
     whole = n - n % CHUNK
     parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
-    s = _exact_sum([*parts.tolist(), *values[whole:].tolist()])
-    return s, UNIT * abs(s) + gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
+    spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
+    return [*parts.tolist(), *values[whole:].tolist()], spread

@@ -119,9 +119,8 @@ class Line:
                 hello = {"op": MEMBERS, "run": self.run, "rank": self.rank, "reply": False}
                 self.sent_bytes += await self.comm.write(hello)
             except OSError as error:
-                raise TeamStopped(
-                    Stop("closed", (0,), f"member {self.rank} does not reach member 0: {error}")
-                ) from None
+                words = f"member {self.rank} does not reach member 0: {error}"
+                raise TeamStopped(Stop("closed", (0,), words)) from None
             self.tasks.append(asyncio.ensure_future(self._listen()))
         self.tasks.append(asyncio.ensure_future(beating(self.patience, self._beat)))
 

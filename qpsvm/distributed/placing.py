@@ -10,8 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from qpsvm.errors import DataError, MissingExtraError, ParameterError, UnsupportedError, install
 from qpsvm.sources.dask_rows import DaskRows
+
+#: Entries that make a worker worth its messages: a pass over them takes as long as a message, a millisecond.
+WORTH = 1_000_000
+#: Rows of the worker that has the most, in those that each would have: with more, the others would wait.
+UNEVEN = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +34,8 @@ class Placed:
         The partitions of X.
     target, weight : list of Future, or None
         Those of the vectors.
+    worth : int
+        Entries for each worker from which on partitions are moved to where fewer rows are.
     """
 
     rows: DaskRows
@@ -34,6 +43,7 @@ class Placed:
     features: list[Any]
     target: list[Any] | None
     weight: list[Any] | None
+    worth: int = WORTH
 
     @property
     def lengths(self) -> list[int]:
@@ -51,21 +61,44 @@ class Placed:
     def holders(self) -> dict[str, list[int]]:
         """The partitions that each worker is to look at, by its address; those without rows are left out.
 
-        A partition that several workers hold goes to the one that has the fewest rows to look at.
+        A partition is looked at where it is. Where that leaves much more to one worker than to another, some partitions
+        go to another worker, once.
+
+        Raises
+        ------
+        KeyError
+            A partition is nowhere, at the moment.
         """
         who = self.client.who_has(self.features)
-        load: dict[str, int] = {}
-        found: dict[str, list[int]] = {}
+        loads = dict.fromkeys(sorted(self.client.nthreads()), 0)
+        found: dict[str, list[int]] = {name: [] for name in loads}
         for k, (part, length) in enumerate(zip(self.features, self.lengths, strict=True)):
-            if not length:
-                continue
-            there = sorted(who.get(part.key, ()))
-            if not there:
+            there = loads.keys() & set(who.get(part.key, ()))
+            if length and not there:
                 raise KeyError(part.key)
-            address = min(there, key=lambda name: load.get(name, 0))
-            load[address] = load.get(address, 0) + length
-            found.setdefault(address, []).append(k)
-        return dict(sorted(found.items(), key=lambda item: item[1][0]))
+            if length:
+                address = min(sorted(there), key=lambda name: loads[name])
+                loads[address] += length
+                found[address].append(k)
+        if self.rows.entries >= self.worth * len(loads):
+            _balance(found, loads, self.lengths)
+        named = ((name, sorted(numbers)) for name, numbers in found.items() if numbers)
+        return dict(sorted(named, key=lambda item: item[1][0]))
+
+
+def _balance(found: dict[str, list[int]], loads: dict[str, int], lengths: Sequence[int]) -> None:
+    """Give partitions of the worker that has the most rows to the one that has the fewest, as long as that helps."""
+    for _ in lengths:
+        most, least = (choose(loads, key=lambda name: loads[name]) for choose in (max, min))
+        excess = loads[most] - loads[least]
+        helping = [k for k in found[most] if lengths[k] < excess]
+        if loads[most] * len(loads) <= UNEVEN * sum(loads.values()) or not helping:
+            return
+        k = min(helping, key=lambda number: abs(2 * lengths[number] - excess))
+        found[most].remove(k)
+        found[least].append(k)
+        loads[most] -= lengths[k]
+        loads[least] += lengths[k]
 
 
 def chosen_client(collection: Any = None, scheduler: Any = None) -> Any:
@@ -116,7 +149,7 @@ def chosen_client(collection: Any = None, scheduler: Any = None) -> Any:
     return client
 
 
-def place(X: Any, y: Any = None, weight: Any = None, client: Any = None) -> Placed:
+def place(X: Any, y: Any = None, weight: Any = None, client: Any = None, worth: int = WORTH) -> Placed:
     """Put the partitions of a table where they are looked at, once.
 
     Parameters
@@ -126,6 +159,8 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None) -> Plac
     y, weight : dask collection or array_like, shape (n,), optional
     client : distributed.Client, optional
         By default that of the collection, or the current one.
+    worth : int
+        As of `Placed`.
 
     Raises
     ------
@@ -138,11 +173,29 @@ def place(X: Any, y: Any = None, weight: Any = None, client: Any = None) -> Plac
     client = client if client is not None else chosen_client(rows.collection)
     if client is None:
         raise UnsupportedError("there is no Dask cluster to compute on: make a distributed.Client first")
-    each = [rows.features, rows.target, rows.weight]
-    futures = [None if parts is None else client.compute(parts, optimize_graph=False) for parts in each]
-    placed = Placed(rows, client, *futures)
+    given = [rows.collection, *rows.vectors]
+    there = [_futures(collection, client) for collection in given]
+    rest = iter(there[1:])
+    target, weight = (None if each is None else next(rest) for each in (rows.target, rows.weight))
+    placed = Placed(rows, client, there[0], target, weight, worth)
     _wait(placed.futures())
     return placed
+
+
+def _futures(collection: Any, client: Any) -> list[Any]:
+    """The futures of the partitions of a persisted collection, in their order.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not on this cluster.
+    """
+    known = {future.key: future for future in client.futures_of(collection)}
+    keys = np.array(collection.__dask_keys__(), dtype=object)
+    flat = [tuple(key) for key in keys.reshape(-1, keys.shape[-1])]
+    if not set(flat) <= known.keys():
+        raise UnsupportedError("the collection is not on this cluster: make its client the current one first")
+    return [known[key] for key in flat]
 
 
 def _wait(futures: Sequence[Any]) -> None:

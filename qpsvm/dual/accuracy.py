@@ -25,14 +25,14 @@ Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, two_sum
+from qpsvm.arrays.remembered import remembered
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots, dots_in_two, gamma, sum_in_two, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.kernels.gram import KernelGram
@@ -68,19 +68,19 @@ class Accuracy:
     """
 
     def __init__(self, space: FeatureSpace) -> None:
-        self.space = space
+        self.space, self.team = space, space.samples.team
 
-    @cached_property
+    @remembered
     def _width(self) -> int:
         """Terms of one inner product of samples."""
         return self.space.samples.longest_row
 
-    @cached_property
+    @remembered
     def _sizes(self) -> FloatArray | None:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            many = space.rows.entries > MANY_ENTRIES
+            many = self.team.count(space.rows.entries) > MANY_ENTRIES
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
         if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
@@ -101,19 +101,25 @@ class Accuracy:
         """Whether ρ is one number for all rows."""
         return self._sizes is not None and common_value(self._sizes) is not None
 
-    @cached_property
+    @remembered
     def largest(self) -> float:
         """A bound on every ρ_i."""
         if self._sizes is not None:
             common = common_value(self._sizes)
-            return float(self._sizes.max()) if common is None else common
+            return self.team.most(float(self._sizes.max(initial=0.0)) if common is None else common)
         rows = self.space.rows
-        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(self.team.count(rows.entries)))
 
     @property
     def norm(self) -> float:
         """A bound on √Σρ_i²."""
-        return self.largest if self._sizes is None else float(np.linalg.norm(self._sizes)) * (1.0 + gamma(self.space.n))
+        if self._sizes is None:
+            return self.largest
+        norm, n = float(np.linalg.norm(self._sizes)), self.space.n
+        if not self.team.alone:
+            square, n = self.team.sums(norm * norm, n + 4)
+            norm = math.sqrt(square)
+        return norm * (1.0 + gamma(n))
 
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
@@ -128,7 +134,7 @@ class Accuracy:
         norms += math.sqrt(self._width) * TINY_NORM
         return norms
 
-    @cached_property
+    @remembered
     def epsilon(self) -> float:
         """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
         space, kernel, d = self.space, self.space.kernel, self._width
@@ -164,10 +170,14 @@ class Accuracy:
 
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
-        size = float(np.linalg.norm(beta)) * self.norm
+        length, count, n = float(np.linalg.norm(beta)), int(np.count_nonzero(beta)), len(beta)
+        if not self.team.alone:
+            square, count, n = self.team.sums(length * length, count, n + 4)
+            length = math.sqrt(square)
+        size = length * self.norm
         if self._sizes is not None:
-            size = min(size, float(np.abs(beta) @ self._sizes))
-        return gamma(int(np.count_nonzero(beta)) + 4) * size * (1.0 + gamma(len(beta) + 4))
+            size = min(size, self.team.sum(float(np.abs(beta) @ self._sizes)))
+        return gamma(count + 4) * size * (1.0 + gamma(n + 4))
 
     def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
         """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much.
@@ -179,15 +189,18 @@ class Accuracy:
         """
         support = np.flatnonzero(beta)
         parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
-        if len(parts_of) * len(support) * self.space.samples.d > AFFORDABLE:
+        if self.team.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
             return None
         X, weights = self.space.samples.take(support), np.concatenate(parts_of)
         columns = max(AT_A_TIME // max(len(weights), 1), 1)
         found = []
         for j in range(0, X.shape[1], columns):
             block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
-            found.append(dots(block if rest is None else np.hstack([block, block]), weights))
-        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+            found.append(dots_in_two(block if rest is None else np.hstack([block, block]), weights))
+        high, low, radii = (np.concatenate([part[k] for part in found]) for k in range(3))
+        if not self.team.alone:
+            high, low, radii = sum_in_two(self.team.joined(np.array([[high, low, radii]])))
+        return high, radii + UNIT * np.abs(high)
 
     def sharp_values(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
@@ -231,7 +244,7 @@ class Accuracy:
         if w is not None:
             weights = np.concatenate([w, [b, -1.0]])
             step = max(AT_A_TIME // len(weights), 1)
-            if len(rows) * len(weights) > AFFORDABLE:
+            if self.team.most(len(rows)) * len(weights) > AFFORDABLE:
                 return None
             starts = range(0, len(rows), step)
             parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
@@ -267,7 +280,7 @@ class Accuracy:
         values, radii : ndarray, shape (r,)
             None where it would take too long.
         """
-        if 2 * len(rows) * len(centre) > AFFORDABLE:
+        if 2 * self.team.most(len(rows)) * len(centre) > AFFORDABLE:
             return None
         step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
         parts = []

@@ -17,6 +17,8 @@ pair of floats (w, b) keeps to the last bit. There
     (PROOF.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
                term is α(|t| + r), what that much would be worth at the price α
 
+Over a team every sum is that of all members, with a rounding more for each, and the surplus moves onto a row of one.
+
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
 
 Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.
@@ -26,19 +28,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, total, two_product
+from qpsvm.arrays.remembered import remembered
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import BLOCK, Certificate
 from qpsvm.dual.losses import gap_term, loss
 from qpsvm.dual.row_radii import row_radii
 from qpsvm.dual.svm_dual import Group, SVMDual
+from qpsvm.resources.over_team import total_over
+from qpsvm.resources.team import ALONE, Team
 
 #: A few roundings, where it does not pay to count them.
 FEW = 1.0 + 64 * UNIT
@@ -50,7 +54,7 @@ NEXT_TO_NOTHING = 2.0**-500
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The gap's parts: bound of P − D, of the objective's size from below, and the rows that contribute."""
+    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
 
     difference: float
     size: float
@@ -80,6 +84,10 @@ class Bounds:
         self.accuracy, self.svm, self.equal = accuracy, svm, equal
         self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
+        self.team = svm.team
+        self._more = 0.0 if self.team.alone else gamma(self.team.size + 4)  # what adding up over the members may cost
+        if not self.team.alone:  # asked of everybody now: what follows is not the same for every member's rows
+            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and r of (PROOF.3) at some rows: (r,) each."""
@@ -150,7 +158,7 @@ class Bounds:
         size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
 
-    @cached_property
+    @remembered
     def _terms_of_mix(self) -> float:
         """What κ is multiplied by where a row is a combination of k samples, a sum of k products: κ ≥ γ₆‖w‖."""
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
@@ -219,9 +227,10 @@ class Bounds:
             settled = np.where(bounded, t > edge, (a[part] == 0.0) & (t < -r))
             kept.append(np.flatnonzero(~settled) + start)
             losses += self.losses(part, t - r)
-        rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
+        rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         t, r = (t[rows], r[rows]) if len(kept) == 1 and self.accuracy.uniform else self.slack(point, rows)
-        terms = self.terms(point, rows, t, r)
+        terms, losses, n = self.team.sums(self.terms(point, rows, t, r), losses, len(a))
+        terms *= 1.0 + self._more
         distance, moved = self._repair(point, rows)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
@@ -232,14 +241,14 @@ class Bounds:
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)
-        losses *= 1.0 - gamma(len(a) + 8)
+        losses *= (1.0 - gamma(n + 8)) * (1.0 - self._more)
         if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
         if size < NEXT_TO_NOTHING and not (difference == 0.0 and self._idle(point, t, r, rows)):
             # products that count may be gone
-            difference += (len(a) + 4) * UNDERFLOW
+            difference += (n + 4) * UNDERFLOW
         size += penalties
         for group in self.svm.groups:
             if group.total:
@@ -274,8 +283,8 @@ class Bounds:
     def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
         """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
-        slope, error = surplus(products, group.total)
-        error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
+        slope, error = surplus(products, group.total, self.team)
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.team.sum(float(np.abs(products).sum()))
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
 
@@ -284,7 +293,7 @@ class Bounds:
         if column is self.svm.sign:
             return True
         size = np.abs(column)
-        return bool(((size == 1.0) | (size == 0.0)).all())
+        return self.team.all(bool(((size == 1.0) | (size == 0.0)).all()))
 
     @staticmethod
     def _weighs(point: Certificate) -> bool:
@@ -297,10 +306,10 @@ class Bounds:
         t and r are those of the rows (r,) that contribute; of others, α or the room is 0 itself.
         """
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
-        return not self._weighs(point) and bool(nothing.all())
+        return not self._weighs(point) and self.team.all(bool(nothing.all()))
 
     def losses(self, rows: slice, t: FloatArray) -> float:
-        """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
+        """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
         svm = self.svm
         if svm.all_hard:
             return 0.0
@@ -310,7 +319,10 @@ class Bounds:
         return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
 
     def terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
-        """Σ of (PROOF.3) over some rows (r,), for their t and radius: infinite where a hard row may fall short."""
+        """Σ of (PROOF.3) over some rows (r,) of this member, for their t and radius.
+
+        Infinite where a hard row may fall short.
+        """
         if not len(rows):
             return 0.0
         if self.equal is not None and (held := self.equal[rows]).any():
@@ -327,23 +339,51 @@ class Bounds:
         ends = np.maximum(gap_term(a, t + r, upper, curvature), gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    @staticmethod
-    def _taker(point: Certificate, column: FloatArray, room: float, rows: IntArray) -> int | None:
-        """A row, nearest to its margin, whose α can change by `room` so that Σ column·α falls; first among `rows`."""
+    def _taken(
+        self, point: Certificate, column: FloatArray, bound: float, rows: IntArray
+    ) -> tuple[float, float] | None:
+        """`_moving` of a row that can take a surplus, so that Σ column·α falls.
+
+        The row is the one nearest to its margin of those whose α has room for twice the surplus, first among `rows`;
+        over a team, of whichever member has it. None where no row has room.
+        """
+        room, team = 2.0 * bound, self.team
         for candidates in (rows, slice(None)):
             sign, a = column[candidates], point.alpha[candidates]
             able = np.where(sign > 0, a, np.where(sign < 0, point.upper[candidates] - a, 0.0)) > room
+            k, slack = -1, np.inf
             if able.any():
-                slack = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
-                k = int(np.argmin(slack))
-                return k if isinstance(candidates, slice) else int(candidates[k])
+                slacks = np.where(able, np.abs(point.margin[candidates] - point.yf[candidates]), np.inf)
+                k = int(np.argmin(slacks))
+                slack, k = float(slacks[k]), k if isinstance(candidates, slice) else int(candidates[k])
+            if team.alone:
+                if k >= 0:
+                    return self._moving(point, k, bound)
+                continue
+            own = [float(k < 0), slack, *(self._moving(point, k, bound) if k >= 0 else (0.0, 0.0))]
+            best = min(team.joined(np.array([own])).tolist(), key=lambda told: tuple(told[:2]))
+            if best[0] == 0.0:
+                return best[2], best[3]
         # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
-        k = int(np.argmax(np.where(column != 0.0, point.upper, 0.0)))
-        return k if room <= gamma(len(column) + 4) * point.upper[k] * len(column) else None
+        upper = np.where(column != 0.0, point.upper, 0.0)
+        own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
+        if k >= 0:
+            own = [float(point.upper[k]), *self._moving(point, k, bound)]
+        n = team.count(len(column))
+        top, size, reach = max(team.joined(np.array([own])).tolist(), key=lambda told: told[0])
+        return (size, reach) if room <= gamma(n + 4) * top * n else None
+
+    def _moving(self, point: Certificate, k: int, bound: float) -> tuple[float, float]:
+        """ρ_k, and by how much g_k may grow for each unit of a surplus up to a bound that row k takes, (PROOF.2)."""
+        t, r = self.slack(point, np.array([k]))
+        bent = float(self.svm.curvature[k])
+        reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound
+        return float(self.row_sizes(np.array([k]))[0]), reach
 
     def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
         """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
-        terms = len(point.coef) + (0 if point.w is None else len(point.w))
+        team = self.team
+        terms = team.count(len(point.coef)) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
         moved = 0.0
         if point.w is not None:
@@ -358,8 +398,9 @@ class Bounds:
         spread = self.svm.beta_radius(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             spread = None  # it is part of that radius
-        if spread is not None:
-            distance += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * max(point.factor, 1.0) * FEW
+        if self.svm.rows is not None or spread is not None:
+            moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
+            distance += team.sum(moving) * max(point.factor, 1.0) * FEW
         paired = self._paired(point)
         if paired is not None:
             return distance, moved + paired
@@ -371,30 +412,28 @@ class Bounds:
             if self.svm.users is not None:  # their column is no ±1, and their prices may be large
                 products, low = two_product(column, point.alpha)
                 products = np.concatenate([products, low])
-            excess, error = surplus(products, part.total)
+            excess, error = surplus(products, part.total, team)
             if not units and self.svm.users is None:
-                error += UNIT * float(np.abs(products).sum()) * FEW
+                error += UNIT * team.sum(float(np.abs(products).sum())) * FEW
             if excess == 0.0 and error == 0.0:
                 continue
             bounds, sizes, reaches = [], [], []
             for direction in (1.0, -1.0):
                 if direction * excess <= -error:
                     continue  # the surplus is of the other sign
-                bound, k = math.inf, None
+                bound, found = math.inf, None
                 for takers in self._takers(column):
                     bound = abs(excess) + error
                     if not units:  # what moves is α, and column·α by less
-                        bound *= FEW / float(np.abs(takers[takers != 0.0]).min(initial=math.inf))
-                    k = self._taker(point, takers * direction, 2.0 * bound, rows)
-                    if k is not None:
+                        bound *= FEW / team.least(float(np.abs(takers[takers != 0.0]).min(initial=math.inf)))
+                    found = self._taken(point, takers * direction, bound, rows)
+                    if found is not None:
                         break
-                if k is None:
+                if found is None:
                     return math.inf, math.inf
                 bounds.append(bound)
-                sizes.append(float(self.row_sizes(np.array([k]))[0]))
-                t, r = self.slack(point, np.array([k]))
-                bent = float(self.svm.curvature[k])
-                reaches.append(abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound)
+                sizes.append(found[0])
+                reaches.append(found[1])
             distance += max(bounds) * max(sizes) * FEW
             moved += max(bounds) * max(reaches) * FEW
         return distance, moved
@@ -421,18 +460,21 @@ class Bounds:
         if not svm.mirrored:
             return None
         n = svm.n
-        if len(svm.parts) != 2 or not np.array_equal(point.alpha[:n], point.alpha[n:]):
+        if len(svm.parts) != 2 or not self.team.all(np.array_equal(point.alpha[:n], point.alpha[n:])):
             return None
         first, second = svm.parts
-        excess, error = surplus(first.column * point.alpha, first.total)
-        if first.total != second.total or not np.array_equal(first.column[:n], second.column[n:]):
+        excess, error = surplus(first.column * point.alpha, first.total, self.team)
+        same = np.array_equal(first.column[:n], second.column[n:])
+        if first.total != second.total or not self.team.all(same):
             return None
         bound = abs(excess) + error
         able = np.flatnonzero((point.alpha[:n] > 2.0 * bound) & (svm.upper[:n] - point.alpha[:n] > 2.0 * bound))
-        if not len(able):
-            return None
-        t, r = self.slack(point, np.array([able[0], able[0] + n]))
-        return float((bound * (np.abs(t) + r)).sum()) * FEW
+        own = np.zeros(0)
+        if len(able):
+            t, r = self.slack(point, np.array([able[0], able[0] + n]))
+            own = np.array([(bound * (np.abs(t) + r)).sum()])
+        told = self.team.joined(own)
+        return float(told[0]) * FEW if len(told) else None
 
     def apart_from_own(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""
@@ -456,9 +498,9 @@ class Bounds:
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(len(support) + 8)) - error, 0.0))
 
 
-def surplus(products: FloatArray, amount: float) -> tuple[float, float]:
+def surplus(products: FloatArray, amount: float, team: Team = ALONE) -> tuple[float, float]:
     """Eᵀα − e of one column, from its products with α (m,) and e, and how far that may be off."""
-    return total(np.append(products, -amount))
+    return total_over(products, team, -amount)
 
 
 def multiplier(point: Certificate, group: Group) -> float:

@@ -250,7 +250,7 @@ def objective_terms(
 
 
 def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
-    """Σ g_k of (CERT.1) and Σ ψ_k(t_k) at f = u + b, u (n,) at the samples.
+    """Σ g_k of (CERT.1) and Σ ψ_k(t_k) over all rows at f = u + b, u (n,) at the samples.
 
     In blocks that stay in the cache: at 10⁷ rows, fresh memory for whole vectors takes longer than the arithmetic.
     Hard rows count as reached: whether they are is for the caller to know.
@@ -274,6 +274,7 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             np.minimum(t, 0.0, out=t, where=svm.hard[part])
         losses += float(loss(t, C, svm.curvature[part]).sum())
         terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
+    terms, losses = svm.team.sums(terms, losses)
     return terms, losses
 
 

@@ -88,8 +88,10 @@ def polish(
     Returns
     -------
     Certificate
-        The best point seen, `start` included.
+        The best point seen, `start` included; of a team of several, `start`.
     """
+    if not svm.team.alone:  # a split is of all rows at once
+        return start
     best, n = start, len(start.alpha)
     some, lengths, most = _patience(n, start.gap)
     patience = Patience(clock or Clock(), each, most)

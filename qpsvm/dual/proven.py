@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNIT, dot, total
+from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import FEW, Bounds, multiplier
@@ -23,6 +23,7 @@ from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.combined import combined_beta, combined_values
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.dual.vanishing import Vanishing
+from qpsvm.resources.over_team import total_over
 
 #: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
 PUSHABLE = 1e-3
@@ -34,6 +35,8 @@ WIDE = 0.1
 TRIES = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
 HOPELESS = 0.5
+#: So many slacks of each member of a team say what the median is that b is moved by.
+SAMPLED = 255
 
 
 class Proof:
@@ -50,12 +53,13 @@ class Proof:
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds = Bounds(accuracy, svm, equal)
-        self.homogeneous = self.bounds.homogeneous
+        self.homogeneous, self.team = self.bounds.homogeneous, svm.team
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
-        self.raises = self.raises and bool((svm.sign > 0.0).all())
+        self.raises = self.raises and self.team.all(bool((svm.sign > 0.0).all()))
         others = svm.margins  # whether a wider tube does, at a price
-        self.widens = len(others) == 1 and others[0].total > 0.0 and common_value(others[0].column) == 1.0
+        self.widens = len(others) == 1 and others[0].total > 0.0
+        self.widens = self.widens and self.team.all(svm.m == 0 or common_value(others[0].column) == 1.0)
 
     def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
@@ -71,7 +75,7 @@ class Proof:
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        proven = self._proven(certificate, tol, patient)
+        proven = self._proven(certificate, tol, lambda: self.team.agreed(patient()))
         if self.homogeneous and proven.rho > 0.0:
             proven = self._valued(proven)
         elif self.space.affine and proven.w is not None and proven.primal:
@@ -87,9 +91,10 @@ class Proof:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
-        difference = 0.5 * point.offset * point.offset + self.bounds.terms(point, rows, t, np.zeros_like(t))
+        terms = self.team.sum(self.bounds.terms(point, rows, t, np.zeros_like(t)))
+        difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised:
-            slope = (total(point.alpha * group.column)[0] - group.total) / group.ridge
+            slope = (total_over(point.alpha * group.column, self.team)[0] - group.total) / group.ridge
             apart = multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
@@ -173,7 +178,8 @@ class Proof:
         if self.raises:
             pass
         elif self.homogeneous:
-            if common_value(point.margin) is None or "rho" not in point.multipliers:
+            several = len(point.margin) > 0 and common_value(point.margin) is None
+            if self.team.any(several) or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
@@ -186,13 +192,13 @@ class Proof:
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
-        if not near.any():
+        if not self.team.any(bool(near.any())):
             return point
         if self.homogeneous:
-            rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
+            rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
             pushed = self._moved(point, "rho", rho)
         else:
-            growth = float(((t + r) / (level - t - r))[near].max()) * FEW
+            growth = self._most(((t + r) / (level - t - r))[near]) * FEW
             growth += UNIT * (4.0 + abs(point.b))  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
             pushed = self._placed(point, u, point.w, point.level, 1.0 + growth)
@@ -204,16 +210,20 @@ class Proof:
         pushed = self._bounded(pushed)
         return self._valued(pushed) if pushed.gap < point.gap else point
 
+    def _most(self, values: FloatArray) -> float:
+        """The largest of all members' numbers."""
+        return self.team.most(float(values.max(initial=-math.inf)))
+
     def _raised(self, point: Certificate, rows: IntArray) -> Certificate:
         """b grown until the rows that all but reach their level are beyond it, radius included; at e for each unit."""
         t, r = self.bounds.slack(point, rows)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
         most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
-        near &= t + r < PUSHABLE * max(most, float(np.abs(point.short).max(initial=0.0)))
-        if not near.any():
+        near &= t + r < PUSHABLE * max(most, self.team.most(float(np.abs(point.short).max(initial=0.0))))
+        if not self.team.any(bool(near.any())):
             return point
         size = abs(point.level) + np.abs(point.margin[rows]) + np.abs(t)
-        push = float((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near].max()) + 4.0 * point.level_radius
+        push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
         raised = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
         if point.slack is not None and point.radius is not None:
             by, before = raised.level - point.level, point.level_radius
@@ -226,12 +236,12 @@ class Proof:
         """The tube grown until the rows that all but reach its edge are inside, radius included; at e for each unit."""
         t, r = self.bounds.slack(point, rows)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * float(np.abs(point.short).max(initial=0.0))
-        if not near.any():
+        near &= t + r < PUSHABLE * self.team.most(float(np.abs(point.short).max(initial=0.0)))
+        if not self.team.any(bool(near.any())):
             return point
         name = self.svm.margins[0].multiplier
         size = np.abs(self.svm.level[rows]) + np.abs(point.margin[rows]) + abs(point.multipliers[name])
-        push = float((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near].max())
+        push = self._most((t + r + 8.0 * (2.0 + point.placed) * UNIT * size)[near])
         widened = self._bounded(self._moved(point, name, point.multipliers[name] + push))
         return self._valued(widened) if widened.gap < point.gap else point
 
@@ -247,7 +257,7 @@ class Proof:
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
         rows = point.contributing
-        if rows is None or not len(rows):
+        if rows is None or not self.team.any(len(rows) > 0):
             return None
         if (
             point.explicit is not None
@@ -272,15 +282,21 @@ class Proof:
         if self.space.computed_intercept != "free" or self.homogeneous:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
-        if len(inside):
+        if self.team.any(len(inside) > 0):
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
-            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
+            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + self._median(slack), 1.0)
             again = self._evaluated(shifted, rows)
             if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
                 evaluated = moved
         return self._valued(evaluated)
+
+    def _median(self, values: FloatArray) -> float:
+        """The median of all members' numbers; of many, that of some."""
+        if not self.team.alone:
+            values = self.team.joined(values[:: len(values) // SAMPLED + 1])
+        return float(np.median(values))
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""
@@ -330,7 +346,7 @@ class Proof:
             return point
         own, radii = found
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
-            surplus, error = total(beta)
+            surplus, error = total_over(beta, self.team)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = float(np.linalg.norm(radii)) * FEW
@@ -354,7 +370,7 @@ class Proof:
         if point.w is None and point.slack is not None:  # ½ Σ coef_i u_i of values that have more digits
             f = self.bounds.at_samples(self.svm.sign * point.yf)
             if f is not None:
-                half_norm = 0.5 * (float(point.coef @ f) - point.level * total(point.coef)[0])
+                half_norm = 0.5 * (float(point.coef @ f) - point.level * total_over(point.coef, self.team)[0])
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point
@@ -363,7 +379,7 @@ class Proof:
                 return point
             if point.gap > WIDE:
                 slack = point.short if point.slack is None else point.slack
-                primal = half_norm + self.bounds.losses(slice(None), slack)
+                primal = half_norm + self.team.sum(self.bounds.losses(slice(None), slack))
                 primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
                 return point.changed(primal=point.unit * primal)
             if point.offset > NEAR * norm:
@@ -371,7 +387,7 @@ class Proof:
             lower = -0.5 * (norm + point.offset) ** 2
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
-        losses = self.bounds.losses(slice(None), slack)
+        losses = self.team.sum(self.bounds.losses(slice(None), slack))
         if self.space.affine and point.w is not None:
             primal = self.bounds.half_square(point) + losses
         else:

@@ -12,6 +12,8 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 inside make up for it; a point whose sum is right already is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
+    (REPAIR.8)  over a team:  the same, but τ of (REPAIR.3) is found by Newton's method within a bracket, from the sum
+                and the number of the entries between 0 and U
     (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
                 rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
@@ -27,12 +29,15 @@ from qpsvm.arrays.constant import times
 from qpsvm.arrays.rounding import EXACT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Part, SVMDual, Users
+from qpsvm.resources.team import ALONE, Team
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
 ROUNDINGS = 8
 #: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
 LARGEST = 1e290
+#: How often a bracket of τ is halved at most: of floats of one sign and any size, seven times as often would do.
+HALVINGS = 300
 #: The largest share of an α that may be taken from it for the sake of the last bit.
 SMALL = 1e-9
 
@@ -52,7 +57,7 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         return _on_all_rows(dual, equalities[0], alpha)
     a = np.zeros_like(alpha)
     for part in equalities:
-        a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total)
+        a[part.rows] = capped_simplex(alpha[part.rows], dual.upper[part.rows], part.total, dual.team)
     return a
 
 
@@ -99,42 +104,48 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
         return feasible(dual, alpha)
     column, near = equalities[0].column, boxed(alpha, dual.upper)
-    surplus = float(near @ column) - equalities[0].total
+    surplus = dual.team.sum(float(near @ column)) - equalities[0].total
     fall = column * surplus > 0.0
     room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
-    most = float(room @ np.abs(column))
+    most = dual.team.sum(float(room @ np.abs(column)))
     if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
         near += np.where(fall, -room, room) * (abs(surplus) / most)
     return feasible(dual, near)
 
 
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
+    team = dual.team
     if part.total == 0.0:
-        near = balanced(alpha, part.column, dual.upper)
-        return exactly_balanced(near, part.column, dual.upper) if part.column is dual.sign else near
-    if part.total > 0.0 and (part.column > 0).all():
-        return _raised(alpha, part.column, dual.upper, part.total)
-    if part.total < 0.0 and (part.column < 0).all():
-        return _raised(alpha, -part.column, dual.upper, -part.total)
-    return balanced(alpha, part.column, dual.upper, part.total)
+        near = balanced(alpha, part.column, dual.upper, team=team)
+        return exactly_balanced(near, part.column, dual.upper, team) if part.column is dual.sign else near
+    if part.total > 0.0 and team.all(bool((part.column > 0).all())):
+        return _raised(alpha, part.column, dual.upper, part.total, team)
+    if part.total < 0.0 and team.all(bool((part.column < 0).all())):
+        return _raised(alpha, -part.column, dual.upper, -part.total, team)
+    return balanced(alpha, part.column, dual.upper, part.total, team)
 
 
-def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
+def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float, team: Team) -> FloatArray:
     """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
-    scaled = capped_simplex(alpha * column, upper * column, mass)
+    scaled = capped_simplex(alpha * column, upper * column, mass, team)
     return np.asarray(np.minimum(scaled / column, upper))
 
 
-def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
+def balanced(
+    alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0, team: Team = ALONE
+) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
     clipped = boxed(alpha, upper)
-    surplus = float(clipped @ column) - mass
-    heavier = 0.5 * (float(np.add.reduce(clipped)) + abs(surplus))
-    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * heavier:
+    products, whole, count = team.sums(float(clipped @ column), float(np.add.reduce(clipped)), len(clipped))
+    surplus = products - mass
+    heavier = 0.5 * (whole + abs(surplus))
+    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
         return clipped  # the rounding of the sums
     plus = column > 0
     weighted = clipped * column
-    in_plus, in_minus = float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
+    in_plus, in_minus = team.sums(
+        float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
+    )
     if in_plus - mass > in_minus:
         heavy, light, share, size = plus, column < 0, in_minus + mass, in_plus
     else:
@@ -143,15 +154,22 @@ def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: flo
         np.multiply(clipped, share / size, out=clipped, where=heavy)
         return clipped
     clipped[heavy] = 0.0
-    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass))
+    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass), team)
     return clipped
 
 
-def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray) -> FloatArray:
+def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray, team: Team = ALONE) -> FloatArray:
     """α with Σ s α = 0 to the last bit, where one of few rows can take what rounding left; changed in place. All (m,).
 
     The smallest α inside its bounds can: its last digit is the finest, and what is left is a multiple of that.
     """
+    if not team.alone:
+        counts = team.joined(np.array([len(alpha)]))
+        if counts.sum() > EXACT:
+            return alpha
+        before = int(counts[: team.rank].sum())
+        told = team.joined(np.column_stack([alpha, sign, upper])).T.copy()
+        return exactly_balanced(*told)[before : before + len(alpha)]
     if len(alpha) > EXACT:
         return alpha
     surplus = math.fsum((sign * alpha).tolist())
@@ -176,7 +194,7 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, team: Team = ALONE) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
     Parameters
@@ -184,6 +202,8 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     a, caps : ndarray, shape (m,)
     mass : float
         At most Σ caps; a mass that exceeds it by rounding returns caps.
+    team : Team
+        Whoever has the other entries. Of several members, τ is found without sorting, (REPAIR.8).
 
     Returns
     -------
@@ -194,12 +214,20 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
     summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
     """
-    if mass >= caps.sum():
+    if mass >= team.sum(float(caps.sum())):
         return caps.copy()
     near = boxed(a, caps)
-    if _adds_up(near, mass):
-        return _evened(near, caps, mass)
-    a = a - a.max()
+    if _adds_up(near, mass, team):
+        return _evened(near, caps, mass, team)
+    a = a - team.most(float(a.max(initial=-math.inf)))
+    tau = _threshold(a, caps, mass) if team.alone else _threshold_of_all(a, caps, mass, team)
+    x: FloatArray = np.clip(a - tau, 0.0, caps)
+    settled = _evened(_snapped(x, caps, mass), caps, mass, team)
+    return settled if _adds_up(settled, mass, team) else _filled(_evened(x, caps, mass, team), caps, mass, team)
+
+
+def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
+    """τ of (REPAIR.3) for a ≤ 0, one of which is 0: (m,) each."""
     ends = (a - caps)[caps < np.inf]
     breaks = np.concatenate([a, ends])
     slopes = np.concatenate([np.ones(len(a)), -np.ones(len(ends))])
@@ -208,15 +236,35 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
     k = int(np.searchsorted(values, mass, side="right")) - 1
     slope = slopes[k]
-    tau = breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0)
-    x: FloatArray = np.clip(a - tau, 0.0, caps)
-    settled = _evened(_snapped(x, caps, mass), caps, mass)
-    return settled if _adds_up(settled, mass) else _filled(_evened(x, caps, mass), caps, mass)
+    return float(breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0))
 
 
-def _adds_up(x: FloatArray, mass: float) -> bool:
+def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, team: Team) -> float:
+    """The same over a team: Newton's method on the sum, which falls in τ, and bisection where that is of no help."""
+    # at the lower end every cap is reached, or one entry without a cap has the mass
+    low = team.least(float((a - np.where(caps < np.inf, caps, mass)).min(initial=0.0)))
+    high = tau = 0.0
+    width = math.inf
+    for _ in range(HALVINGS):
+        x = a - tau
+        inside = (x >= 0.0) & (x < caps)
+        missing, slope = team.sums(float(np.clip(x, 0.0, caps).sum()), int(np.count_nonzero(inside)))
+        missing = mass - missing
+        low, high = (low, tau) if missing > 0.0 else (tau, high)
+        nearer = tau - missing / slope if slope else math.nan
+        if missing == 0.0 or nearer == tau:
+            return tau
+        wide, width = high - low > 0.5 * width, high - low
+        tau = nearer if low < nearer < high and not wide else low + 0.5 * width
+        if not low < tau < high:
+            return low
+    return tau
+
+
+def _adds_up(x: FloatArray, mass: float, team: Team) -> bool:
     """Whether Σx = mass up to the rounding of the sum, x (m,)."""
-    return abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass
+    added, count = team.sums(float(x.sum()), len(x))
+    return bool(abs(added - mass) <= ROUNDINGS * EPS * math.sqrt(count) * mass)
 
 
 def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
@@ -229,25 +277,28 @@ def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
 
 
-def _evened(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+def _evened(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
     """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
 
     In proportion to their room, so that a small one keeps its digits.
     """
     inside = (x > 0) & (x < caps)
-    if inside.any():
-        free, most = x[inside], caps[inside]
-        room = np.minimum(free, most - free)
-        x[inside] = np.clip(free + room * ((mass - float(x.sum())) / float(room.sum())), 0.0, most)
+    if team.alone and not inside.any():
+        return x
+    free, most = x[inside], caps[inside]
+    room = np.minimum(free, most - free)
+    added, able = team.sums(float(x.sum()), float(room.sum()))
+    if able > 0.0:
+        x[inside] = np.clip(free + room * ((mass - added) / able), 0.0, most)
     return x
 
 
-def _filled(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+def _filled(x: FloatArray, caps: FloatArray, mass: float, team: Team) -> FloatArray:
     """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
-    sum_of_x = float(x.sum())
-    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:
+    room = np.minimum(caps, mass) - x
+    sum_of_x, able, count = team.sums(float(x.sum()), float(room.sum()), len(x))
+    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * count * mass:
         return x
     if sum_of_x > mass:
         return np.asarray(x * (mass / sum_of_x))
-    room = np.minimum(caps, mass) - x
-    return np.asarray(np.minimum(x + room * ((mass - sum_of_x) / float(room.sum())), caps))
+    return np.asarray(np.minimum(x + room * ((mass - sum_of_x) / able), caps))

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import UnsupportedError
 from qpsvm.operators import Operator, gathered, mixed, shifted
+from qpsvm.resources.team import ALONE, Team
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,14 @@ class SVMDual:
         How far a level may be off that had to be computed; None where they are what they say.
     users : Users or None
         The last rows where a user has added some.
+    team : Team
+        Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
+        said of all rows or of any, is the same for all members.
+
+    Raises
+    ------
+    UnsupportedError
+        A team of several, and rows that are of several samples, or a user's.
 
     See Also
     --------
@@ -165,9 +174,17 @@ class SVMDual:
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
     users: Users | None = None
+    team: Team = ALONE
+
+    def __post_init__(self) -> None:
+        if not self.team.alone and (self.mix is not None or self.users is not None):
+            what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
+            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")
 
     def __repr__(self) -> str:
-        return outline("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
+        hidden = ("team",) if self.team.alone else ()
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
+        return outline("SVMDual", **shown)
 
     def over(self, gram: Operator) -> SVMDual:
         """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
@@ -198,51 +215,65 @@ class SVMDual:
         """Number of samples."""
         return self.gram.shape[0]
 
-    @cached_property
+    @remembered
     def intercept(self) -> Group | None:
         """The group whose multiplier is the intercept of f, (DUAL.4)."""
         return next((group for group in self.groups if group.column is self.sign), None)
 
-    @cached_property
+    @remembered
     def margins(self) -> tuple[Group, ...]:
         """The other groups: their multipliers move the level that a row is to reach."""
         return tuple(group for group in self.groups if group is not self.intercept)
 
-    @cached_property
+    @remembered
     def penalised(self) -> tuple[Group, ...]:
         """The groups with a ridge."""
         return tuple(group for group in self.groups if group.ridge > 0.0)
 
-    @cached_property
+    @remembered
     def curved(self) -> bool:
         """Whether any δ is positive."""
         value = common_value(self.curvature)
-        return bool((self.curvature > 0.0).any()) if value is None else value > 0.0
+        return self.team.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
 
-    @cached_property
+    @remembered
     def hard(self) -> NDArray[np.bool_] | None:
-        """The rows that nothing may fall short of, U = ∞ and δ = 0, as a mask (m,); None where there are none."""
-        value = common_value(self.upper)
-        if value is not None and value < np.inf:
-            return None
-        mask = np.isinf(self.upper) & (self.curvature == 0.0)
-        return mask if mask.any() else None
+        """The rows that nothing may fall short of, U = ∞ and δ = 0, as a mask (m,); None where there are none.
 
-    @cached_property
+        Raises
+        ------
+        UnsupportedError
+            There are some, and a team of several.
+        """
+        value = common_value(self.upper)
+        mask: NDArray[np.bool_] | None = None
+        if value is None or not value < np.inf:
+            mask = np.isinf(self.upper) & (self.curvature == 0.0)
+        mask = mask if mask is not None and mask.any() else None
+        if not self.team.alone and self.team.any(mask is not None):
+            raise UnsupportedError(
+                "a hard margin needs all samples in one process; take a CSVM with a large C, or solve it without a team"
+            )
+        return mask
+
+    @remembered
     def all_hard(self) -> bool:
         """Whether that is every row, and none of them a user's, which no larger w brings nearer."""
         return self.users is None and self.hard is not None and bool(self.hard.all())
 
-    @cached_property
+    @remembered
     def bounded(self) -> bool:
         """Whether every U is finite."""
         value = common_value(self.upper)
-        return bool(np.isfinite(self.upper).all()) if value is None else value < np.inf
+        return self.team.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
 
-    @cached_property
+    @remembered
     def common_level(self) -> float | None:
         """The level ℓ where it is one number for all rows."""
         value = common_value(self.level)
+        if not self.team.alone:
+            low = self.team.least(float(self.level.min(initial=np.inf)))
+            return low if low == self.team.most(float(self.level.max(initial=-np.inf))) else None
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
         return value
@@ -252,7 +283,7 @@ class SVMDual:
         """Whether every level is 0, so that only the groups keep α away from 0."""
         return self.common_level == 0.0
 
-    @cached_property
+    @remembered
     def scalable(self) -> bool:
         """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
         level = self.common_level
@@ -260,14 +291,14 @@ class SVMDual:
             return False
         return level is not None and level > 0.0 and not any(group.total for group in self.groups)
 
-    @cached_property
+    @remembered
     def stretchable(self) -> bool:
         """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
         if self.hard is None or self.users is not None or any(group.total for group in self.groups):
             return False
         return self.scalable or bool((self.level[self.hard] > 0.0).all())
 
-    @cached_property
+    @remembered
     def matrix(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
         own = gathered(self.gram, self.rows) if self.mix is None else mixed(self.gram, self.mix)
@@ -278,17 +309,21 @@ class SVMDual:
         """Whether row k is sample k."""
         return self.rows is None and self.mix is None
 
-    @cached_property
+    @remembered
     def mirrored(self) -> bool:
         """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        if self.rows is None or self.m != 2 * self.n:
+        return self.rows is not None and self.team.all(self._mirrored(self.rows))
+
+    def _mirrored(self, rows: IntArray) -> bool:
+        """Whether that is true of the rows of this member."""
+        if self.m != 2 * self.n:
             return False
         n = self.n
         each = np.arange(n)
-        same = (self.rows[:n] == each).all() and (self.rows[n:] == each).all()
+        same = (rows[:n] == each).all() and (rows[n:] == each).all()
         return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
-    @cached_property
+    @remembered
     def parts(self) -> tuple[Part, ...]:
         """The groups as parts of the rows, each with a multiplier of its own, (DUAL.2).
 
@@ -307,7 +342,7 @@ class SVMDual:
         if len(self.groups) == 1:
             group = self.groups[0]
             return (Part(None, group.column, group.total, group.ridge),)
-        masks = self._distinct
+        masks = self._distinct[1]
         totals = self.unmixing.T @ np.array([group.total for group in self.groups])
         return tuple(
             Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
@@ -319,31 +354,29 @@ class SVMDual:
         columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
         return tuple(Part(None, column, p.total, p.ridge) for p, column in zip(own.parts, columns, strict=True))
 
-    @cached_property
-    def _distinct(self) -> list[NDArray[np.bool_]]:
-        """The rows with the first, the second, … distinct row of E: masks (m,)."""
+    @remembered
+    def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
+        """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
         E = np.column_stack([group.column for group in self.groups])
-        left, masks = np.ones(self.m, dtype=bool), []
-        for _ in self.groups:
-            if left.any():
-                mask = (E[int(np.argmax(left))] == E).all(axis=1)
-                masks.append(mask)
-                left &= ~mask
-        if left.any() or len(masks) < len(self.groups) or self.penalised:
+        known, q = E, len(self.groups)
+        if not self.team.alone:  # more than q of one member say as much as all of them
+            known = self.team.joined(E[_first_distinct(E, q + 1)])
+        first = known[_first_distinct(known, q + 1)]
+        if len(first) != q or self.penalised:
             names = ", ".join(group.name for group in self.groups)
             raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
-        return masks
+        return first, [(row == E).all(axis=1) for row in first]
 
-    @cached_property
+    @remembered
     def mixing(self) -> FloatArray:
         """M with θ = M μ: the distinct rows of E, (q, q); 1 for one group."""
         if self.users is not None:
             return self.users.own.mixing
         if len(self.groups) < 2:
             return np.eye(len(self.groups))
-        return np.array([[float(g.column[int(np.argmax(mask))]) for g in self.groups] for mask in self._distinct])
+        return self._distinct[0]
 
-    @cached_property
+    @remembered
     def unmixing(self) -> FloatArray:
         """M⁻¹, with μ = M⁻¹θ: (q, q)."""
         mixing = self.mixing
@@ -550,6 +583,16 @@ class SVMDual:
         if self.mix is not None:
             return np.unique(self.mix[rows].indices).astype(np.intp)
         return rows if self.rows is None else self.rows[rows]
+
+
+def _first_distinct(E: FloatArray, most: int) -> list[int]:
+    """Where the first, the second, … distinct row of E (m, q) is, up to so many."""
+    left = np.ones(len(E), dtype=bool)
+    found: list[int] = []
+    while len(found) < most and left.any():
+        found.append(int(np.argmax(left)))
+        left &= ~(E[found[-1]] == E).all(axis=1)
+    return found
 
 
 def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:

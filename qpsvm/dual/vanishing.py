@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from qpsvm.arrays.rounding import gamma, total
+from qpsvm.arrays.rounding import gamma
 from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.dual import levels
 from qpsvm.dual.accuracy import AFFORDABLE
@@ -28,6 +28,7 @@ from qpsvm.dual.bounds import Bounds, surplus
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import Group
 from qpsvm.kernels.functions import Precomputed
+from qpsvm.resources.over_team import total_over
 
 
 class Vanishing:
@@ -40,6 +41,7 @@ class Vanishing:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
+        self.team = bounds.team
 
     def nothing(self, point: Certificate) -> Certificate | None:
         """The point whose value is 0, beside an α that shows that no other is below; None where there is none.
@@ -86,16 +88,18 @@ class Vanishing:
         if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
             same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
         else:
-            dense = None if samples.entries > AFFORDABLE else as_dense(samples.matrix())
-            same = dense is not None and bool((dense == dense[:1]).all())
+            dense = None if self.team.count(samples.entries) > AFFORDABLE else as_dense(samples.matrix())
+            same = dense is not None and self._same(dense)
         if not same or self.space.shift or not self.space.is_plain:
             return None
-        level = float(self.svm.level[0])
+        level = self.team.most(float(self.svm.level.max(initial=-math.inf)))
         at = np.full(self.svm.m, level)
-        w = None if dense is None or point.w is None else self.space.over_rows(dense[0])
+        w = None if dense is None or point.w is None else self.space.over_rows(self.team.joined(dense[:1])[0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
-        coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
+        largest = self.team.joined(np.array([point.alpha.max(initial=-1.0)]))
+        if int(np.argmax(largest)) == self.team.rank:
+            coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return point.changed(
             w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
             b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,
@@ -115,16 +119,19 @@ class Vanishing:
         found = self.accuracy.sharp_weights(beta)
         if found is None:
             return None
-        support = np.flatnonzero(beta)
-        part = self.space.samples.take(support)
+        support, team = np.flatnonzero(beta), self.team
+        part, terms = self.space.samples.take(support), team.count(len(support))
         if self.svm.intercept is None or self.svm.intercept.total:
             own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
-            return self._rounding(found[0], found[1], abs(part).T @ (own * np.abs(beta[support])), len(support))
-        mean = np.asarray(part.mean(axis=0)).ravel()
-        own = found[0] - mean * total(beta)[0]
+            return self._rounding(found[0], found[1], team.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
+        if team.alone:
+            mean = np.asarray(part.mean(axis=0)).ravel()
+        else:
+            mean = team.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)
+        own = found[0] - mean * total_over(beta, team)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
-        size = np.min([np.abs(as_dense(part) - at).T @ np.abs(beta[support]) for at in means], axis=0)
-        return self._rounding(own, found[1], size, len(support))
+        size = np.min([team.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
+        return self._rounding(own, found[1], size, terms)
 
     @staticmethod
     def _rounding(own: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> tuple[float, float] | None:
@@ -140,26 +147,30 @@ class Vanishing:
         α itself where there are many free rows, or where the correction would leave the box.
         """
         alpha, upper = point.alpha, self.svm.upper
-        free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
+        free, team = np.flatnonzero((alpha > 0.0) & (alpha < upper)), self.team
         exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
-        if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
+        if exact is None or not 0 < team.count(len(free)) * self.space.samples.d <= AFFORDABLE // 100:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
-        rows = [Z.T, *(part.column[free][None, :] for part in self.svm.parts)]
+        columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
         held = np.concatenate([exact[0], self._surpluses(alpha)])
-        step = np.linalg.lstsq(np.concatenate(rows), -held, rcond=None)[0]
+        before = int(team.joined(np.array([len(free)]))[: team.rank].sum())
+        step = np.linalg.lstsq(team.joined(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
         moved = alpha.copy()
         moved[free] += step
-        return moved if ((moved >= 0.0) & (moved <= upper)).all() else alpha
+        return moved if team.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
 
     def _surpluses(self, alpha: FloatArray) -> FloatArray:
         """Eᵀα − e of the parts: (q,)."""
-        return np.array([surplus(part.column * alpha, part.total)[0] for part in self.svm.parts])
+        return np.array([surplus(part.column * alpha, part.total, self.team)[0] for part in self.svm.parts])
 
     def _one_sample(self, beta: FloatArray) -> bool:
         """Whether all rows of the support are the same sample, so that 1ᵀβ = 0 makes w(α) = 0."""
         part = self.space.samples.take(np.flatnonzero(beta))
-        if isinstance(self.space.kernel, Precomputed) or part.shape[0] * part.shape[1] > AFFORDABLE:
+        if isinstance(self.space.kernel, Precomputed) or self.team.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
             return False
-        dense = as_dense(part)
-        return bool((dense == dense[:1]).all())
+        return self._same(as_dense(part))
+
+    def _same(self, dense: FloatArray) -> bool:
+        """Whether all rows (k, d) of all members are one and the same, to the last bit."""
+        return self.team.all(bool((dense == self.team.joined(dense[:1])[:1]).all()))

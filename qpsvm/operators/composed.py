@@ -24,9 +24,13 @@ def gathered(operator: Operator, rows: IntArray | None) -> Operator:
         return operator
     if isinstance(operator, LowRank) and operator.d is None:
         scale = None if operator.scale is None else operator.scale[rows]
-        n = operator.shape[0]
-        if len(rows) % n == 0 and (rows == np.tile(np.arange(n), len(rows) // n)).all():
-            return LowRank(Tiled(operator.source, len(rows) // n), None, scale)
+        n, team = operator.shape[0], operator.source.team
+        times = len(rows) // n if n else 0
+        tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
+        if not team.alone:  # one without rows may have them any number of times
+            tiled, times = team.all(tiled), int(team.most(times))
+        if tiled:
+            return LowRank(Tiled(operator.source, times), None, scale)
         return LowRank(operator.source.take(rows), None, scale)
     return Gathered(operator, rows)
 
@@ -47,7 +51,8 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
     if d is None:
         return operator
     if isinstance(operator, LowRank):
-        return LowRank(operator.Z, d if operator.d is None else operator.d + d, operator.scale)
+        factor = operator.Z if operator.source.team.alone else operator.source  # one copy, of which products are faster
+        return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
     if isinstance(operator, Dense):
         return Dense(operator.matrix + np.diag(d))
     return Shifted(operator, d)

@@ -106,10 +106,14 @@ class LowRank(Operator):
         return diagonal if self.d is None else diagonal + self.d
 
     def mean_diagonal(self) -> float:
-        """The mean of the diagonal, where nothing is scaled or added by one pass over Z."""
-        if self.scale is not None or self.d is not None:
+        """The mean of the diagonal, where nothing is scaled or added by one pass over Z; over a team, of all rows."""
+        team, n = self.source.team, self.source.n
+        if self.scale is None and self.d is None:
+            return self.source.sum_of_squares() / team.count(n)
+        if team.alone:
             return super().mean_diagonal()
-        return self.source.sum_of_squares() / self.source.n
+        added, n = team.sums(float(self.diagonal().sum()), n)
+        return float(added / n)
 
     def dense(self) -> FloatArray:
         """(n, n)."""

@@ -35,7 +35,6 @@ Implementation
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import ParameterError, UnsupportedError
@@ -133,7 +133,7 @@ class CSVM(Problem):
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
         self.C = prices(C, self.samples)
 
-    @cached_property
+    @remembered
     def title(self) -> str:
         """The machine with its parameters."""
         intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"
@@ -143,7 +143,7 @@ class CSVM(Problem):
         y = self.labels
         return SVMDual(  # (CSVM.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=self._prices(), curvature=repeated(0.0, len(y)),
-            groups=intercept_group(y, kept),
+            groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

@@ -27,6 +27,7 @@ from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError, near
 from qpsvm.operators import Diagonal
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution
+from qpsvm.resources.team import Team
 
 Form = Literal["dual", "primal"]
 #: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
@@ -123,11 +124,16 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
         The mean of K_ii.
     """
     finite = svm.upper[np.isfinite(svm.upper)] if common_value(svm.upper) is None else svm.upper
-    largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
+    if not svm.team.alone:
+        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.team, np.inf)
+    else:
+        largest = float(finite.mean() if common_value(finite) is None else finite[0]) if len(finite) else np.inf
     if svm.homogeneous:
         sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = float(svm.curvature.mean()) if svm.curved else 0.0
+    bend = (
+        (float(svm.curvature.mean()) if svm.team.alone else _mean(svm.curvature, svm.team, 0.0)) if svm.curved else 0.0
+    )
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
 
@@ -135,7 +141,13 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 def level_size(svm: SVMDual) -> float:
     """The size of the levels: their common value, else the largest."""
     common = svm.common_level
-    return abs(common) if common is not None else float(np.abs(svm.level).max())
+    return abs(common) if common is not None else svm.team.most(float(np.abs(svm.level).max(initial=0.0)))
+
+
+def _mean(values: FloatArray, team: Team, default: float) -> float:
+    """The mean of all members' numbers; the default where there are none."""
+    added, count = team.sums(float(values.sum()), len(values))
+    return float(added) / count if count else default
 
 
 def scaling(

@@ -139,7 +139,7 @@ class HardMargin(Problem):
         y = self.labels
         return SVMDual(  # (HARD.9); its certificate is (HARD.14)
             gram=gram, sign=y, level=repeated(1.0, self.n), upper=repeated(np.inf, self.n),
-            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept),
+            curvature=repeated(0.0, self.n), groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

@@ -154,7 +154,7 @@ class HuberHinge(Problem):
         y, C = self.labels, self._prices()
         return SVMDual(  # (HUBER.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=C,
-            curvature=divided(self.width, C), groups=intercept_group(y, kept),
+            curvature=divided(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

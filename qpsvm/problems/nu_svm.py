@@ -55,6 +55,7 @@ from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.reading import check_result
 from qpsvm.qp.program import QP
+from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import SVMResult
 from qpsvm.samples import ClassWeight, original_labels, shares_of, two_classes
 
@@ -136,8 +137,9 @@ class NuSVM(Problem):
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        nu_max = largest_nu(self.sample_weight, self.y)
-        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
+        team = self.samples.team
+        nu_max = largest_nu(self.sample_weight, self.y, team)
+        if nu > nu_max * (1 + 1e-12 + team.count(self.n) * np.finfo(float).eps):
             raise InfeasibleNuError(nu, nu_max)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
@@ -153,13 +155,13 @@ class NuSVM(Problem):
         margin = Group("nu", "rho", ones, -self.nu, formula="−1ᵀα = −ν")  # (NUSVM.6)
         return SVMDual(  # (NUSVM.11)
             gram=gram, sign=y, level=repeated(0.0, n), upper=self._shares(), curvature=repeated(0.0, n),
-            groups=(*intercept_group(y, kept), margin),
+            groups=(*intercept_group(y, kept), margin), team=self.samples.team,
         )  # fmt: skip
 
     def _shares(self) -> FloatArray:
         """a_i = s_i/Σs of the samples that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s)
+        return shares_of(s, self.samples.team)
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape
@@ -189,7 +191,7 @@ class NuSVM(Problem):
         ndarray, shape (n,)
             In the same proportions.
         """
-        return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
+        return alpha * (self.nu / max(self.samples.team.sum(float(alpha.sum())), np.finfo(float).tiny))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
@@ -242,6 +244,7 @@ class NuSVM(Problem):
         return machine
 
 
-def largest_nu(s: FloatArray, y: FloatArray) -> float:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each."""
-    return 2 * min(float(s[y > 0].sum()), float(s[y < 0].sum())) / float(s.sum())  # (NUSVM.16)
+def largest_nu(s: FloatArray, y: FloatArray, team: Team = ALONE) -> float:
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all members of a team."""
+    above, below, whole = team.sums(float(s[y > 0].sum()), float(s[y < 0].sum()), float(s.sum()))
+    return 2 * min(float(above), float(below)) / float(whole)  # (NUSVM.16)

@@ -152,7 +152,7 @@ class NuSVR(Regression):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         C = np.tile(self._prices(), 2)
-        mass = self.nu * float(C[: len(C) // 2].sum())
+        mass = self.nu * self.samples.team.sum(float(C[: len(C) // 2].sum()))
         width = Group("nu", "epsilon", repeated(1.0, len(C)), mass, formula="1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(gram, kept, 0.0, C, repeated(0.0, len(C)), (width,))  # (NUSVR.11)
 

@@ -147,9 +147,11 @@ class OneClass(Enclosing):
         s = self.taking_part(self.sample_weight)
         n = len(s)
         ones = np.ones(n)
-        plane = Group("mass", "b", ones, self.nu * float(s.sum()), formula="1ᵀα = ν Σs_i")  # (ONE.5)
+        mass = self.nu * self.samples.team.sum(float(s.sum()))
+        plane = Group("mass", "b", ones, mass, formula="1ᵀα = ν Σs_i")  # (ONE.5)
         return SVMDual(  # (ONE.10)
-            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,)
+            gram=gram, sign=ones, level=repeated(0.0, n), upper=s, curvature=repeated(0.0, n), groups=(plane,),
+            team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

@@ -38,7 +38,6 @@ Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Peg
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.constant import repeated, times
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import Linear
@@ -134,11 +134,11 @@ class PrimalHinge(Problem):
     def _keep(self, *, lam: float) -> None:  # type: ignore[override]
         self.lam = as_positive(lam, "lam")
 
-    @cached_property
+    @remembered
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s)
+        return shares_of(s, self.samples.team)
 
     @property
     def title(self) -> str:
@@ -150,6 +150,7 @@ class PrimalHinge(Problem):
         return SVMDual(  # (PHINGE.10); K + 1 for K, (PHINGE.17), is the Gram matrix that a QP is given
             gram=gram, sign=y, level=repeated(1.0, n), upper=times(1.0 / self.lam, self.shares),
             curvature=repeated(0.0, n), groups=intercept_group(y, kept), unit=self.lam,
+            team=self.samples.team,
         )  # fmt: skip
 
     def _primal(self, Z: Matrix) -> QP:

@@ -17,6 +17,7 @@ from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
+from qpsvm.problems.exact_kernel import exact_bounds
 from qpsvm.problems.user_rows import UserRows
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
@@ -27,10 +28,11 @@ CLEAR, NOTHING = 1e-6, 1e-9
 SMALL = 1e-3
 
 
-def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResult:
+def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:
     """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0.
 
-    Where f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
+    `bounded` says whether there is time for bounds on the machine with the kernel itself, of a pivoted factor. Where f
+    is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
@@ -49,6 +51,7 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
+    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b
@@ -126,8 +129,8 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper)
-    inside = (kind == 1).nonzero()[0]
-    if not len(inside):
+    inside, team = (kind == 1).nonzero()[0], svm.team
+    if not team.any(len(inside) > 0):
         return kind
     alpha, upper, margin = certificate.alpha[inside], svm.upper[inside], certificate.margin[inside]
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
@@ -144,7 +147,9 @@ def kinds(space: FeatureSpace, certificate: Certificate) -> NDArray[np.int8]:
     if clear.any():
         way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
     slack *= way
-    price = SMALL * np.minimum(upper, float(certificate.alpha.max()))  # of C, or of a hard margin, the largest α
+    price = SMALL * np.minimum(
+        upper, team.most(float(certificate.alpha.max(initial=0.0)))
+    )  # of C, or of a hard margin, the largest α
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
     kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind

@@ -13,6 +13,7 @@ Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,8 +67,8 @@ class Regression(Problem):
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
-        t, width = self.labels, self._least_width
-        ends = (float(t.min()), float(t.max()))
+        t, width, team = self.labels, self._least_width, self.samples.team
+        ends = (team.least(float(t.min(initial=math.inf))), team.most(float(t.max(initial=-math.inf))))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)
             return min(self._certify(self._still), certificate, key=lambda point: point.gap)
@@ -92,7 +93,7 @@ class Regression(Problem):
         return SVMDual(
             gram=gram, sign=sign, level=level, upper=upper, curvature=curvature,
             groups=(*intercept_group(sign, kept, "1ᵀα⁺ − 1ᵀα⁻ = 0"), *groups), rows=np.tile(np.arange(n), 2),
-            level_radius=UNIT * np.abs(level) if epsilon else None,
+            level_radius=UNIT * np.abs(level) if epsilon else None, team=self.samples.team,
         )  # fmt: skip
 
     def _dual_formula(self, svm: SVMDual) -> str:

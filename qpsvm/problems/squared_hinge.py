@@ -145,6 +145,7 @@ class SquaredHinge(Problem):
         return SVMDual(  # (SQHINGE.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=repeated(np.inf, len(y)),
             curvature=divided(0.5, self._prices()), groups=intercept_group(y, kept),
+            team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

@@ -44,7 +44,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +51,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.accuracy import Accuracy
@@ -170,22 +170,22 @@ class SVDD(Enclosing):
         ball = Group("mass", "b", ones, 1.0, formula="1ᵀα = 1")  # (SVDD.5)
         return SVMDual(  # (SVDD.11)
             gram=gram, sign=ones, level=level, upper=self._prices(), curvature=repeated(0.0, n), groups=(ball,),
-            unit=2.0, level_radius=self._level_radius(level),
+            unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
         outlined = super().outlined
         if isinstance(self.kernel, RBF):
             return outlined
         level = np.array(outlined.level)
-        level[0] *= 0.5
+        level[:1] *= 0.5
         return replace(outlined, level=level, level_radius=None)
 
     def _prices(self) -> FloatArray:
         """C_i = s_i/(ν Σs) of the samples that take part."""
-        return shares_of(self.taking_part(self.sample_weight)) / self.nu
+        return shares_of(self.taking_part(self.sample_weight), self.samples.team) / self.nu
 
     def _primal(self, Z: Matrix) -> QP:
         n, r = Z.shape

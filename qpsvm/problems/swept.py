@@ -35,7 +35,7 @@ def swept(
     if svm.curved:
         full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
-    if (at_bounds == alpha).all():
+    if svm.team.all(bool((at_bounds == alpha).all())):
         return certificate.changed(kind=kind)  # which the result asks for again
     clean = certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, enough) else certificate

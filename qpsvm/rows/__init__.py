@@ -6,6 +6,7 @@ copy of it.
 """
 
 from qpsvm.rows.blocks import Block, DenseBlock
+from qpsvm.rows.mapped import Mapped
 from qpsvm.rows.memory import ArrayRows, ChunkRows, as_block, as_row_source
 from qpsvm.rows.source import RowSource
 from qpsvm.rows.sparse_block import SparseBlock
@@ -14,6 +15,6 @@ from qpsvm.rows.standardised import Standardised, standardised
 from qpsvm.rows.virtual import Centred, SomeRows, Tiled, WithOnes
 
 __all__ = [
-    "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "RowSource", "SomeRows", "SparseBlock", "Stacked",
-    "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
+    "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
+    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
 ]  # fmt: skip

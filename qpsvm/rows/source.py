@@ -20,9 +20,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
-from qpsvm.resources.once import once
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.resources.workers import in_tiles, parts_of
 from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
@@ -104,12 +104,12 @@ class RowSource(ABC):
 
     # --- sums over the rows, of all members ---
 
-    @once
+    @remembered
     def total_rows(self) -> int:
         """Rows of all members."""
         return self.team.count(self.n)
 
-    @once
+    @remembered
     def total_entries(self) -> int:
         """Numbers stored by all members."""
         return self.team.count(self.entries)
@@ -144,7 +144,7 @@ class RowSource(ABC):
         """The diagonal of XᵀX: (d,)."""
         return self.team.sum(self.own_column_squares())
 
-    @once
+    @remembered
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
         return int(self.team.most(max((block.longest_row for block in self.blocks()), default=0)))
@@ -183,14 +183,19 @@ class RowSource(ABC):
             if self.whole is not None:
                 return self.whole[rows]
             rows = np.arange(self.n)[rows]
-        found = [(block.take(at), where) for block, at, where in self.holding(rows)]
+        holding = self.holding(rows)
+        if not self.is_sparse:
+            out: FloatArray | None = None
+            for block, at, where in holding:
+                part = block.take(at)
+                if len(part) == len(rows) and isinstance(where, slice):
+                    return part
+                out = np.empty((len(rows), self.d)) if out is None else out
+                out[where] = part
+            return np.empty((0, self.d)) if out is None else out
+        found = [(block.take(at), where) for block, at, where in holding]
         if len(found) == 1 and isinstance(found[0][1], slice):
             return found[0][0]
-        if not self.is_sparse:
-            out = np.empty((len(rows), self.d))
-            for part, where in found:
-                out[where] = part
-            return out
         if not found:
             return sp.csr_array((0, self.d))
         places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
@@ -227,14 +232,15 @@ class RowSource(ABC):
             if block.n == self.n:
                 yield block, rows, ALL
                 return
-            if order is None or bounds is None:
-                order = np.argsort(rows, kind="stable")
-                bounds = rows[order]
+            if bounds is None:
+                order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+                bounds = rows if order is None else rows[order]
             if done == len(rows):
                 return
             end = int(np.searchsorted(bounds, block.rows.stop))
             if end > done:
-                yield block, bounds[done:end] - block.rows.start, order[done:end]
+                where: Places = slice(done, end) if order is None else order[done:end]
+                yield block, bounds[done:end] - block.rows.start, where
                 done = end
 
 

@@ -164,8 +164,8 @@ class DaskRows(RowSource):
         parts += [_aligned(vector, name, _lengths(parts[0])) for name, vector in vectors]
         if self._fits(parts[0]):
             parts = list(dask.persist(*parts))
-        self.collection = parts[0]
-        rest = iter(parts[1:])
+        self.collection, self.vectors = parts[0], parts[1:]  # held, because a cluster forgets what nobody holds
+        rest = iter(self.vectors)
         self.features: list[Any] = [block.ravel()[0] for block in parts[0].to_delayed()]
         self.target = None if y is None else list(next(rest).to_delayed().ravel())
         self.weight = None if weight is None else list(next(rest).to_delayed().ravel())

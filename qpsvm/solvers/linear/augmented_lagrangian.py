@@ -95,6 +95,8 @@ class AugmentedLagrangian:
             best = point if best is None or point.relative_gap < best.relative_gap else best
             if best.relative_gap <= goal:
                 return best, "converged"
+            if self._stage == "rows" and self._budget.keep is not None:
+                self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
             patience = SETTINGS.stalled if best.relative_gap < SETTINGS.far else SETTINGS.stalled_far
             if reason is None and (stalled >= patience or not np.isfinite(point.gap)):

@@ -15,6 +15,8 @@ this member's part of one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from qpsvm.arrays.checks import short_indices
@@ -55,11 +57,14 @@ class SignedRows:
         Rows and features; Z is (n, d + 1).
     team : Team
         Whoever has the other rows.
+    passes : int
+        How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
         self.n, self.d, self.team = source.n, source.d, source.team
+        self.passes = 0
         self._centred = source if mean is None else Centred(source, mean)
 
     @property
@@ -74,6 +79,7 @@ class SignedRows:
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
+        self.passes += 1
         m = self.source.margins(W[: self.d])
         shift = self._shift(W)
         if shift:
@@ -87,6 +93,7 @@ class SignedRows:
 
     def own_gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """This member's part of `gradient`."""
+        self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
         return self._closed(self.source.own_weights(beta, index), float(beta.sum()))
 
@@ -96,6 +103,7 @@ class SignedRows:
 
     def own_scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """This member's part of `scan`."""
+        self.passes += 1
         shift, y = self._shift(W), self.y
         totals: dict[int, float] = {}
 
@@ -149,6 +157,14 @@ class SignedRows:
         many = self.source.whole is None and not self.gathers_cheaply(len(index))
         part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.team)
         return SignedRows(part, self.y[index], self.unit)
+
+    def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:
+        """Several times `select`, with one pass over the rows where they are not in one array."""
+        if self.source.whole is not None:
+            return [self.select(index) for index in indices]
+        every = np.unique(np.concatenate(indices))
+        gathered = self.select(every)
+        return [gathered.select(np.searchsorted(every, index)) for index in indices]
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""

@@ -11,6 +11,7 @@ of the start, and all else alike: w, b, the gap and the reason are those of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -19,12 +20,15 @@ import numpy as np
 from qpsvm.arrays.checks import as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
+from qpsvm.resources.log import say_progress
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
 from qpsvm.solvers.linear.row_losses import SAMPLE, RowLosses, mean_over, per_row
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
+from qpsvm.solvers.linear.state import Progress, State
+from qpsvm.solvers.linear.subsample import Estimate
 from qpsvm.solvers.linear.wide import Reduced, reduced
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
@@ -76,6 +80,9 @@ def solve_linear(
     verbose: bool = False,
     start: tuple[FloatArray, float, FloatArray] | None = None,
     engine: Engine = "auto",
+    begun: State | None = None,
+    keep: Callable[[State], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> LinearSolution:
     """Solve (LIN.1).
 
@@ -104,6 +111,14 @@ def solve_linear(
         For another C, pass α_i C_i/C_i(old) if some α are at their bound (measured: half the steps of α as it was).
     engine : "auto", "coordinate" or "newton"
         Whether coordinate descent goes first: where it pays and there is no start, always, or never.
+    begun : State, optional
+        What was kept of a run with the same arguments, which goes on from there; rows may be spread over the members of
+        a team in another way.
+    keep : callable, optional
+        Called with the `State` after each outer step over all rows, and after each round of bands; on every member of a
+        team, with the same numbers.
+    progress : callable, optional
+        Called with the `Progress`, in the same way and oftener.
 
     Returns
     -------
@@ -113,9 +128,10 @@ def solve_linear(
     Raises
     ------
     ParameterError
-        An unknown `intercept` or `engine`, `tol` not positive, `max_iter` below 1, or b of the start not finite.
+        An unknown `intercept` or `engine`, `tol` not positive, `max_iter` below 1, b of the start not finite, or a
+        state that no run has kept.
     DataError
-        w or α of the start of another shape or not finite.
+        w or α of the start, or w of the state, of another shape or not finite.
     """
     if intercept not in ("free", "penalised", None):
         raise ParameterError(f"intercept must be 'free', 'penalised' or None, got {intercept!r}")
@@ -140,12 +156,18 @@ def solve_linear(
             problem, first = _summed(problem, total)
         else:
             first = _first(problem, intercept)
-        first = first if start is None else _given(problem, start, mean, narrow, origin)
-        by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
-        by_coordinates = by_coordinates and team.alone
-        point, reason, used = _run(problem, first, tol, budget, by_coordinates)
-    w = point.W[:-1].copy() if narrow is None else narrow.expand(point.W[:-1])
-    b = 0.0 if intercept is None else float(point.W[-1]) - (0.0 if mean is None else float(mean @ w)) + origin
+        frame = _Frame(mean, narrow, origin, intercept is not None)
+        first = first if start is None else _given(problem, start, frame)
+        _listen(budget, rows, frame, keep, progress)
+        if begun is not None:
+            begun = begun.checked(source.d)
+            first = replace(first, W=frame.inner(begun.w, begun.b), sigma=begun.sigma)
+            band = Estimate(first.W, begun.tau) if begun.tau else None
+            point, reason, used = _by_newton(problem, first, tol, budget, band, bands=begun.tau > 0.0)
+        else:
+            by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
+            point, reason, used = _run(problem, first, tol, budget, by_coordinates and team.alone)
+    w, b = frame.outer(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used)
 
 
@@ -192,15 +214,20 @@ def _run(
         if reason is not None:
             return found, reason, "coordinate"
         first = as_start(problem, found)
-    large = is_large(problem.rows.total, problem.rows.d)
-    if large:
-        point, reason = solve_large(problem, first, tol, budget)
-    else:
-        point, reason = AugmentedLagrangian(problem, first, budget).run(tol)
+    point, reason, used = _by_newton(problem, first, tol, budget)
     if found is None:
-        return point, reason, "newton"
+        return point, reason, used
     best = found if found.relative_gap < point.relative_gap else point
     return best, reason, "coordinate and newton"
+
+
+def _by_newton(
+    problem: RowProblem, first: Start, tol: float, budget: Budget, band: Estimate | None = None, bands: bool = True
+) -> tuple[Point, StopReason, str]:
+    """The same, by Newton steps alone: with `bands`, where the rows are many, from the W and τ of one if given."""
+    if bands and is_large(problem.rows.total, problem.rows.d):
+        return *solve_large(problem, first, tol, budget, band), "newton"
+    return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
 
 
 def _first(problem: RowProblem, intercept: Intercept) -> Start:
@@ -212,17 +239,52 @@ def _first(problem: RowProblem, intercept: Intercept) -> Start:
     return Start(W, None, losses.first_sigma)
 
 
-def _given(
-    problem: RowProblem,
-    start: tuple[FloatArray, float, FloatArray],
-    mean: FloatArray | None,
-    narrow: Reduced | None,
-    origin: float,
-) -> Start:
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """From the caller's w (d,) and b to W in the coordinates of the rows, and back."""
+
+    mean: FloatArray | None
+    narrow: Reduced | None
+    origin: float
+    has_intercept: bool
+
+    def inner(self, w: FloatArray, b: float) -> FloatArray:
+        """W."""
+        b += (0.0 if self.mean is None else float(self.mean @ w)) - self.origin
+        w = w if self.narrow is None else self.narrow.project(w)
+        return np.append(w, b if self.has_intercept else 0.0)
+
+    def outer(self, W: FloatArray) -> tuple[FloatArray, float]:
+        """w and b."""
+        w = W[:-1].copy() if self.narrow is None else self.narrow.expand(W[:-1])
+        if not self.has_intercept:
+            return w, 0.0
+        return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin
+
+
+def _listen(
+    budget: Budget,
+    rows: SignedRows,
+    frame: _Frame,
+    keep: Callable[[State], None] | None,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    """Let the caller hear of the run, in the caller's coordinates."""
+    total = rows.total
+    if keep is not None:
+        budget.keep = lambda W, tau, sigma, gap, stage: keep(State(*frame.outer(W), tau, sigma, gap, stage))
+
+    def tell(stage: str, gap: float) -> None:
+        say_progress(stage, gap, rows.passes, total)
+        if progress is not None:
+            progress(Progress(stage, rows.passes, total, gap, budget.clock.seconds))
+
+    budget.tell = tell
+
+
+def _given(problem: RowProblem, start: tuple[FloatArray, float, FloatArray], frame: _Frame) -> Start:
     """The caller's w, b and α in the coordinates of the rows."""
     rows, losses = problem.rows, problem.losses
-    w = as_finite_vector(start[0], "start[0], w,", rows.d if narrow is None else narrow.width)
+    w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.narrow is None else frame.narrow.width)
     alpha = losses.clipped(as_finite_vector(start[2], "start[2], alpha,", rows.n))
-    b = as_real(start[1], "start[1], b,") + (0.0 if mean is None else float(mean @ w)) - origin
-    w = w if narrow is None else narrow.project(w)
-    return Start(np.append(w, b if rows.unit else 0.0), alpha, losses.warm_sigma)
+    return Start(frame.inner(w, as_real(start[1], "start[1], b,")), alpha, losses.warm_sigma)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +19,11 @@ from qpsvm.resources.team import ALONE, Team
 StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
+
+#: Takes W (d + 1,), τ, σ, the relative gap and the stage of a run.
+Keep: TypeAlias = Callable[[FloatArray, float, float, float, str], None]
+#: Takes the stage and the relative gap.
+Tell: TypeAlias = Callable[[str, float], None]
 
 
 class Budget:
@@ -41,6 +47,10 @@ class Budget:
     steps : int
         Steps made: whoever makes one counts it here.
     clock : Clock
+    keep : callable, optional
+        Takes what may be kept of the run, after each of its rounds: W, τ, σ, gap and stage.
+    tell : callable, optional
+        Takes stage and gap of each report.
 
     Raises
     ------
@@ -57,6 +67,8 @@ class Budget:
         self.talks = heard(verbose, logging.DEBUG) and team.rank == 0
         self.clock, self.team = Clock(time_limit), team
         self._agreed: Literal["time_limit", "interrupted"] | None = None
+        self.keep: Keep | None = None
+        self.tell: Tell | None = None
 
     def spent(self, coming: float = 0.0) -> StopReason | None:
         """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
@@ -75,6 +87,9 @@ class Budget:
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
         """Show one line, if anybody reads it: stage and number, each measure by its name, and the seconds."""
+        gap = measures.get("gap")
+        if self.tell is not None and isinstance(gap, float):
+            self.tell(stage, gap)
         if self.talks:
             said = f"{stage:<14} {number:7d}"
             for name, value in measures.items():

@@ -1,0 +1,91 @@
+"""One program on all workers that hold rows: started together, watched, and begun again where a worker is lost.
+
+Each member runs as a task on its worker. Where a worker dies or hangs, the others stop within seconds, Dask makes its
+partitions again on those that are left, and the program begins anew at the last state that it has noted. An error that
+the program itself raises ends the run, as itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from qpsvm.distributed.placing import Placed
+from qpsvm.distributed.recovery import left_out, placed_again
+from qpsvm.distributed.run import Lost, Member, OnState, Settings, Spread
+from qpsvm.errors import ClusterError
+
+#: One run at a time on each cluster: two, each with half of the threads it needs, would wait for each other for ever.
+_turns: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+
+
+def spread(
+    placed: Placed,
+    program: Callable[..., Any],
+    *args: Any,
+    on_state: OnState | None = None,
+    begun: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+) -> list[Member]:
+    """Run a program on every worker that holds rows, and answer with what each has returned.
+
+    Parameters
+    ----------
+    placed : Placed
+        The rows.
+    program : callable
+        `program(team, chunks, *args, begun=…)`, a function of a module that the workers can import: `chunks` is a list
+        of `Chunk`, this member's partitions in the order of the rows. It returns something small, or `Returned` with
+        vectors that stay on the worker.
+    *args
+        Sent to every member: small things.
+    on_state : callable, optional
+        Called here with each state that `team.note` has been given, though not with all where they come quickly.
+    begun : mapping, optional
+        The state to go on from: it is handed to the program.
+    settings : Settings, optional
+        How patient to be with workers.
+
+    Returns
+    -------
+    list of Member
+        In the order of the members.
+
+    Raises
+    ------
+    ClusterError
+        Workers were lost that held data which cannot be made again, or all of them, or more often than is borne; the
+        scheduler is gone; a worker has no thread free; the members differ. It has the last state.
+    QPSVMError
+        As the program raised it.
+    """
+    settings = settings or Settings()
+    state = dict(begun) if begun is not None else None
+
+    def note(found: Mapping[str, Any]) -> None:
+        nonlocal state
+        state = dict(found)
+        if on_state is not None:
+            on_state(found)
+
+    faults: list[str] = []
+    try:
+        with _turns.setdefault(placed.client, threading.Lock()):
+            while True:
+                placed_again(placed, settings)
+                run = Spread(placed, settings)
+                try:
+                    return run.result(program, args, state, note)
+                except Lost as lost:
+                    faults.append(str(lost))
+                    if len(faults) > settings.restarts:
+                        raise ClusterError(f"begun again {settings.restarts} times: {'; '.join(faults)}") from None
+                    left_out(placed.client, lost, settings)
+    except ClusterError as error:
+        error.state = state
+        raise
+
+
+__all__ = ["spread"]
