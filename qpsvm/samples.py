@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_p
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.records import made
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
@@ -125,12 +125,12 @@ class Samples:
         X = as_row_source(self.X).matrix()
         return Samples(X, self.target, self.weight, self.classes, self.feature_names)
 
-    @cached_property
+    @remembered
     def rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return np.flatnonzero(self.weight > 0)
 
-    @cached_property
+    @remembered
     def takes_all(self) -> bool:
         """Whether every sample takes part, so that nothing has to be picked."""
         return common_value(self.weight) is not None or bool((self.weight > 0).all())
@@ -197,7 +197,7 @@ class SpreadSamples(Samples):
         low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
         return (low, high) if low < high else None
 
-    @cached_property
+    @remembered
     def takes_all(self) -> bool:
         """Whether every sample takes part."""
         return not any(part.idle for part in self.X.facts)

@@ -17,6 +17,7 @@ from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
+from qpsvm.distributed.solving import on_members, solve_spread
 from qpsvm.errors import (
     DataError,
     InaccurateWarning,
@@ -232,6 +233,8 @@ def solve(
         try:
             if isinstance(problem, JointProblem):
                 result: SVMResult | JointResult = solve_joint(problem, backend, form, request)
+            elif on_members(problem, backend, form, request):
+                result = solve_spread(problem, request)
             else:
                 result = _best(problem, _choices(problem, backend, form, request), request)
         except TooLargeError:

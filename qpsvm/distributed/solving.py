@@ -35,6 +35,16 @@ def is_spread(problem: Problem) -> bool:
     return isinstance(problem.samples, SpreadSamples) and chosen_client(problem.samples.X.collection) is not None
 
 
+def on_members(problem: Problem, backend: str, form: Form | None, request: Request) -> bool:
+    """Whether the workers that hold a problem's samples are to solve it; why not, where they hold them, is said."""
+    if not is_spread(problem):
+        return False
+    why = refusal(problem, backend, form, request)
+    if why is not None:
+        say(f"solved in this process, to which the rows come: {why}", request.verbose)
+    return why is None
+
+
 def refusal(problem: Problem, backend: str, form: Form | None, request: Request) -> str | None:
     """Why the members cannot solve a problem as a team; None where they can."""
     if backend not in ("auto", BACKEND) or form not in (None, "dual"):
@@ -113,4 +123,4 @@ def _gatherer(members: list[Member], lengths: list[int]) -> Callable[[str], NDAr
     return gather
 
 
-__all__ = ["is_spread", "refusal", "solve_spread"]
+__all__ = ["is_spread", "on_members", "solve_spread"]

@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_product
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import Accuracy
@@ -158,7 +158,7 @@ class Bounds:
         size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
 
-    @cached_property
+    @remembered
     def _terms_of_mix(self) -> float:
         """What κ is multiplied by where a row is a combination of k samples, a sum of k products: κ ≥ γ₆‖w‖."""
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0

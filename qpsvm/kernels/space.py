@@ -16,21 +16,23 @@ An indefinite Gram matrix is refused, clipped (K₊, the positive eigenspace) or
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Dense, LowRank, Operator
-from qpsvm.rows import Centred, RowSource, WithOnes, as_row_source
+from qpsvm.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
 LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
@@ -81,14 +83,15 @@ class FeatureSpace:
     samples : RowSource, shape (n, d)
         The samples as they came: all that a linear machine looks at.
     is_linear : bool
-        Whether w is a vector in the space of the samples.
+        Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel, a feature map,
+        has made.
     """
 
     def __init__(
         self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule, affine: bool = False
     ) -> None:
         self.kernel = kernel
-        self.is_linear = isinstance(kernel, Linear)
+        self.is_linear = isinstance(kernel, Linear) or (isinstance(X, Mapped) and isinstance(kernel, FeatureMap))
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
@@ -103,26 +106,26 @@ class FeatureSpace:
         """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
         return self.samples.matrix()
 
-    @cached_property
+    @remembered
     def origin(self) -> FloatArray | None:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
         samples = self.samples
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
         team = samples.team
-        if team.count(samples.entries) > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
-            sample = samples.take(slice(None, None, team.count(self.n) // SAMPLED_ROWS or 1))
+        if samples.total_entries > LARGE_SIZE:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, samples.total_rows // SAMPLED_ROWS or 1))
             count = team.count(len(sample))
             offset = team.sum(sample.sum(axis=0)) / count
             spread = team.sum(np.square(sample - offset).sum(axis=0)) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
         means, whole = samples.means(), samples.whole
-        if not self.affine or whole is None:
+        if not self.affine or not team.alone or whole is None:
             return means
         return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
-    @cached_property
+    @remembered
     def rows(self) -> RowSource:
         """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
 
@@ -131,7 +134,9 @@ class FeatureSpace:
         if self.origin is None:
             return self.samples
         whole = self.samples.whole
-        return Centred(self.samples, self.origin) if whole is None else as_row_source(whole - self.origin)
+        if whole is None or not self.samples.team.alone:
+            return Centred(self.samples, self.origin)
+        return as_row_source(whole - self.origin)
 
     @property
     def is_plain(self) -> bool:
@@ -173,7 +178,7 @@ class FeatureSpace:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
         return LowRank(self.samples) if self.is_linear else self._treated.gram
 
-    @cached_property
+    @remembered
     def centred(self) -> Operator:
         """The Gram matrix to compute with: (n, n)."""
         return LowRank(self.rows) if self.is_linear else self._treated.centred
@@ -204,9 +209,9 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        return self.kernel.diagonal(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
+        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
 
-    @cached_property
+    @remembered
     def scale(self) -> float:
         """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
         kappa = self.centred.mean_diagonal()
@@ -214,7 +219,7 @@ class FeatureSpace:
             raise DataError("the squared norms of the samples overflow; standardise X")
         return kappa if kappa > np.finfo(float).tiny * 1e20 else 1.0
 
-    @cached_property
+    @remembered
     def _treated(self) -> Treated:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
@@ -346,7 +351,7 @@ class FeatureSpace:
         radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
         return Plane(coef, w, mu, mu, radius)
 
-    @cached_property
+    @remembered
     def coordinates(self) -> Matrix:
         """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
         return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred.dense())

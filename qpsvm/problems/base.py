@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays.checks import all_finite, as_finite_vector, as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.accuracy import Accuracy
@@ -32,6 +32,7 @@ from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.html import Cell, table
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -54,7 +55,7 @@ from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import Kinds, SVMResult
-from qpsvm.rows import RowSource
+from qpsvm.rows import Mapped, RowSource, as_row_source
 from qpsvm.samples import Samples
 
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
@@ -163,16 +164,24 @@ class Problem(Machine[SVMResult], ABC):
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
-        if isinstance(samples.X, RowSource) and not isinstance(kernel, Linear):
+        if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
         self.samples = samples
         self.X: Matrix = samples.X
         n, d = self.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
-        self.kernel: Kernel = kernel.resolve(self.X)
+        if isinstance(kernel, FeatureMap):
+            self.kernel: Kernel = kernel.resolve(samples.taken)
+        else:
+            self.kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+        if self.constraints and isinstance(kernel, FeatureMap):
+            raise UnsupportedError(
+                f"constraints are about features or values of a kernel, and {kernel} has features of its own: make "
+                "these by its `features` and take them as samples, with a linear kernel"
+            )
         if self.constraints:
             user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
 
@@ -367,7 +376,7 @@ class Problem(Machine[SVMResult], ABC):
         """What else the primal has a variable for, in the machine's own terms, and all values that are as good."""
         return {}, certificate.intervals
 
-    @cached_property
+    @remembered
     def space(self) -> FeatureSpace:
         """The samples that take part, in feature space."""
         X: Matrix = self.samples.taken
@@ -381,9 +390,11 @@ class Problem(Machine[SVMResult], ABC):
                     "constraints with a penalised intercept take a kernel that is positive semidefinite"
                 )
             return space
+        if isinstance(self.kernel, FeatureMap):
+            X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
-    @cached_property
+    @remembered
     def user_rows(self) -> UserRows | None:
         """The rows of `constraints` as they are computed with; None without any."""
         if not self.constraints:
@@ -418,7 +429,7 @@ class Problem(Machine[SVMResult], ABC):
         n = len(self.labels)
         return rows.extended(self._dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
 
-    @cached_property
+    @remembered
     def svm(self) -> SVMDual:
         """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
         if self.constraints:
@@ -428,7 +439,7 @@ class Problem(Machine[SVMResult], ABC):
             return self.outlined.over(centred)
         return self._dual(centred, kept)  # whose levels are of that Gram matrix, where f has a part of its diagonal
 
-    @cached_property
+    @remembered
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix, which need not be made to tell machines apart."""
         behind = 0 if self.user_rows is None else self.user_rows.Z.shape[0]
@@ -554,7 +565,7 @@ class Problem(Machine[SVMResult], ABC):
         scaled = LaterQP(Statement(self._stated).scaled(*factors), lambda: original.scaled(*factors))
         return ScaledQP(scaled, original, *factors)
 
-    @cached_property
+    @remembered
     def _stated(self) -> SVMDual:
         """The dual that the dual QP is of: where the intercept is penalised, it is a feature of ones behind φ."""
         if self.intercept != "penalised" or self.constraints:
@@ -599,7 +610,7 @@ class Problem(Machine[SVMResult], ABC):
         a = self._given(alpha, "alpha")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.X.shape[1] if self.space.is_linear else self.n,)
+            width = (self.space.samples.d if self.space.is_linear else self.n,)
             if explicit.shape != width or not np.isfinite(explicit).all():
                 whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
@@ -795,7 +806,8 @@ class Problem(Machine[SVMResult], ABC):
         own = self.svm if self.svm.users is None else self.svm.users.own
         form = read_form(solution, form, own.m, self.level_rows)
         alpha, w = self.read(solution, form)
-        enough = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        m = self.team.count(self.svm.m)
+        enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
         if w is None and not self.constraints:
             alpha = affordable_alpha(self.space, self.svm, alpha, certifying)
         elif not self.space.is_linear and certificate_seconds(self.space, alpha) > certifying:
@@ -805,7 +817,7 @@ class Problem(Machine[SVMResult], ABC):
         each, solver_gap = measured.seconds, certificate.gap
         if certificate.explicit is not None:  # from here on without it
             each = max(each, certificate_seconds(self.space, alpha))
-        stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and len(alpha) > FEW_ROWS
+        stopped = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
         in_time = self.team.agreed(not stopped and (polishing is None or not polishing.stopped()))
@@ -815,7 +827,7 @@ class Problem(Machine[SVMResult], ABC):
             self, certificate, title=self.title, status=status, message=message, error=error,
             backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
-            solver=solution.solver, solver_gap=solver_gap,
+            solver=solution.solver, solver_gap=solver_gap, bounded=in_time,
         )  # fmt: skip
 
     def _polished(
@@ -826,13 +838,14 @@ class Problem(Machine[SVMResult], ABC):
         Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than
         a solver that is asked for more.
         """
-        n, alpha = self.svm.m, certificate.alpha
-        cheap = n <= FEW_ROWS or (n <= MANY_ROWS and np.count_nonzero((alpha > 0) & (alpha < self.upper)) <= FEW_FREE)
+        n, alpha = self.team.count(self.svm.m), certificate.alpha
+        free = (alpha > 0) & (alpha < self.upper)
+        cheap = n <= FEW_ROWS or (n <= MANY_ROWS and self.team.count(int(np.count_nonzero(free))) <= FEW_FREE)
         enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
         if certificate.gap <= enough:
             if n <= FEW_ROWS:
                 return swept(self.space, certificate, self._certify)
-            late = clock is not None and clock.stopped()
+            late = self.team.agreed(clock is not None and clock.stopped())
             if self.space.is_linear and not late:  # a certificate is a pass over X
                 return swept(self.space, certificate, self._certify, max(SWEPT * tol, FINISHED))
             return certificate
@@ -848,12 +861,12 @@ class Problem(Machine[SVMResult], ABC):
         exact = twin._proof.prove(twin._polished(exact, tol) if polished else exact, tol)
         return exact if exact.gap < proven.gap else proven
 
-    @cached_property
+    @remembered
     def _proof(self) -> Proof:
         """What bounds the gap of this problem's points."""
         return Proof(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
 
-    @cached_property
+    @remembered
     def _held(self) -> Held:
         """What brings points to keep the user's rows."""
         return Held(self._proof.bounds)
@@ -876,7 +889,7 @@ class Problem(Machine[SVMResult], ABC):
                 self.__dict__["_equalities"] = np.concatenate([np.zeros(svm.users.own.m, dtype=bool), found.equal])
         return svm
 
-    @cached_property
+    @remembered
     def _by_differences(self) -> Problem | None:
         """This problem with kernel values that do not cancel, where there are such."""
         space = self.space.by_differences()
@@ -956,6 +969,8 @@ class Problem(Machine[SVMResult], ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
+        if isinstance(self.kernel, FeatureMap):
+            return self.kernel.note
         if certificate.explicit is not None and not self.constraints:
             return (
                 f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "

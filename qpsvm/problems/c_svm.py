@@ -35,7 +35,6 @@ Implementation
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.errors import ParameterError, UnsupportedError
@@ -133,7 +133,7 @@ class CSVM(Problem):
     def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
         self.C = prices(C, self.samples)
 
-    @cached_property
+    @remembered
     def title(self) -> str:
         """The machine with its parameters."""
         intercept = "" if self.intercept == "free" else f", intercept {self.intercept or 'absent'}"

@@ -23,7 +23,8 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
         Not positive and finite, or so large that the objective overflows.
     """
     found = as_penalties(C, samples.n)
-    if float(np.log(found).max() + np.log(samples.weight.max())) > np.log(LARGEST_VALUE):
+    heaviest = samples.team.most(float(samples.weight.max(initial=0.0)))
+    if float(np.log(found.max(initial=np.finfo(float).tiny)) + np.log(heaviest)) > np.log(LARGEST_VALUE):
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
 
@@ -34,7 +35,9 @@ def taking_prices(C: FloatArray, samples: Samples) -> FloatArray:
 
 
 def price_in_words(C: FloatArray) -> str:
-    """C (n,) for a title: one number, or the least and the most."""
+    """C (n,) for a title: one number, or the least and the most; nothing of a member of a team that has no samples."""
+    if not len(C):
+        return ""
     common = common_value(C)
     low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
     return f"{low:g}" if low == high else f"{low:g} … {high:g}"

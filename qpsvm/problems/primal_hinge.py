@@ -38,7 +38,6 @@ Source: representer theorem and penalised intercept, Shalev-Shwartz et al., *Peg
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_positive
 from qpsvm.arrays.constant import repeated, times
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import Linear
@@ -134,7 +134,7 @@ class PrimalHinge(Problem):
     def _keep(self, *, lam: float) -> None:  # type: ignore[override]
         self.lam = as_positive(lam, "lam")
 
-    @cached_property
+    @remembered
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)

@@ -44,7 +44,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +51,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.accuracy import Accuracy
@@ -173,7 +173,7 @@ class SVDD(Enclosing):
             unit=2.0, level_radius=self._level_radius(level), team=self.samples.team,
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def outlined(self) -> SVMDual:
         """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
         outlined = super().outlined

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
@@ -38,7 +38,7 @@ class LaterQP(QP):
     def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
         self.__dict__.update(statement=statement, _make=make)
 
-    @cached_property
+    @remembered
     def made(self) -> QP:
         """The QP itself."""
         found: QP = self.__dict__["_make"]()

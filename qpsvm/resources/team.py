@@ -13,7 +13,7 @@ them (`agreed`). A team of several processes checks the order, and stops the sol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
@@ -88,6 +88,9 @@ class Team:
     def agreed(self, value: T) -> T:
         """What the first member says: of clocks, and of whatever else need not be the same everywhere."""
         return value if self.alone else cast("T", self._told("first", [value])[0])
+
+    def note(self, state: Mapping[str, Any]) -> None:
+        """Keep a small state, the same on all members, for whoever waits for them; nobody does for one alone."""
 
     def _told(self, way: Way, values: list[Any]) -> list[Any]:
         """What is made of the values of all members."""

@@ -20,9 +20,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.memory import check_memory
-from qpsvm.resources.once import once
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.resources.workers import in_tiles, parts_of
 from qpsvm.rows.blocks import ALL, Block, Moments, Places, added_moments
@@ -104,12 +104,12 @@ class RowSource(ABC):
 
     # --- sums over the rows, of all members ---
 
-    @once
+    @remembered
     def total_rows(self) -> int:
         """Rows of all members."""
         return self.team.count(self.n)
 
-    @once
+    @remembered
     def total_entries(self) -> int:
         """Numbers stored by all members."""
         return self.team.count(self.entries)
@@ -144,7 +144,7 @@ class RowSource(ABC):
         """The diagonal of XᵀX: (d,)."""
         return self.team.sum(self.own_column_squares())
 
-    @once
+    @remembered
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
         return int(self.team.most(max((block.longest_row for block in self.blocks()), default=0)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.resources.workers import in_tiles, strips
 from qpsvm.rows.blocks import ALL, Block, DenseBlock, Moments, Places
@@ -108,7 +108,7 @@ class SomeRows(RowSource):
         """The same rows, where the source has them."""
         return self.source.holding(self.index[rows])
 
-    @cached_property
+    @remembered
     def entries(self) -> int:
         """Numbers stored, counted in one pass."""
         return sum(block.entries for block in self.blocks())

@@ -20,14 +20,13 @@ for; sums over residuals are this member's own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.resources.once import once
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.solvers.linear.settings import SETTINGS
 
@@ -136,41 +135,41 @@ class RowLosses:
         """The same losses of m − origin."""
         return replace(self, level=self.level - origin)
 
-    @cached_property
+    @remembered
     def one_sided(self) -> bool:
         """Whether nothing is lost where r ≤ 0."""
         return is_zero(self.lower)
 
-    @cached_property
+    @remembered
     def flat(self) -> bool:
         """Whether every δ is 0."""
         return is_zero(self.curvature)
 
-    @cached_property
+    @remembered
     def plain(self) -> bool:
         """Whether all are hinges."""
         return self.one_sided and self.flat
 
-    @cached_property
+    @remembered
     def hinges(self) -> bool:
         """Whether all are those of a C-SVM, hinges at level 1."""
         return self.plain and isinstance(self.level, float) and self.level == 1.0
 
-    @once
+    @remembered
     def endless(self) -> bool:
         """Whether some bound is infinite, so that far rows never come to rest at one."""
         return self.team.any(self._own_endless)
 
-    @cached_property
+    @remembered
     def _own_endless(self) -> bool:
         return not (np.isfinite(self.upper).all() and np.isfinite(self.lower).all())
 
-    @once
+    @remembered
     def middle(self) -> float:
         """The median of the levels, or near it."""
         return self.level if isinstance(self.level, float) else float(np.median(self._some_levels))
 
-    @once
+    @remembered
     def scale(self) -> float:
         """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
         if self.unit is not None:
@@ -184,7 +183,7 @@ class RowLosses:
             size = float(np.median(sizes)) or float(np.mean(sizes))
         return size or self._mean(self.width) or 1.0
 
-    @once
+    @remembered
     def _some_levels(self) -> FloatArray:
         """Enough of the levels to know where they are: (k,)."""
         level = np.asarray(self.level)
@@ -194,24 +193,24 @@ class RowLosses:
         """The mean over the rows of all members."""
         return mean_over(values, self.team)
 
-    @once
+    @remembered
     def jump(self) -> float:
         """The mean of the finite bounds, hi or −lo: how far α goes where a row passes a kink. Infinite without any."""
         size = self._mean(self.upper) if self.one_sided else 0.5 * (self._mean(self.upper) - self._mean(self.lower))
         return size if np.isfinite(size) else np.inf
 
-    @once
+    @remembered
     def mean_curvature(self) -> float:
         """The mean of δ."""
         return self._mean(self.curvature)
 
-    @once
+    @remembered
     def bent(self) -> bool:
         """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
         bend = self.mean_curvature
         return bend > 0.0 and (self.endless or bend * self.jump >= BENT * self.scale)
 
-    @once
+    @remembered
     def first_sigma(self) -> float:
         """The σ to begin with: one step takes α from 0 to its bound where a row is `scale` beyond its kink.
 
