@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 from typing import Any
@@ -26,14 +27,30 @@ def left_out(client: Any, lost: Lost, settings: Settings) -> None:
         time.sleep(LOOK)
     if lost.hung:
         with suppress(OSError, TimeoutError):
-            ask(client, "run_on_scheduler", _remove, list(lost.addresses), timeout=settings.patience)
+            ask(client, "run_on_scheduler", _remove, list(lost.addresses), settings.patience,
+                timeout=settings.patience)  # fmt: skip
 
 
-async def _remove(addresses: list[str], dask_scheduler: Any = None) -> None:
-    """Remove workers that do not answer, so that their partitions are made again elsewhere."""
+async def _remove(addresses: list[str], patience: float, dask_scheduler: Any = None) -> None:
+    """Remove workers that do not answer, so that their partitions are made again elsewhere; nannies start new ones."""
     for address in addresses:
-        if address in dask_scheduler.workers:
-            await dask_scheduler.remove_worker(address, stimulus_id="qpsvm-silent-worker", close=True)
+        worker = dask_scheduler.workers.get(address)
+        if worker is not None:
+            await dask_scheduler.remove_worker(address, stimulus_id="qpsvm-silent-worker", close=worker.nanny is None)
+            if worker.nanny is not None:
+                restarting = asyncio.ensure_future(_restarted(dask_scheduler, worker.nanny, patience))
+                _restarting.add(restarting)
+                restarting.add_done_callback(_restarting.discard)
+
+
+#: Held, because a task that nobody holds may be collected before its end.
+_restarting: set[asyncio.Task[None]] = set()
+
+
+async def _restarted(scheduler: Any, nanny: str, patience: float) -> None:
+    """Ask a nanny to end its silent worker, by force in the end, and to start another."""
+    with suppress(OSError, TimeoutError):
+        await scheduler.rpc(nanny).restart(timeout=patience, reason="qpsvm-silent-worker")
 
 
 def placed_again(placed: Placed, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -121,6 +122,7 @@ class Spread:
         name = uuid.uuid4().hex
         self.run = Run(name, self.addresses[0], len(self.addresses), settings.patience)
         self.futures: list[Any] = []
+        self.small: dict[int, Any] = {}
         self.notes = 0
         self.joined = False
 
@@ -140,8 +142,7 @@ class Spread:
         try:
             self._open()
             self._submit(program, args, begun)
-            self._watch(note)
-            outcomes = self._outcomes()
+            outcomes = self._watch(note)
             finished = True
         finally:
             self._close(finished)
@@ -188,24 +189,32 @@ class Spread:
             told = (self.run, rank, where, parts, program, args, begun)
             self.futures.append(self.client.submit(member, *told, key=f"qpsvm-{rank}-{self.run.name}", **pinned))
 
-    def _watch(self, note: OnState) -> None:
-        """Wait until all members have ended, or a worker is gone."""
+    def _watch(self, note: OnState) -> list[Outcome]:
+        """Wait until all members have their results.
+
+        Raises
+        ------
+        Lost, ClusterError, QPSVMError
+            A worker is gone, or members have ended without a result.
+        """
         begun = time.monotonic()
-        while not self._ended(self.futures):
+        while True:
+            self._wait([future for rank, future in enumerate(self.futures) if rank not in self.small])
+            outcomes = self._outcomes()
             there = self._workers()
             self._look(note, there, time.monotonic() - begun)
+            if len(outcomes) == len(self.addresses):
+                return [outcomes[rank] for rank in range(len(outcomes))]
             gone = [address for address in self.addresses if address not in there]
-            if gone:  # the others learn it from the hub, or are told when the run is closed
+            if gone:  # the other members learn it from the hub, or when the run is closed
                 raise Lost(f"the worker {', '.join(gone)} is gone", gone)
-        self._look(note, self._workers(), 0.0)
 
-    def _ended(self, futures: Sequence[Any]) -> bool:
-        """Wait a little; whether all futures have ended, one way or another."""
+    def _wait(self, futures: Sequence[Any]) -> None:
+        """Wait a little, for some futures to end one way or another."""
         from distributed import wait
 
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, CancelledError):
             wait(futures, timeout=LOOK)
-        return all(future.status != "pending" for future in futures)
 
     def _workers(self) -> set[str]:
         """The workers that the scheduler knows.
@@ -255,48 +264,48 @@ class Spread:
         who = ask(self.client, "who_has", [part for _, part in parts], timeout=self.settings.patience)
         return any(name not in who.get(part.key, ()) for name, part in parts)
 
-    def _outcomes(self) -> list[Outcome]:
-        """How the members have ended: all with a result.
+    def _outcomes(self) -> dict[int, Outcome]:
+        """How members have ended, as far as they have: without the vectors that stay with them.
 
         Raises
         ------
         Lost, ClusterError, QPSVMError
+            One has ended without a result.
         """
-        from distributed.scheduler import KilledWorker
-
-        failed = [future.exception() for future in self.futures if future.status == "error"]
-        bugs = [error for error in failed if not isinstance(error, KilledWorker)]
-        if bugs:
-            raise bugs[0]
-        ended = [(address, future) for address, future in zip(self.addresses, self.futures, strict=True)
-                 if future.status == "finished"]  # fmt: skip
-        small = [self.client.submit(small_of, future, workers=[address], pure=False) for address, future in ended]
-        while not self._ended(small):
-            if set(self.addresses) - self._workers():
-                break
-        outcomes = [future.result() for future in small if future.status == "finished"]
-        for outcome in outcomes:
+        for rank, future in enumerate(self.futures):
+            if future.status == "error":
+                raise self._unexpected(rank, future.exception())
+            if future.status == "finished" and rank not in self.small:
+                address = self.addresses[rank]
+                self.small[rank] = self.client.submit(small_of, future, workers=[address], pure=False)
+        self._wait(list(self.small.values()))
+        outcomes = {rank: future.result() for rank, future in self.small.items() if future.status == "finished"}
+        for outcome in outcomes.values():
             if outcome.error is not None:
                 raise outcome.error
-        self._explain([outcome.stop for outcome in outcomes if outcome.stop is not None])
-        if len(outcomes) < len(self.addresses):
-            gone = sorted(set(self.addresses) - self._workers())
-            raise Lost(f"the worker {', '.join(gone)} is gone" if gone else "a member was lost", gone)
+        self._explain([outcome.stop for outcome in outcomes.values() if outcome.stop is not None])
         return outcomes
+
+    def _unexpected(self, rank: int, error: BaseException) -> BaseException:
+        """What to raise for an error that is not the library's: that of a program, or Dask's for a worker that died."""
+        from distributed.scheduler import KilledWorker
+
+        address = self.addresses[rank]
+        return Lost(f"the worker {address} is gone", [address]) if isinstance(error, KilledWorker) else error
 
     def _explain(self, stops: Sequence[Stop]) -> None:
         """Raise what members that had no answer say of the reason."""
-        if not stops:
-            return
-        differ = next((stop for stop in stops if stop.reason == "mismatch"), None)
-        if differ is not None:
-            raise ClusterError(f"internal error: the members of the team differ; please report it: {differ.words}")
-        if all(stop.reason == "cancelled" for stop in stops):
-            raise ClusterError("the tasks of this solve were cancelled on the cluster")
-        ranks = sorted({rank for stop in stops for rank in stop.ranks if stop.reason in ("closed", "silent")})
-        words = ", ".join(dict.fromkeys(stop.words for stop in stops if stop.reason != "cancelled"))
-        hung = any(stop.reason == "silent" for stop in stops)
-        raise Lost(words, [self.addresses[rank] for rank in ranks], hung)
+        for stop in stops:
+            if stop.reason == "mismatch":
+                raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
+            if stop.reason == "cancelled":
+                raise ClusterError("the tasks of this solve were cancelled on the cluster")
+        lost = [stop for stop in stops if stop.reason in ("closed", "silent")]
+        if lost:  # and not "failed": that member says itself what has failed
+            ranks = sorted({rank for stop in lost for rank in stop.ranks})
+            words = ", ".join(dict.fromkeys(stop.words for stop in lost))
+            hung = any(stop.reason == "silent" for stop in lost)
+            raise Lost(words, [self.addresses[rank] for rank in ranks], hung)
 
     def _close(self, finished: bool) -> None:
         """Take the hub away, and end members that still run."""

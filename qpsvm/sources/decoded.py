@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.rows.blocks import Block
@@ -63,10 +63,10 @@ class Decoded(StoredRows):
         """Numbers stored."""
         return self._entries
 
-    @cached_property
+    @remembered
     def longest_row(self) -> int:
-        """The most numbers stored in a row."""
-        return self._longest
+        """The most numbers stored in a row, which the first pass has found."""
+        return int(self.team.most(self._longest))
 
     @property
     def nbytes(self) -> int:

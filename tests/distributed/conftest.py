@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 @pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies."""
-    distributed = pytest.importorskip("distributed")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
+    lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a name that is missing is given up
+    with lasting, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
         yield connected
 
 
@@ -23,3 +27,32 @@ def whole(client: Any) -> Any:
     client.wait_for_workers(2, timeout=60)
     yield client
     client.wait_for_workers(2, timeout=60)
+
+
+@pytest.fixture
+def bare() -> Iterator[Any]:
+    """Two workers without nannies, of a cluster of their own: what dies stays dead."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster, distributed.Client(cluster) as own:
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            cluster.scheduler_address,
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+        ]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        processes = [
+            subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(2)
+        ]
+        try:
+            own.wait_for_workers(2, timeout=60)
+            yield own
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from spread_programs import every_way, faulty, messages, rounds
@@ -23,7 +21,7 @@ X = np.random.default_rng(0).standard_normal((1000, 5))
 @pytest.fixture
 def placed(whole):
     """Ten partitions on two workers."""
-    found = place(da.from_array(X.astype(np.float32), chunks=(100, -1)), np.arange(1000.0), worth=1)
+    found = place(da.from_array(X.astype(np.float32), chunks=(100, -1)), np.arange(1000.0), client=whole, worth=1)
     assert len(found.holders()) == 2
     return found
 
@@ -103,7 +101,7 @@ def test_a_worker_without_a_free_thread_is_named(placed):
 
 
 def test_the_interrupt_key_ends_the_members(placed):
-    def pressed(state):
+    def pressed(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,72 @@
+"""Workers that die or hang in the middle of a run: it takes longer, and its answer is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from spread_programs import rounds
+
+from qpsvm.distributed.placing import place
+from qpsvm.distributed.run import Settings
+from qpsvm.distributed.spreading import spread
+from qpsvm.errors import ClusterError
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+pytestmark = pytest.mark.xdist_group("cluster")
+
+#: Rounds of a run, and seconds of a round: several looks of the client.
+ROUNDS, PAUSE = 30, 0.04
+SETTINGS = Settings(patience=1.0, recovery=30.0, restarts=20)
+
+
+def numbers():
+    """A table that Dask can make again; and the sum of its squares."""
+    X = np.random.default_rng(1).standard_normal((400, 3))
+    return da.from_array(X, chunks=(50, -1)), float(np.sum(np.square(X)))
+
+
+def struck(placed, rank, number):
+    """Run the rounds, and send a signal to the worker of a member when its first state is seen."""
+    client = placed.client
+    address = list(placed.holders())[rank]
+    pid = client.run(os.getpid, workers=[address])[address]
+    states = []
+
+    def strike(state):
+        if not states:
+            os.kill(pid, number)
+        states.append(state["round"])
+
+    try:
+        found = spread(placed, rounds, ROUNDS, PAUSE, on_state=strike, settings=SETTINGS)
+    finally:
+        with suppress(ProcessLookupError):  # its nanny has started another
+            os.kill(pid, signal.SIGKILL)
+    assert states == sorted(states)
+    return found
+
+
+@pytest.mark.parametrize(("rank", "number"), [(0, signal.SIGKILL), (0, signal.SIGSTOP), (1, signal.SIGSTOP)])
+def test_a_worker_that_dies_or_hangs_costs_time_and_not_the_answer(whole, rank, number):
+    X, squares = numbers()
+    found = struck(place(X, client=whole, worth=1), rank, number)
+    for member in found:
+        total, first = member.small
+        assert total == pytest.approx(ROUNDS * squares, rel=1e-9)
+        assert first > 0  # it went on from a state
+
+
+def test_without_nannies(bare):
+    """The second worker goes on alone; when it dies, too, the error has the last state."""
+    X, squares = numbers()
+    placed = place(X, client=bare, worth=1)
+    (member,) = struck(placed, 1, signal.SIGKILL)
+    assert member.small[0] == pytest.approx(ROUNDS * squares, rel=1e-9)
+    with pytest.raises(ClusterError, match="all workers") as caught:
+        struck(placed, 0, signal.SIGKILL)
+    assert caught.value.state["round"] >= 1
