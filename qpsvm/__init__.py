@@ -68,6 +68,9 @@ from qpsvm.grid.path import Path, path, solve_path
 from qpsvm.joint_model import JointModel
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.kernels.nystroem import Nystroem
+from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
+from qpsvm.kernels.random_fourier import RandomFourier
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
 from qpsvm.pairs_model import PairsModel
@@ -161,12 +164,14 @@ __all__ = [
     "NotSeparableError",
     "NuSVM",
     "NuSVR",
+    "Nystroem",
     "OneClass",
     "Operator",
     "PairsModel",
     "ParameterError",
     "ParameterTypeError",
     "Path",
+    "PivotedCholesky",
     "Polynomial",
     "Precomputed",
     "PrimalHinge",
@@ -175,6 +180,7 @@ __all__ = [
     "QPSVMWarning",
     "QPSolution",
     "QuantileSVR",
+    "RandomFourier",
     "Ranking",
     "Rows",
     "SVMDual",

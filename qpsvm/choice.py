@@ -23,8 +23,10 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.backends.abilities import Traits, traits_of
 from qpsvm.costs import FEW_ROWS, Cost, Size
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
+from qpsvm.rows import as_row_source
 
 #: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
 MOST_REACHED = 1_000_000
@@ -172,9 +174,10 @@ def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choic
 
 def size_of(problem: Problem) -> Size:
     """What the cost of a problem follows from."""
-    X, linear = problem.X, problem.space.is_linear
-    n, sparse, samples = len(problem.labels), problem.samples.is_sparse, 0
-    entries = problem.samples.entries
+    linear = problem.space.is_linear
+    X = problem.space.samples if isinstance(problem.kernel, FeatureMap) else as_row_source(problem.X)
+    n, sparse, samples = len(problem.labels), X.is_sparse, 0
+    entries = X.entries
     mix = problem.outlined.mix
     if mix is not None:  # a row has the entries of all its samples
         n, samples = mix.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
 from qpsvm.errors import DataError
 from qpsvm.joint_model import JointModel
-from qpsvm.kernels.functions import Kernel, Precomputed
+from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.pairs_model import PairsModel
 from qpsvm.rows import RowSource
 from qpsvm.saving.model_file import read_model, write_model
@@ -42,7 +43,7 @@ class Model:
     vectors : ndarray or csr_array, shape (m, d)
         The rows kept. For a precomputed kernel their column numbers, shape (m,).
     w : ndarray, shape (d,), or None
-        Weight vector of a linear machine.
+        Weight vector of a linear machine; where the kernel is a feature map, of the features that it makes: (r,).
     n_features : int
         d, the width of X when predicting. For a precomputed kernel this is the number of training rows.
     metadata : dict
@@ -132,6 +133,8 @@ class Model:
 
     def _values(self, samples: Matrix) -> FloatArray:
         """f of checked samples, (m, d), with the columns in order: (m,)."""
+        if isinstance(self.kernel, FeatureMap) and self.w is not None:
+            return self._of_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
             return self._inside(samples, self.w / 2.0, self.radius)
         own: FloatArray | float = self.diagonal * self.kernel.diagonal(samples) if self.diagonal else 0.0
@@ -147,6 +150,13 @@ class Model:
         blocks = (samples[i : i + step] for i in range(0, samples.shape[0], step))
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
         return np.concatenate(values) + self.b + own  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
+
+    def _of_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
+        """The linear decision function over the features that a map makes of checked samples, a few at a time: (m,)."""
+        linear = replace(self, kernel=Linear())
+        step = max(1, BLOCK_VALUES // row_map.learnt.factor.size)
+        rows = range(0, samples.shape[0], step)
+        return np.concatenate([linear._values(row_map.features(samples[i : i + step])) for i in rows])
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:

@@ -45,7 +45,10 @@ class Kinds:
 
 
 #: What the variables of the primal beside w and b are called at the beginning of a line.
-EXTRA_LINES = {"rho": "margin", "epsilon": "tube", "radius": "ball"}
+EXTRA_LINES = {
+    "rho": "margin", "epsilon": "tube", "radius": "ball",
+    "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
+}  # fmt: skip
 #: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
 SHOWN_ROWS = 10
 
@@ -101,6 +104,8 @@ class SVMResult:
         What was solved; and what else a user should know, or "".
     extras, intervals : mapping of str to float, and to (float, float)
         What else the primal has a variable for, by name ("rho", "epsilon", "radius"), and all values that are as good.
+        With a `PivotedCholesky` kernel also what is proven of the machine with the kernel that it stands in for:
+        "exact_primal", "exact_dual" and their relative gap, "exact_gap".
     target : ndarray, shape (n,), or None
         t of a regression.
     kinds : Kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
@@ -13,12 +14,16 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import IntArray
 from qpsvm.cli.arguments import BALANCED
 from qpsvm.cli.measures import in_words
+from qpsvm.cli.stored import Given, as_stored, read_stored
+from qpsvm.cli.stored import in_words as in_words_of
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS, Learnt, problem_of
 from qpsvm.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.files import StandardInput, Table, read_table
 from qpsvm.model import Model
 from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
+from qpsvm.rows import RowSource, SomeRows
 
 #: Classes whose sizes are printed.
 SHOWN_CLASSES = 6
@@ -57,7 +62,7 @@ class Sample:
         """The problem that the options describe, over some of the rows."""
         beside = (self.y, self.table.groups, self.table.weights)
         y, groups, weights = (None if each is None else each[rows] for each in beside)
-        return problem_of(self.table.X[rows], y, options, groups, weights, self._class_weight(options))
+        return problem_of(rows_of(self.table.X, rows), y, options, groups, weights, self._class_weight(options))
 
     def _class_weight(self, options: argparse.Namespace) -> dict[Any, float] | str | None:
         """The weights of the classes, by the labels that the problem is given.
@@ -108,9 +113,21 @@ class Sample:
         return in_words(self.learnt, model.predict(self.table.X), target, self.table.groups, quantile)
 
 
-def source(name: str) -> str | StandardInput:
-    """The data file of a command, where - is standard input."""
-    return StandardInput() if name == "-" else name
+def source(name: str | Sequence[str]) -> Given:
+    """The data of a command: a file, where - is standard input, or several."""
+    if isinstance(name, str) or len(name) == 1:
+        only = name if isinstance(name, str) else name[0]
+        return StandardInput() if only == "-" else only
+    return tuple(name)
+
+
+def rows_of(X: Any, rows: IntArray | slice) -> Any:
+    """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
+    if not isinstance(X, RowSource):
+        return X[rows]
+    if isinstance(rows, slice):
+        return X if rows == slice(None) else SomeRows(X, np.arange(X.n)[rows])
+    return X if len(rows) == X.n else SomeRows(X, rows)
 
 
 def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
@@ -147,24 +164,31 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
         if given and options.variant == "hard":
             raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
-    table = read_table(
-        source(options.file), target=options.target, drop=options.drop, drop_missing=options.drop_missing,
-        standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
-        weights=options.weights,
-    )  # fmt: skip
+    given = source(options.file)
+    found = as_stored(given, getattr(options, "stream", False))
+    if found is not None:
+        with Ticker(f"reading {found.name}"):
+            table = read_stored(found, options, raw)
+    else:
+        assert not isinstance(given, tuple)  # several files are stored ones
+        table = read_table(
+            given, target=options.target, drop=options.drop, drop_missing=options.drop_missing,
+            standardise=options.standardise and not raw, wanted=variant.target, groups=options.groups,
+            weights=options.weights,
+        )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _against_rest(table, table.y, options.positive)
     else:
         sample = Sample(table, table.y, learnt=variant.learnt)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{source(options.file)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
+    print(f"{in_words_of(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
     for note in table.notes:
         print(f"  note        {note}", file=out)
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if variant.learnt == "labels":
-        _check_classes(sample, source(options.file))
+        _check_classes(sample, in_words_of(given))
     return sample
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import IntArray
-from qpsvm.cli.data import Sample, source
+from qpsvm.cli.data import Sample, rows_of, source
+from qpsvm.cli.stored import in_words, moments_of, standardised_by
 from qpsvm.errors import DataError
 from qpsvm.files import Table
-from qpsvm.files.encoding import as_dense, moments, standardised
 from qpsvm.grid.folds import SEEDS
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
@@ -134,22 +134,18 @@ def parts(sample: Sample, split: Split, options: argparse.Namespace) -> tuple[Sa
     train, test = some_rows(sample, split.train), some_rows(sample, split.test)
     if not options.standardise:
         return train, test
-    path = source(options.file)
-    mean, scale = moments(as_dense(train.table.X, path))
-
-    def scaled(part: Sample) -> Sample:
-        table = replace(part.table, encoding=replace(part.table.encoding, mean=mean, scale=scale))
-        return replace(part, table=standardised(table, path))
-
-    return scaled(train), scaled(test)
+    name = in_words(source(options.file))
+    mean, scale = moments_of(train.table.X, name)
+    first, second = (replace(part, table=standardised_by(part.table, mean, scale, name)) for part in (train, test))
+    return first, second
 
 
 def some_rows(sample: Sample, rows: IntArray) -> Sample:
-    """The same data with some of its rows only, which are copied."""
+    """The same data with some of its rows only, ascending, which are copied where they are in memory."""
     table, y = sample.table, sample.y
     beside = (None if each is None else each[rows] for each in (table.y, table.groups, table.weights))
     labels, groups, weights = beside
-    chosen = Table(table.X[rows], labels, table.encoding, table.dropped, table.notes, groups, weights)
+    chosen = Table(rows_of(table.X, rows), labels, table.encoding, table.dropped, table.notes, groups, weights)
     return replace(sample, table=chosen, y=None if y is None else y[rows])
 
 

@@ -108,9 +108,15 @@ def class_weight(text: str) -> str | tuple[str, float]:
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
     """Add the options that say which file is read, and how."""
     group = parser.add_argument_group("data")
-    what = "CSV file with a header, or LIBSVM file; may be packed by gzip, bzip2 or xz; - is standard input"
+    what = (
+        "CSV file with a header, LIBSVM file (both may be packed by gzip, bzip2 or xz; - is standard input), Parquet, "
+        "Feather or .npy; a folder or a pattern such as 'part-*.parquet' stands for its files"
+    )
     group.add_argument(name_or_flag, type=file_name, **how, help=what)
-    group.add_argument("--target", type=name, metavar="COLUMN", help="the column of labels, or numbers, of a CSV file")
+    group.add_argument(
+        "--target", type=name, metavar="COLUMN",
+        help="the column of labels, or numbers; of an array its place, or a .npy file",
+    )  # fmt: skip
     group.add_argument(
         "--positive", type=name, metavar="LABEL", help="the label on the positive side, with all others on the negative"
     )
@@ -125,6 +131,14 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group.add_argument(
         "--standardise", "--standardize", action="store_true", help="give each column mean 0 and deviation 1"
     )
+
+
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """Add the option that leaves samples where they are stored."""
+    parser.add_argument(
+        "--stream", action="store_true",
+        help="read in blocks of rows, for files that memory does not hold (by itself where they are large)",
+    )  # fmt: skip
 
 
 def add_problem(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from qpsvm import __version__
 from qpsvm.cli import compare, derive, grid, listing, patch, play, predict, solve
 from qpsvm.cli.arguments import Parser, file_name, name, word
 from qpsvm.cli.held_out import fold_count, seed, share
-from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_variant
+from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_stream, add_variant
 from qpsvm.play.server import PORT
 
 PROGRAM = "python -m qpsvm"
@@ -18,6 +18,8 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve 'part-*.parquet' --target y --standardise --save model.npz
+      more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
   python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
       the scores on rows that did not train, the confusion matrix, and a picture
   python -m qpsvm solve housing_scale --variant epsilon-svr --epsilon 0.5 --C 10 --kernel rbf
@@ -53,7 +55,16 @@ def make_parser() -> Parser:
     parser.commands = commands.choices
 
     solving = commands.add_parser("solve", help="solve one problem on a file", epilog=EXAMPLES)
-    add_data(solving)
+    add_data(solving, nargs="+")
+    add_stream(solving)
+    group = solving.add_argument_group("solve on several machines, or in several sittings")
+    group.add_argument(
+        "--scheduler", type=name, metavar="ADDRESS",
+        help="a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads",
+    )  # fmt: skip
+    group.add_argument(
+        "--checkpoint", type=file_name, metavar="FILE", help="keep the state of the solve here, and go on from it"
+    )
     add_problem(solving)
     add_solver(solving)
     add_backend(solving)
@@ -72,9 +83,8 @@ def make_parser() -> Parser:
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
     predicting.add_argument("model", type=file_name, help="an .npz file that `solve --save` wrote")
-    predicting.add_argument(
-        "file", type=file_name, help="CSV or LIBSVM file with the same columns; - is standard input"
-    )
+    predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
+    add_stream(predicting)
     predicting.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     predicting.add_argument(
         "--output", type=file_name, metavar="FILE",

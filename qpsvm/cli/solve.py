@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,17 @@ from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
+from qpsvm.cli.spread import cluster, read_spread
+from qpsvm.cli.spread import in_words as first_line
+from qpsvm.cli.ticker import Ticker
+from qpsvm.cli.variants import VARIANTS
 from qpsvm.cli.writing import require_writable
 from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
 from qpsvm.model import Model
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
+from qpsvm.rows import RowSource
 from qpsvm.solve import solve
 
 #: Exit codes by status; that of any other status is 1.
@@ -31,6 +38,9 @@ def run(options: argparse.Namespace) -> int:
     settle(options)
     _check(options)
     require_writable(options.save)
+    require_writable(options.checkpoint)
+    if options.scheduler is not None:
+        return _on_cluster(options)
     require_picture(options.plot)
     apart = options.test_size is not None or options.cv is not None
     whole = read(options, raw=apart)
@@ -64,12 +74,33 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
+def _on_cluster(options: argparse.Namespace) -> int:
+    """Solve over the workers of a cluster, print the summary and save the model."""
+    with cluster(options.scheduler, options.verbose):
+        with Ticker("asking the workers for what they read", options.verbose):
+            spread = read_spread(options)
+            problem = spread.problem(options)
+        print(first_line(spread, problem))
+        result = _solved(problem, options)
+        learnt = VARIANTS[options.variant].learnt
+        metadata = {**result.model.metadata, "encoding": spread.encoding.to_json(), "learnt": learnt}
+        quantile = getattr(problem, "quantile", None)
+        model = replace(result.model, metadata=metadata if quantile is None else {**metadata, "quantile": quantile})
+        print(result.summary())
+        if options.save is not None:
+            model.save(options.save)
+            print(f"  saved       {options.save}", flush=True)
+    return CODES.get(result.status, 1)
+
+
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would be ignored."""
     if options.seed is not None and options.test_size is None and options.cv is None:
         raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
     if options.axes is not None and options.plot is None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
+    if options.checkpoint is not None and options.cv is not None:
+        raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
 
 
 def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
@@ -80,10 +111,13 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
     QPSVMError
         There is no solution.
     """
-    result = solve(
-        problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
-        verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter,
-    )  # fmt: skip
+    stored = isinstance(problem.X, RowSource)
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": options.checkpoint}
+    with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
+        result = solve(
+            problem, options.backend, options.form, tol=options.tol, polish=not options.no_polish, check=False,
+            verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
+        )  # fmt: skip
     if result.error is not None:
         raise result.error
     return result
@@ -124,7 +158,9 @@ def _cross_validated(
     names = [name for name in found[0] if all(name in each for each in found)]
     mean = {name: float(np.mean([each[name] for each in found])) for name in names}
     spread = {name: float(np.std([each[name] for each in found])) for name in names}
-    all_tested, predicted = some_rows(sample, np.concatenate(rows)), np.concatenate(answers)
+    order = np.argsort(np.concatenate(rows))
+    all_tested = some_rows(sample, np.concatenate(rows)[order])
+    predicted = np.concatenate(answers)[order]
     words = f"{in_words(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
     notes = warnings(all_tested, predicted, mean, bool(options.class_weight))
     said = block(f"{len(gaps)} folds", words, _table(all_tested, predicted), notes)

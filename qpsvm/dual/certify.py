@@ -45,7 +45,7 @@ def certify(
         An explicit weight vector in the coordinates of `space.rows`; or where the kernel is not linear, coefficients
         (n,) of w = Σ_j w_j φ(x_j), few of them not 0.
     enough : float
-        A relative gap at which no better primal candidate is looked for.
+        A relative gap at which no better primal candidate is looked for; infinite where w is the one wanted.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def certify(
     slopes, over_few = penalised_multipliers(svm, a), w is not None and not space.is_linear
     far = None if over_few else far_rows(space, svm, a, beta)
     if far is None:
-        own, points = primal_points(space, beta, w)
+        own, points = primal_points(space, beta, w, enough == math.inf)
     else:
         found = far.settled(svm, lambda point: best_levels(svm, a, point, slopes, 0.0)[0])
         own, points = found.half_norm, iter([found])

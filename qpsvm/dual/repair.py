@@ -117,7 +117,7 @@ def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
     team = dual.team
     if part.total == 0.0:
         near = balanced(alpha, part.column, dual.upper, team=team)
-        return exactly_balanced(near, part.column, dual.upper) if part.column is dual.sign and team.alone else near
+        return exactly_balanced(near, part.column, dual.upper, team) if part.column is dual.sign else near
     if part.total > 0.0 and team.all(bool((part.column > 0).all())):
         return _raised(alpha, part.column, dual.upper, part.total, team)
     if part.total < 0.0 and team.all(bool((part.column < 0).all())):
@@ -158,11 +158,18 @@ def balanced(
     return clipped
 
 
-def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray) -> FloatArray:
+def exactly_balanced(alpha: FloatArray, sign: FloatArray, upper: FloatArray, team: Team = ALONE) -> FloatArray:
     """α with Σ s α = 0 to the last bit, where one of few rows can take what rounding left; changed in place. All (m,).
 
     The smallest α inside its bounds can: its last digit is the finest, and what is left is a multiple of that.
     """
+    if not team.alone:
+        counts = team.joined(np.array([len(alpha)]))
+        if counts.sum() > EXACT:
+            return alpha
+        before = int(counts[: team.rank].sum())
+        told = team.joined(np.column_stack([alpha, sign, upper])).T.copy()
+        return exactly_balanced(*told)[before : before + len(alpha)]
     if len(alpha) > EXACT:
         return alpha
     surplus = math.fsum((sign * alpha).tolist())

@@ -191,10 +191,14 @@ def _after(squares: FloatArray) -> FloatArray:
     return after
 
 
-def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray) -> Span | None:
-    """The span of the samples where coef (n,) is not 0; None where w(α) costs no more, or K is not the kernel's own."""
+def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
+    """The span of the samples where coef (n,) is not 0; None where K is not the kernel's own, or there are too many.
+
+    Unless it is this w that is `wanted`, None too where w(α) costs no more.
+    """
     pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
-    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= min(MOST_PIVOTS, MOST_SHARE * support):
+    most = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
+    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= most:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
 

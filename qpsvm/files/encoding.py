@@ -42,11 +42,12 @@ class Encoding:
     Attributes
     ----------
     format : str
-        `"csv"` or `"libsvm"`.
+        `"csv"`, which any table with named columns is; `"libsvm"`; or `"npy"`, whose columns are called by their
+        places.
     target : str or None
-        CSV: the column of labels.
+        The column of labels, where it has a name.
     columns : tuple of Column
-        CSV: the columns that are used, in the order of the features.
+        The columns that are used, in the order of the features, where they have names.
     n_features : int
         d, the width of the encoded matrix.
     mean, scale : ndarray of shape (d,), or None
@@ -72,7 +73,7 @@ class Encoding:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the d features. Those of a LIBSVM file are x1, x2, … by its indices."""
-        if self.format == "csv":
+        if self.format != "libsvm":
             return tuple(name for column in self.columns for name in column.names)
         return tuple(f"x{j + self.first_index}" for j in range(self.n_features))
 
@@ -94,11 +95,11 @@ class Encoding:
             columns = (Column(c["name"], c["categories"] and tuple(c["categories"])) for c in fields["columns"])
             moments = {key: fields[key] and np.array(fields[key], dtype=np.float64) for key in ("mean", "scale")}
             encoding = cls(**{**fields, **moments, "columns": tuple(columns)})
-            width = len(encoding.names) if encoding.format == "csv" else encoding.n_features
+            width = len(encoding.names) if encoding.format != "libsvm" else encoding.n_features
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(f"this does not hold the encoding of a data file: {error!r}") from error
         shapes = {None if m is None else m.shape for m in (encoding.mean, encoding.scale)}
-        known = encoding.format in ("csv", "libsvm")
+        known = encoding.format in ("csv", "libsvm", "npy")
         if not known or encoding.n_features != width or shapes not in ({None}, {(width,)}):
             raise FileFormatError("the encoding of the data file contradicts itself; save the model again")
         return encoding

@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_positive, as_real
@@ -23,6 +22,8 @@ from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline, shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, UnknownOptionError, nearest
 from qpsvm.kernels.products import inner, squared_distances, squared_norms
+from qpsvm.kernels.variance import variance_of
+from qpsvm.rows import RowSource
 
 Gamma = float | Literal["scale", "auto"]
 
@@ -483,7 +484,7 @@ def _number(gamma: Gamma) -> float:
     return gamma
 
 
-def gamma_of(gamma: Gamma, X: Matrix) -> float:
+def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
     """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
 
     Raises
@@ -496,13 +497,8 @@ def gamma_of(gamma: Gamma, X: Matrix) -> float:
         return 1.0 / int(X.shape[1])
     if gamma != "scale":
         return float(gamma)
-    if sp.issparse(X):
-        entries = X.shape[0] * X.shape[1]
-        mean = X.sum() / entries
-        variance = float(((X.data - mean) ** 2).sum() + (entries - X.nnz) * mean**2) / entries
-    else:
-        variance = float(X.var())
-    if variance == 0.0 and X.shape[0] == 1:
+    variance = variance_of(X)
+    if variance == 0.0 and (X.team.count(X.n) if isinstance(X, RowSource) else X.shape[0]) == 1:
         return 1.0
     product = X.shape[1] * variance
     if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):

@@ -26,11 +26,13 @@ from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, IndefiniteKernelError
 from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
+from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Dense, LowRank, Operator
-from qpsvm.rows import Centred, RowSource, WithOnes, as_row_source
+from qpsvm.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
 
 #: Entries of X from which a centred copy is made only if some column's squared mean exceeds so many times its variance.
 LARGE_SIZE, SMALL_OFFSET = 2_000_000, 100.0
@@ -81,14 +83,15 @@ class FeatureSpace:
     samples : RowSource, shape (n, d)
         The samples as they came: all that a linear machine looks at.
     is_linear : bool
-        Whether w is a vector in the space of the samples.
+        Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel, a feature map,
+        has made.
     """
 
     def __init__(
         self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule, affine: bool = False
     ) -> None:
         self.kernel = kernel
-        self.is_linear = isinstance(kernel, Linear)
+        self.is_linear = isinstance(kernel, Linear) or (isinstance(X, Mapped) and isinstance(kernel, FeatureMap))
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
@@ -206,7 +209,7 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        return self.kernel.diagonal(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
+        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
 
     @remembered
     def scale(self) -> float:

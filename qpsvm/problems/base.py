@@ -32,6 +32,7 @@ from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.html import Cell, table
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.kernels.space import FeatureSpace
@@ -54,7 +55,7 @@ from qpsvm.resources.clock import Clock
 from qpsvm.resources.interrupts import noted
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import Kinds, SVMResult
-from qpsvm.rows import RowSource
+from qpsvm.rows import Mapped, RowSource, as_row_source
 from qpsvm.samples import Samples
 
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
@@ -163,16 +164,24 @@ class Problem(Machine[SVMResult], ABC):
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
             raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
         kernel = as_kernel(kernel)
-        if isinstance(samples.X, RowSource) and not isinstance(kernel, Linear):
+        if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()
         self.samples = samples
         self.X: Matrix = samples.X
         n, d = self.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {self.X.shape}")
-        self.kernel: Kernel = kernel.resolve(self.X)
+        if isinstance(kernel, FeatureMap):
+            self.kernel: Kernel = kernel.resolve(samples.taken)
+        else:
+            self.kernel = kernel.resolve(self.X)
         self.intercept: Intercept = intercept
         self.psd: PSDRule = psd
+        if self.constraints and isinstance(kernel, FeatureMap):
+            raise UnsupportedError(
+                f"constraints are about features or values of a kernel, and {kernel} has features of its own: make "
+                "these by its `features` and take them as samples, with a linear kernel"
+            )
         if self.constraints:
             user_rows(self.constraints, self.kernel, d, self.size_of_f, self.diagonal)  # only checked
 
@@ -381,6 +390,8 @@ class Problem(Machine[SVMResult], ABC):
                     "constraints with a penalised intercept take a kernel that is positive semidefinite"
                 )
             return space
+        if isinstance(self.kernel, FeatureMap):
+            X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
     @remembered
@@ -599,7 +610,7 @@ class Problem(Machine[SVMResult], ABC):
         a = self._given(alpha, "alpha")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
-            width = (self.X.shape[1] if self.space.is_linear else self.n,)
+            width = (self.space.samples.d if self.space.is_linear else self.n,)
             if explicit.shape != width or not np.isfinite(explicit).all():
                 whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
                 raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
@@ -816,7 +827,7 @@ class Problem(Machine[SVMResult], ABC):
             self, certificate, title=self.title, status=status, message=message, error=error,
             backend=backend or solution.solver.name,
             form=form, iterations=solution.iterations, build_time=build_time, solve_time=solution.solve_time,
-            solver=solution.solver, solver_gap=solver_gap,
+            solver=solution.solver, solver_gap=solver_gap, bounded=in_time,
         )  # fmt: skip
 
     def _polished(
@@ -958,6 +969,8 @@ class Problem(Machine[SVMResult], ABC):
 
     def _note(self, certificate: Certificate) -> str:
         """What else the user of this machine should know."""
+        if isinstance(self.kernel, FeatureMap):
+            return self.kernel.note
         if certificate.explicit is not None and not self.constraints:
             return (
                 f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "

@@ -17,6 +17,7 @@ from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.kernels.functions import Precomputed
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.model import Model
+from qpsvm.problems.exact_kernel import exact_bounds
 from qpsvm.problems.user_rows import UserRows
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples
@@ -27,10 +28,11 @@ CLEAR, NOTHING = 1e-6, 1e-9
 SMALL = 1e-3
 
 
-def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResult:
+def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:
     """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0.
 
-    Where f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
+    `bounded` says whether there is time for bounds on the machine with the kernel itself, of a pivoted factor. Where f
+    is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
     (`problems.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
@@ -49,6 +51,7 @@ def svm_result(problem: Any, certificate: Certificate, **record: Any) -> SVMResu
     if not samples.takes_all:
         problem._absent(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._extras(certificate)
+    extras = {**extras, **(exact_bounds(problem, certificate, model) if bounded else {})}
     low, high = certificate.b_interval
     if certificate.w is not None:
         moved = model.b / size - certificate.b

@@ -24,8 +24,9 @@ from qpsvm.samples import Samples
 
 
 def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
-    """The parameters of a kernel by name: none of a kernel that is no dataclass."""
-    return {each.name: getattr(kernel, each.name) for each in fields(kernel)} if is_dataclass(kernel) else {}
+    """The parameters of a kernel by name: none of a kernel that is no dataclass, nor the kernel that a map is of."""
+    asked: list[str] = [each.name for each in fields(kernel) if each.init] if is_dataclass(kernel) else []
+    return {name: getattr(kernel, name) for name in asked if name != "kernel"}
 
 
 def parameters(problem: Any) -> dict[str, Any]:

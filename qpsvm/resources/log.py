@@ -15,6 +15,8 @@ import logging
 
 LOGGER = logging.getLogger("qpsvm")
 LOGGER.addHandler(logging.NullHandler())
+#: How far a solve is, at DEBUG: whoever draws a bar listens to this one, and finds the numbers in the record.
+PROGRESS = logging.getLogger("qpsvm.progress")
 
 
 def heard(verbose: bool, level: int = logging.INFO) -> bool:
@@ -30,6 +32,17 @@ def say(text: str, verbose: bool) -> None:
 def say_step(text: str, verbose: bool) -> None:
     """The same for one iteration of many: at INFO where `verbose` asks for it, and at DEBUG where nobody does."""
     _tell(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
+
+
+def say_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
+    """Log how far a solve is: its stage and relative gap, and passes so far over so many rows, where these are counted.
+
+    The record has them as `stage`, `gap`, `passes` and `rows`.
+    """
+    if PROGRESS.isEnabledFor(logging.DEBUG):
+        measures = {"stage": stage, "gap": gap, "passes": passes, "rows": rows}
+        counted = "" if passes is None else f"pass {passes}, "
+        PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
 
 
 def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:

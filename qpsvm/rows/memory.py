@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.types import IntArray, Matrix
+from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows.blocks import ALL, Block, DenseBlock
-from qpsvm.rows.source import Found, RowSource
+from qpsvm.rows.source import RowSource
 from qpsvm.rows.sparse_block import SparseBlock
-from qpsvm.rows.tiles import CACHED_NUMBERS, LEAST_ROWS, rows_at_a_time
-
-#: Numbers in a block that is made from an array of other numbers: enough pieces of it for several threads, 64 MB.
-CONVERTED_NUMBERS = 32 * CACHED_NUMBERS
+from qpsvm.rows.stored_block import StoredBlock
 
 
 def as_block(X: Matrix, start: int = 0) -> Block:
@@ -65,7 +62,7 @@ class ArrayRows(RowSource):
 class ChunkRows(RowSource):
     """The rows of several arrays in memory, one behind the other, by reference: what a member of a team has.
 
-    Numbers other than float64 are converted a block at a time, in each pass. There may be no array at all, or arrays
+    Numbers other than float64 are converted a tile at a time, in each pass. There may be no array at all, or arrays
     without rows. Every member of the team makes one at the same time.
 
     Parameters
@@ -99,28 +96,10 @@ class ChunkRows(RowSource):
         self.n = int(self._starts[-1])
 
     def blocks(self) -> Iterator[Block]:
-        """The arrays, each in one block, or in several that are converted."""
+        """The arrays, each in one block."""
         for chunk, start in zip(self._chunks, self._starts[:-1].tolist(), strict=True):
-            if chunk.dtype == np.float64:
-                yield as_block(chunk, start)
-                continue
-            step = max(LEAST_ROWS, CONVERTED_NUMBERS // max(self.d, 1))
-            for i in range(0, chunk.shape[0], step):
-                yield DenseBlock(np.asarray(chunk[i : i + step], dtype=np.float64), start + i)
-
-    def holding(self, rows: IntArray) -> Iterator[Found]:
-        """The same; what has to be converted is gathered before, a few rows at a time."""
-        if all(chunk.dtype == np.float64 for chunk in self._chunks):
-            yield from super().holding(rows)
-            return
-        order = np.argsort(rows, kind="stable")
-        bounds = np.searchsorted(rows[order], self._starts)
-        for chunk, start, low, high in zip(
-            self._chunks, self._starts.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
-        ):
-            for i in range(low, high, step := rows_at_a_time(self.d)):
-                where = order[i : min(i + step, high)]
-                yield DenseBlock(np.asarray(chunk[rows[where] - start], dtype=np.float64)), ALL, where
+            plain = self.is_sparse or chunk.dtype == np.float64
+            yield as_block(chunk, start) if plain else StoredBlock(chunk, start, ALL)
 
     @property
     def entries(self) -> int:

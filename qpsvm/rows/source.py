@@ -183,14 +183,19 @@ class RowSource(ABC):
             if self.whole is not None:
                 return self.whole[rows]
             rows = np.arange(self.n)[rows]
-        found = [(block.take(at), where) for block, at, where in self.holding(rows)]
+        holding = self.holding(rows)
+        if not self.is_sparse:
+            out: FloatArray | None = None
+            for block, at, where in holding:
+                part = block.take(at)
+                if len(part) == len(rows) and isinstance(where, slice):
+                    return part
+                out = np.empty((len(rows), self.d)) if out is None else out
+                out[where] = part
+            return np.empty((0, self.d)) if out is None else out
+        found = [(block.take(at), where) for block, at, where in holding]
         if len(found) == 1 and isinstance(found[0][1], slice):
             return found[0][0]
-        if not self.is_sparse:
-            out = np.empty((len(rows), self.d))
-            for part, where in found:
-                out[where] = part
-            return out
         if not found:
             return sp.csr_array((0, self.d))
         places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
@@ -227,14 +232,15 @@ class RowSource(ABC):
             if block.n == self.n:
                 yield block, rows, ALL
                 return
-            if order is None or bounds is None:
-                order = np.argsort(rows, kind="stable")
-                bounds = rows[order]
+            if bounds is None:
+                order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+                bounds = rows if order is None else rows[order]
             if done == len(rows):
                 return
             end = int(np.searchsorted(bounds, block.rows.stop))
             if end > done:
-                yield block, bounds[done:end] - block.rows.start, order[done:end]
+                where: Places = slice(done, end) if order is None else order[done:end]
+                yield block, bounds[done:end] - block.rows.start, where
                 done = end
 
 

@@ -12,7 +12,7 @@ import math
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,9 +33,11 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.saving.archive import LONGEST_AXIS, Archive, write_archive
 from qpsvm.saving.json_values import as_json, as_python
+from qpsvm.saving.map_records import PREFIX, map_of, map_record
 from qpsvm.saving.writing import replacing, text_of
 
 #: Kernels that a file can name.
@@ -47,9 +49,9 @@ SAVED_KERNELS: dict[str, type[Kernel]] = {
     "precomputed": Precomputed,
 }
 #: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; with one f for
-#: each of several classes; and with one f for each two of them.
-CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT = 1, 2, 3, 4
-FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT)
+#: each of several classes; with one f for each two of them; and with a linear f over features that a map makes.
+CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT, MAP_FORMAT = 1, 2, 3, 4, 5
+FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT, MAP_FORMAT)
 #: Arrays of every file, and the one that a file without classes does not have.
 COMMON, LABELLED = {"header", "b", "coef"}, {"classes"}
 #: What a file of pairs has besides: how many of the rows kept are of each class; and, in its header, two rules.
@@ -92,17 +94,44 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     FileAccessError
         See `replacing`.
     """
-    kernel = model["kernel"]
+    header, arrays = _composed_over_map(model) if isinstance(model["kernel"], FeatureMap) else _composed(model)
+    _attributes(header, arrays)
+    with replacing(path) as file:
+        write_archive(file, {"header": np.array(json.dumps(header)), **arrays})
+
+
+def _kernel_record(kernel: Kernel) -> dict[str, Any]:
+    """The name and the parameters of a kernel."""
     name = next((name for name, kind in SAVED_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
+    parameters = {each.name: as_python(getattr(kernel, each.name)) for each in fields(kernel)}  # type: ignore[arg-type]
+    return {"kernel": name, "parameters": parameters}
+
+
+def _composed_over_map(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a linear model over features, and of the map that makes them."""
+    if model["w"] is None or "diagonal" not in model:
+        raise UnsupportedError(f"a file holds {model['kernel']} with one weight vector over its features only")
+    record, arrays = map_record(model["kernel"], _kernel_record)
+    plain = {**model, "kernel": Linear(), "n_features": len(model["w"]), "feature_names": None}
+    header, own = _composed(plain)
+    names = model["feature_names"]
+    record |= {
+        "format": header["format"], "n_features": as_python(model["n_features"]),
+        "feature_names": None if names is None else list(names),
+    }  # fmt: skip
+    return {**header, "format": MAP_FORMAT, "features": record}, {**own, **arrays}
+
+
+def _composed(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays."""
     names = model["feature_names"]
     joint, pairs = "diagonal" not in model, "counts" in model
     newer = not joint and (model["classes"] is None or model["diagonal"] != 0.0)
     header = {
         "format": PAIRS_FORMAT if pairs else JOINT_FORMAT if joint else FILE_FORMAT if newer else CLASSES_FORMAT,
-        "kernel": name,
-        "parameters": {key: as_python(value) for key, value in asdict(kernel).items()},
+        **_kernel_record(model["kernel"]),
         "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
         "metadata": as_json(model["metadata"], "metadata"),
@@ -124,9 +153,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
         arrays.update(data=V.data, indices=V.indices, indptr=V.indptr, rows=np.array(V.shape[0]))
     else:
         arrays["vectors"] = np.asarray(vectors)
-    _attributes(header, arrays)
-    with replacing(path) as file:
-        write_archive(file, {"header": np.array(json.dumps(header)), **arrays})
+    return header, arrays
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -147,7 +174,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
             return _attributes(header, {name: archive.read(name) for name in archive.members if name != "header"})
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(f"no model file {where!r}") from None
-    except (DataError, ParameterError, UnknownOptionError) as error:
+    except (DataError, ParameterError, UnknownOptionError, UnsupportedError) as error:
         raise FileFormatError(f"{where} is not a model saved by qpsvm, or it is damaged: {error}") from error
     except MemoryError:
         raise TooLargeError(f"{where} holds a model that does not fit into this machine's memory") from None
@@ -188,6 +215,9 @@ def _header(archive: Archive) -> dict[str, Any]:
 
 def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -> None:
     """Refuse an array whose type or shape does not fit the header and the other arrays."""
+    if header.get("format") == MAP_FORMAT:
+        _check_shapes(_plain(header), {name: array for name, array in arrays.items() if not name.startswith(PREFIX)})
+        return
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {shown(d)}")
@@ -226,6 +256,8 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
 def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The attributes of a model, checked: it will predict, unless something is wrong with the samples."""
     _check_shapes(header, arrays)
+    if header["format"] == MAP_FORMAT:
+        return _over_map(header, arrays)
     d, names, metadata = header["n_features"], header.get("feature_names"), header.get("metadata")
     if names is not None and not _names_fit(names, d):
         raise DataError(f"feature_names are not {d} different texts")
@@ -261,6 +293,56 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         "metadata": metadata,
         **own,
     }
+
+
+def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of the linear model over the features of a map."""
+    record = header.get("features")
+    inner = record.get("format") if isinstance(record, dict) else None
+    if type(inner) is not int or inner not in (CLASSES_FORMAT, FILE_FORMAT) or header.get("kernel") != "linear":
+        raise DataError("it has no feature map that this version knows")
+    return {**header, "format": inner, "feature_names": None}
+
+
+def _over_map(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The attributes of a linear model over the features of a map, checked."""
+    record = header["features"]
+    plain = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+    attributes = _attributes(_plain(header), plain)
+    d, names = record.get("n_features"), record.get("feature_names")
+    if type(d) is not int or not 0 < d <= LONGEST_AXIS:
+        raise DataError(f"n_features is {shown(d)}")
+    if names is not None and not _names_fit(names, d):
+        raise DataError(f"feature_names are not {d} different texts")
+    mapped = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+    row_map = map_of(record, mapped, d, _kernel_of, _points)
+    if row_map.width != header["n_features"]:
+        raise DataError(f"its map makes {row_map.width} features, and w is of {header['n_features']}")
+    return {
+        **attributes, "kernel": row_map, "n_features": d, "vectors": np.zeros((0, d)),
+        "feature_names": None if names is None else tuple(names),
+    }  # fmt: skip
+
+
+def _kernel_of(record: Any) -> Kernel:
+    """The kernel that a map is of."""
+    if not isinstance(record, dict):
+        raise DataError(f"it has no kernel that this version knows: {shown(record)}")
+    return _kernel(record)
+
+
+def _points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
+    """The points of a map, (m, d), of arrays as a model's rows are kept in."""
+    if "vectors" in arrays:
+        points = arrays["vectors"]
+        if points.dtype.kind != "f" or points.ndim != 2 or points.shape[1] != d:
+            raise DataError(f"the points of its feature map have type {points.dtype} and shape {points.shape}")
+    elif not all(arrays[name].dtype.kind in INDEX and arrays[name].ndim == 1 for name in ("indices", "indptr")) or (
+        arrays["rows"].dtype.kind not in INDEX or arrays["rows"].shape or arrays["data"].dtype.kind != "f"
+        or arrays["data"].shape != arrays["indices"].shape or not len(arrays["indptr"])
+    ):  # fmt: skip
+        raise DataError("the points of its feature map are not those of a sparse matrix")
+    return _vectors(arrays, Linear(), d)
 
 
 def _counts(counts: NDArray[Any], m: int) -> NDArray[np.intp]:

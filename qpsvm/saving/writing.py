@@ -84,15 +84,31 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     FileAccessError, ParameterTypeError
         As `replacing`; a device or a pipe is refused only where it cannot be written to.
     """
-    content, target = text.encode("utf-8"), Path(text_of(path))
+    with written(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, as `replacing`, or a device or a pipe as it stands.
+
+    Raises
+    ------
+    FileAccessError, ParameterTypeError
+        As `write_text`.
+    """
+    target = Path(text_of(path))
     try:
-        if target.exists() and not (target.is_file() or target.is_dir()):
-            target.write_bytes(content)
-            return
+        if not target.exists() or target.is_file() or target.is_dir():
+            with replacing(path) as file:
+                yield file
+        else:
+            with target.open("wb") as file:
+                yield file
+    except QPSVMError:
+        raise
     except OSError as error:
         raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
-    with replacing(path) as file:
-        file.write(content)
 
 
 def text_of(path: str | os.PathLike[str]) -> str:

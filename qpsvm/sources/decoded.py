@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
+from qpsvm.resources.once import once
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.memory import as_block
 from qpsvm.sources.batches import Batch, Decoder, ahead
@@ -63,10 +63,10 @@ class Decoded(StoredRows):
         """Numbers stored."""
         return self._entries
 
-    @cached_property
+    @once
     def longest_row(self) -> int:
-        """The most numbers stored in a row."""
-        return self._longest
+        """The most numbers stored in a row, which the first pass has found."""
+        return int(self.team.most(self._longest))
 
     @property
     def nbytes(self) -> int:

@@ -49,7 +49,7 @@ class CsvRows(Decoder):
     def __init__(self, paths: Sequence[str], target: Any, columns: Any, weight: Any) -> None:
         needed(f"{paths[0]}, read in blocks,")
         self.watch = Watch(paths)
-        sheets = [(path, *_head(path)) for path in paths]
+        sheets = [(path, *head_of(path)) for path in paths]
         self._sheets = [(path, sheet, line) for path, sheet, line in sheets if line is not None]
         self.names = tuple(paths)
         first = sheets[0][1]
@@ -119,7 +119,7 @@ class CsvRows(Decoder):
         return FileFormatError(f"{path}, below row {start}: {error}")
 
 
-def _head(path: str) -> tuple[Sheet, int | None]:
+def head_of(path: str) -> tuple[Sheet, int | None]:
     """The header of a file, and the line on which the first row begins."""
     with unpacked(path) as file:
         head = file.read(HEAD_BYTES)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import IntArray
 from qpsvm.rows.blocks import Block, DenseBlock
+from qpsvm.rows.stored_block import StoredBlock, is_plain
 from qpsvm.sources.stored import Beside, Origin, StoredRows
-from qpsvm.sources.stored_block import StoredBlock, is_plain
 
 #: All columns.
 EVERY = slice(None)

@@ -89,20 +89,20 @@ def open_rows(
     """
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
-    found = _found(data, target, columns, weight, block_rows)
-    if isinstance(found, StoredRows):
-        if sparse is None or sparse == found.is_sparse:
-            return found
-        found = Stored(found)
-    as_sparse = found.is_sparse if sparse is None else sparse
+    rows = found(data, target, columns, weight, block_rows)
+    if isinstance(rows, StoredRows):
+        if sparse is None or sparse == rows.is_sparse:
+            return rows
+        rows = Stored(rows)
+    as_sparse = rows.is_sparse if sparse is None else sparse
     if scratch is not False:
-        return spooled(found, Place.of(scratch), as_sparse, block_rows)
-    if as_sparse != found.is_sparse or found.once:
+        return spooled(rows, Place.of(scratch), as_sparse, block_rows)
+    if as_sparse != rows.is_sparse or rows.once:
         raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
-    return Decoded(found, tallied(found))
+    return Decoded(rows, tallied(rows))
 
 
-def _found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
+def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
     """Rows as they are stored, or what decodes them."""
     if isinstance(data, StoredRows):
         return data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,11 +61,6 @@ class SparseMap(StoredRows):
     def entries(self) -> int:
         """The numbers stored."""
         return len(self.data)
-
-    @cached_property
-    def longest_row(self) -> int:
-        """The most numbers stored in a row."""
-        return int(np.diff(self.indptr).max(initial=0))
 
     @property
     def nbytes(self) -> int:

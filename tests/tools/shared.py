@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import qpsvm
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
@@ -21,28 +21,6 @@ from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import LowRank
 from qpsvm.resources.team import Team
 from qpsvm.rows import ArrayRows
-
-
-class MemberRows(ArrayRows):
-    """The rows of a member: sums over rows are those of all."""
-
-    def __init__(self, X: Any, team: Team) -> None:
-        super().__init__(X)
-        self.team = team
-
-    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        return self.team.sum(super().weights(beta, rows))
-
-    def sum_of_squares(self) -> float:
-        return self.team.sum(super().sum_of_squares())
-
-    def means(self) -> FloatArray:
-        sums, n = self.team.sums(np.ones(self.n) @ self.matrix(), self.n)
-        return np.asarray(sums / n)
-
-    @property
-    def longest_row(self) -> int:  # type: ignore[override]
-        return int(self.team.most(super().longest_row if self.n else 0))
 
 
 class Member:
@@ -62,10 +40,10 @@ class Member:
         k = np.arange(whole.m // whole.n)
         self.index = (k[:, None] * whole.n + samples).ravel()
         X = space.samples.matrix()[samples]
-        self.space = FeatureSpace(space.kernel, MemberRows(X, team), space.intercept, space.psd, space.affine)
+        self.space = FeatureSpace(space.kernel, ArrayRows(X, team), space.intercept, space.psd, space.affine)
         if space.origin is not None:
             origin = space.origin if space.affine else self.space.samples.means()
-            self.space.__dict__.update(origin=origin, rows=MemberRows(X - origin, team))
+            self.space.__dict__.update(origin=origin, rows=ArrayRows(X - origin, team))
         else:
             self.space.__dict__["origin"] = None
         self.svm = self._dual(whole, len(samples), team)

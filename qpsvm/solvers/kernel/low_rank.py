@@ -28,11 +28,11 @@ from scipy.linalg import solve_triangular
 from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
+from qpsvm.kernels.pivoted import PivotedFactor, pivoted_factor
 from qpsvm.resources.memory import available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.nystrom import Guess
-from qpsvm.solvers.kernel.pivoted import PivotedFactor, pivoted_factor
 from qpsvm.solvers.shared.stopping import StopReason
 
 

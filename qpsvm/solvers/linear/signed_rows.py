@@ -15,6 +15,8 @@ this member's part of one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from qpsvm.arrays.checks import short_indices
@@ -155,6 +157,14 @@ class SignedRows:
         many = self.source.whole is None and not self.gathers_cheaply(len(index))
         part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.team)
         return SignedRows(part, self.y[index], self.unit)
+
+    def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:
+        """Several times `select`, with one pass over the rows where they are not in one array."""
+        if self.source.whole is not None:
+            return [self.select(index) for index in indices]
+        every = np.unique(np.concatenate(indices))
+        gathered = self.select(every)
+        return [gathered.select(np.searchsorted(every, index)) for index in indices]
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""

@@ -20,6 +20,7 @@ import numpy as np
 from qpsvm.arrays.checks import as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import ParameterError
+from qpsvm.resources.log import say_progress
 from qpsvm.rows import RowSource, as_row_source
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate_start import as_start, coordinate_point, goes_first
@@ -272,8 +273,13 @@ def _listen(
     total = rows.total
     if keep is not None:
         budget.keep = lambda W, tau, sigma, gap, stage: keep(State(*frame.outer(W), tau, sigma, gap, stage))
-    if progress is not None:
-        budget.tell = lambda stage, gap: progress(Progress(stage, rows.passes, total, gap, budget.clock.seconds))
+
+    def tell(stage: str, gap: float) -> None:
+        say_progress(stage, gap, rows.passes, total)
+        if progress is not None:
+            progress(Progress(stage, rows.passes, total, gap, budget.clock.seconds))
+
+    budget.tell = tell
 
 
 def _given(problem: RowProblem, start: tuple[FloatArray, float, FloatArray], frame: _Frame) -> Start:

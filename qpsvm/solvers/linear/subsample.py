@@ -46,9 +46,10 @@ def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     n0 = sample_size(rows.total, rows.d)
     goal = float(np.clip(SETTINGS.sample_goal * rows.d / n0, *SETTINGS.sample_goal_limits))
     parts, found = [], []
-    for index, weight in _subsamples(rows.y, n0, rows.team):
+    drawn = _subsamples(rows.y, n0, rows.team)
+    for (index, weight), selected in zip(drawn, rows.selections([index for index, _ in drawn]), strict=True):
         losses = problem.losses.part(index).times(per_row(weight) if rows.team.alone else weight)
-        part = RowProblem(rows.select(index), losses, problem.ridge, problem.offset)
+        part = RowProblem(selected, losses, problem.ridge, problem.offset)
         run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(goal, certify=False)[0].W)
         parts.append(part.rows)

@@ -22,11 +22,11 @@ from qpsvm.dual import points, spanned
 from qpsvm.dual.spanned import Span
 from qpsvm.errors import DataError, ParameterError
 from qpsvm.kernels.blocks import KernelBlocks
+from qpsvm.kernels.pivoted import pivoted_factor
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.solvers.kernel import low_rank
 from qpsvm.solvers.kernel.dual import HingeDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.pivoted import pivoted_factor
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 
 EPS = float(np.finfo(float).eps)

@@ -1,4 +1,4 @@
-"""A block of rows that are stored as other numbers than float64, or not row by row: made float64 a tile at a time.
+"""A block of rows that are not there as float64: made a tile at a time, by whoever knows how.
 
 A tile fits into the cache, so that a pass reads what is stored once and writes nothing.
 """
@@ -6,11 +6,10 @@ A tile fits into the cache, so that a pass reads what is stored once and writes 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.resources.workers import in_tiles, strips
@@ -21,35 +20,15 @@ from qpsvm.rows.tiles import GATHER_SECONDS, PRODUCT_SECONDS, READ_SECONDS, rows
 CONVERSION = 2.0
 
 
-def is_plain(stored: NDArray[Any]) -> bool:
-    """Whether products can be made with an array (n, d) as it is stored: float64, row by row."""
-    return stored.dtype == np.float64 and stored.dtype.isnative and stored.flags.c_contiguous and stored.flags.aligned
+class MadeBlock(Block):
+    """Dense rows that are made when they are looked at. A leaf sets `n`, `d` and `rows`, and says how.
 
-
-class StoredBlock(Block):
-    """Rows of an array of any numbers, in any order.
-
-    Parameters
-    ----------
-    stored : ndarray, shape (k, …)
-        Kept by reference.
-    start : int
-        The first row's place in the source.
-    columns : slice or ndarray of int, shape (d,)
-        Which of its columns are features.
+    What multiplies is in every method a tile of a few rows.
     """
 
-    def __init__(self, stored: NDArray[Any], start: int, columns: slice | IntArray) -> None:
-        self.stored, self.columns = stored, columns
-        self.n = len(stored)
-        every = np.arange(stored.shape[1])[columns]
-        self.d = len(every)
-        self.rows = slice(start, start + self.n)
-
-    def _made(self, at: Places) -> FloatArray:
-        """Some of the rows as float64, (j, d); a view where they are stored so."""
-        some = self.stored[at]
-        return np.asarray(some[:, self.columns], dtype=np.float64)
+    @abstractmethod
+    def made(self, at: Places) -> FloatArray:
+        """Some of the rows as float64, (j, d); it may be a view of what is stored."""
 
     @property
     def _seconds(self) -> float:
@@ -63,7 +42,7 @@ class StoredBlock(Block):
         """An array over the rows of the block, made of a tile of them at a time."""
 
         def fill(tile: slice) -> None:
-            out[tile] = make(self._made(tile))
+            out[tile] = make(self.made(tile))
 
         in_tiles(fill, strips(self.n, self._step), self._seconds)
         return out
@@ -73,7 +52,7 @@ class StoredBlock(Block):
 
     @property
     def matrix(self) -> Matrix:
-        """The rows as float64: (k, d), a copy but where they are stored so."""
+        """The rows as float64: (k, d)."""
         return self.take(slice(None))
 
     def margins(self, w: FloatArray) -> FloatArray:
@@ -82,13 +61,13 @@ class StoredBlock(Block):
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """Xᵀβ."""
-        return self._summed(lambda tile: np.dot(self._made(tile).T, beta[tile]))
+        return self._summed(lambda tile: np.dot(self.made(tile).T, beta[tile]))
 
     def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
         """X_Jᵀβ, a few rows at a time."""
         index = self._index(at)
         return summed(
-            lambda some: (np.dot(self._made(index[some]).T, beta[some]),), len(index), self._step,
+            lambda some: (np.dot(self.made(index[some]).T, beta[some]),), len(index), self._step,
             GATHER_SECONDS * len(index) * self.d,
         )[0]  # fmt: skip
 
@@ -97,13 +76,11 @@ class StoredBlock(Block):
 
     def take(self, at: Places) -> FloatArray:
         """X_J."""
-        if isinstance(at, slice) and self.stored.dtype == np.float64:
-            return self._made(at)
         index = self._index(at)
         out = np.empty((len(index), self.d))
 
         def gather(some: slice) -> None:
-            out[some] = self._made(index[some])
+            out[some] = self.made(index[some])
 
         in_tiles(gather, strips(len(index), self._step), GATHER_SECONDS * out.size)
         return out
@@ -112,7 +89,7 @@ class StoredBlock(Block):
         """X_JᵀDX_J and X_JᵀD1, a few rows at a time."""
         index, every = self._index(at), slice(None)
         S, s = summed(
-            lambda some: DenseBlock(self._made(index[some])).moments(every, None if scale is None else scale[some]),
+            lambda some: DenseBlock(self.made(index[some])).moments(every, None if scale is None else scale[some]),
             len(index), max(self._step, 2 * self.d),
             (GATHER_SECONDS + PRODUCT_SECONDS * self.d) * len(index) * self.d,
         )  # fmt: skip
@@ -128,11 +105,11 @@ class StoredBlock(Block):
 
     def column_sums(self) -> FloatArray:
         """Xᵀ1."""
-        return self._summed(lambda tile: self._made(tile).sum(axis=0))
+        return self._summed(lambda tile: self.made(tile).sum(axis=0))
 
     def column_squares(self) -> FloatArray:
         """The diagonal of XᵀX."""
-        return self._summed(lambda tile: _squares(self._made(tile)))
+        return self._summed(lambda tile: _squares(self.made(tile)))
 
     @property
     def entries(self) -> int:
@@ -146,28 +123,46 @@ class StoredBlock(Block):
 
     @property
     def nbytes(self) -> int:
-        """Bytes stored."""
-        return self.n * self.d * self.stored.itemsize
+        """None of its own."""
+        return 0
 
     def pieces(self) -> Iterator[Block]:
-        """Tiles that are made float64 when they multiply first, and given up when they have multiplied again."""
+        """Tiles that are made when they multiply first, and given up when they have multiplied again."""
         for i in range(0, self.n, self._step):
-            yield StoredTile(self.stored[i : i + self._step], self.rows.start + i, self.columns)
+            yield MadeTile(self, i, min(i + self._step, self.n))
 
 
-class StoredTile(StoredBlock):
-    """Few of the rows, which stay float64 from the first product, X w, to the second, Xᵀβ."""
+class MadeTile(MadeBlock):
+    """Few of the rows of a block, which stay as they are made from the first product, X w, to the second, Xᵀβ.
 
-    _held: FloatArray | None = None
+    Parameters
+    ----------
+    block : MadeBlock
+    start, stop : int
+        Which of its rows.
+    """
+
+    def __init__(self, block: MadeBlock, start: int, stop: int) -> None:
+        self._block, self._start = block, start
+        self.n, self.d = stop - start, block.d
+        self.rows = slice(block.rows.start + start, block.rows.start + stop)
+        self._held: FloatArray | None = None
+
+    def made(self, at: Places) -> FloatArray:
+        """Rows of the block, (j, d)."""
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(self.n)
+            return self._block.made(slice(self._start + start, self._start + stop))
+        return self._block.made(at + self._start)
 
     def margins(self, w: FloatArray) -> FloatArray:
         """X w."""
-        self._held = self._made(slice(None))
+        self._held = self.made(slice(None))
         return np.asarray(np.dot(self._held, w))
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """Xᵀβ."""
-        held = self._made(slice(None)) if self._held is None else self._held
+        held = self.made(slice(None)) if self._held is None else self._held
         self._held = None
         return np.asarray(np.dot(held.T, beta))
 

@@ -80,6 +80,7 @@ def pivoted_factor(
     target: float,
     most: int,
     late: Callable[[], bool] = lambda: False,
+    gives_up: bool = True,
 ) -> PivotedFactor | None:
     """Factor K over some rows.
 
@@ -94,9 +95,11 @@ def pivoted_factor(
     target : float
         In units of K_ii.
     most : int
-        Columns, at the most. It gives up as soon as the pace so far says that they will not do.
+        Columns, at the most.
     late : callable
         Asked before every block.
+    gives_up : bool
+        Whether to stop as soon as the pace so far says that the columns will not do.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def pivoted_factor(
         None where it was late. One that has not `reached` the target holds what there was.
     """
     factoring = _Factoring(blocks, rows, prices / float(prices.sum()), target)
-    while not factoring.reached and factoring.rank < most and not factoring.hopeless(most):
+    while not factoring.reached and factoring.rank < most and not (gives_up and factoring.hopeless(most)):
         if late():
             return None
         if not factoring.grow(most):

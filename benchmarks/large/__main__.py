@@ -1,0 +1,125 @@
+"""`python -m benchmarks.large`: make tables, measure, print."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import lines
+from benchmarks.large.apart import apart
+from benchmarks.large.data import COLUMNS, DENSE, Kind, Table
+from benchmarks.large.entrants import ENTRANTS
+from benchmarks.large.network import checked
+from benchmarks.large.tables import tables
+
+SUITE = "large"
+LINES = Path("large-lines.jsonl")
+#: What is measured again and again, and of which the median counts.
+MEDIANS = ("seconds", "opening", "memory", "sent")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 where it did what it should."""
+    options = _parser().parse_args(arguments)
+    return int(options.command(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description="Tables past memory, and clusters.")
+    commands = parser.add_subparsers(required=True)
+    make = commands.add_parser("make", help="write tables into a folder, by blocks, from seeds")
+    make.set_defaults(command=_make)
+    measure = commands.add_parser("measure", help="entrants on tables, in turn, each in a process of its own")
+    measure.add_argument("--entrant", action="append", choices=ENTRANTS, help="may be repeated; default: all that fit")
+    measure.add_argument("--repeats", type=int, default=1, help="of which the median counts")
+    measure.add_argument("--threads", type=int, default=1, help="of BLAS, and so of ours; workers have one each")
+    measure.set_defaults(command=_measure)
+    network = commands.add_parser("network", help="the cost model held against teams whose messages are slow")
+    network.set_defaults(command=_network)
+    for command in (make, measure, network):
+        command.add_argument("--folder", type=Path, required=True, help="where the tables are")
+        command.add_argument("--kind", choices=(*DENSE, "text"), default="gauss")
+        command.add_argument("--rows", type=float, action="append", required=True, help="may be repeated")
+        command.add_argument("--columns", type=int, default=COLUMNS, help=f"of a dense table (default {COLUMNS})")
+        command.add_argument("--dtype", choices=("float32", "float64"), default="float64")
+    for command in (measure, network):
+        command.add_argument("-C", "--C", type=float, default=1.0)
+        command.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
+    shown = commands.add_parser("tables", help="Markdown from the lines alone")
+    shown.add_argument("lines", type=Path, nargs="*", default=[LINES])
+    shown.set_defaults(command=_tables)
+    return parser
+
+
+def _tables_of(options: argparse.Namespace) -> list[Table]:
+    kind: Kind = options.kind
+    return [Table(options.folder, kind, int(rows), options.dtype, options.columns) for rows in options.rows]
+
+
+def _make(options: argparse.Namespace) -> int:
+    for table in _tables_of(options):
+        table.make()
+        print(table.title())
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    machine = lines.this_machine()
+    lines.append(options.lines, machine)
+    for table in _tables_of(options):
+        names = [name for name in options.entrant or ENTRANTS if _fits(name, table)]
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        for _ in range(options.repeats):
+            for name in names:
+                found[name].append(apart(ENTRANTS[name], table, options.C, threads=options.threads))
+        for name in names:
+            line = {**_head(machine, table, name, options), **_median(found[name])}
+            lines.append(options.lines, line)
+            print(name, {key: line.get(key) for key in ("outcome", "error", "seconds", "memory", "gap")})
+    return 0
+
+
+def _fits(name: str, table: Table) -> bool:
+    """Whether an entrant reads such a table."""
+    return name not in ("map", "parquet", "cluster") if table.kind == "text" else name != "text"
+
+
+def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namespace) -> dict[str, Any]:
+    threads = "two workers" if name == "cluster" else f"{options.threads} thread{'s' if options.threads > 1 else ''}"
+    facts = {"data": table.kind, "n": table.n, "d": table.d, "dtype": table.dtype, "C": options.C}
+    return {
+        "kind": "run", "machine": machine["id"], "suite": SUITE, "task": f"{table.title()}, C = {options.C:g}, {threads}",
+        "solver": name, "facts": facts, "threads": options.threads, "repeats": options.repeats,
+    }  # fmt: skip
+
+
+def _median(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The last run that came to an end, with the medians of what varies; or what went wrong."""
+    ran = [run for run in runs if run["outcome"] == "ran"]
+    if len(ran) < len(runs):
+        return next(run for run in runs if run["outcome"] != "ran")
+    medians = {name: statistics.median(run[name] for run in ran) for name in MEDIANS if name in ran[0]}
+    return {**ran[-1], **medians}
+
+
+def _network(options: argparse.Namespace) -> int:
+    machine = lines.this_machine()
+    lines.append(options.lines, machine)
+    head = {"kind": "run", "machine": machine["id"], "suite": f"{SUITE}:network", "solver": "cluster"}
+    for table in _tables_of(options):
+        for found in checked(table, options.C):
+            lines.append(options.lines, {**head, **found})
+    return _tables(argparse.Namespace(lines=[options.lines]))
+
+
+def _tables(options: argparse.Namespace) -> int:
+    print(tables(lines.read(options.lines)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

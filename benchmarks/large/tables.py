@@ -1,0 +1,111 @@
+"""The record of large tables as Markdown: who took how long, how time grows, what a cluster sends, and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from benchmarks.summary import exponent
+from benchmarks.tables import digits, gap, markdown, ratio
+
+Line = dict[str, Any]
+GIBIBYTE = 2**30
+#: What entrants are called.
+NAMES = {
+    "memory": "in memory", "map": "memory map", "parquet": "Parquet", "text": "LIBSVM text",
+    "cluster": "two workers", "spark": "Spark's way",
+}  # fmt: skip
+ABSENT = "–"
+
+
+def tables(runs: Iterable[Line]) -> str:
+    """All tables that have lines, each below its heading."""
+    lines = list(runs)
+    made = {heading: table(lines) for heading, table in TABLES.items()}
+    return "\n\n".join(f"### {heading}\n\n{text}" for heading, text in made.items() if text)
+
+
+def seconds(lines: Sequence[Line]) -> str:
+    """A row for each entrant on each table."""
+    head = ["table", "entrant", "seconds", "of them opening", "GiB", "passes", "steps", "gap", "ended"]
+    rows = [
+        [
+            run["task"], NAMES[run["solver"]], _number(run.get("seconds")), _number(run.get("opening")),
+            _number(run["memory"] / GIBIBYTE) if run.get("memory") else ABSENT, run.get("passes", ABSENT),
+            run.get("iterations", ABSENT), gap(run["gap"]) if run.get("gap") is not None else ABSENT,
+            run.get("said") or run.get("error") or run["outcome"],
+        ]
+        for run in lines
+        if run["suite"] == "large"
+    ]  # fmt: skip
+    return markdown(head, rows, 2) if rows else ""
+
+
+def growth(lines: Sequence[Line]) -> str:
+    """Exponents of the time, and of that of an iteration, against n: by least squares in logarithms."""
+    rows = []
+    for sweep, runs in _sweeps(lines).items():
+        sizes = [run["facts"]["n"] for run in runs]
+        solving = [run["seconds"] - run.get("opening", 0.0) for run in runs]
+        steps = [one / run["iterations"] for one, run in zip(solving, runs, strict=True)]
+        whole, _ = exponent(sizes, solving)
+        step, points = exponent(sizes, steps)
+        times = ", ".join(f"{_size(n)}: {digits(1000 * one)}" for n, one in zip(sizes, steps, strict=True))
+        rows.append([sweep, times, digits(step), digits(whole), points])
+    return markdown(["entrant", "ms an iteration", "exponent", "of the whole solve", "sizes"], rows, 2) if rows else ""
+
+
+def traffic(lines: Sequence[Line]) -> str:
+    """Bytes that two workers and their scheduler have sent in a solve, by Dask's count of what it wrote."""
+    rows = [
+        [
+            run["task"], digits(run["sent"] / 1000), run["iterations"],
+            digits(run["sent"] / run["iterations"]), _number(run.get("messages")),
+        ]
+        for run in lines
+        if run["suite"] == "large" and run["outcome"] == "ran" and "sent" in run
+    ]  # fmt: skip
+    return markdown(["table", "kB in all", "iterations", "bytes an iteration", "sums"], rows) if rows else ""
+
+
+def network(lines: Sequence[Line]) -> str:
+    """Seconds on slow networks, beside those that the model predicts."""
+    rows = [
+        [
+            run["task"], run["messages"], digits(run["sent"] / 1000), digits(run["seconds"]), digits(run["predicted"]),
+            ratio(run["seconds"] / run["predicted"]),
+        ]
+        for run in lines
+        if run["suite"] == "large:network"
+    ]  # fmt: skip
+    return markdown(["network", "sums", "kB each way", "seconds", "predicted", "ratio"], rows) if rows else ""
+
+
+TABLES: dict[str, Callable[[Sequence[Line]], str]] = {
+    "Seconds, memory and gaps": seconds,
+    "Growth": growth,
+    "What a cluster sends": traffic,
+    "The cost model and slow networks": network,
+}
+
+
+def _sweeps(lines: Sequence[Line]) -> dict[str, list[Line]]:
+    """The runs of an entrant on tables of one kind, the sizes in order, where there are several."""
+    found: dict[str, list[Line]] = {}
+    for run in lines:
+        if run["suite"] == "large" and run["outcome"] == "ran" and run["solver"] != "spark":
+            facts = run["facts"]
+            title = (
+                f"{facts['data']}, {NAMES[run['solver']]}, {run['threads']} thread{'s' if run['threads'] > 1 else ''}"
+            )
+            found.setdefault(title, []).append(run)
+    ordered = {title: sorted(runs, key=lambda run: float(run["facts"]["n"])) for title, runs in found.items()}
+    return {title: runs for title, runs in ordered.items() if len({run["facts"]["n"] for run in runs}) > 1}
+
+
+def _number(value: float | None) -> str:
+    return ABSENT if value is None else digits(value)
+
+
+def _size(n: float) -> str:
+    return f"{n:.0e}".replace("e+0", "e")

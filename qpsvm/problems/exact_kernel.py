@@ -1,0 +1,90 @@
+"""From the machine over a pivoted factor to the machine with the kernel itself: what the same α and w prove of it.
+
+With K = LLᵀ + E of (PIVOT.1), R of the pivots' K_zz = RRᵀ, v the weights of the linear machine over the rows of L, and
+β of its α:
+
+    (PIVOT.5)  w = Σ_j c_j φ(z_j),  Rᵀc = v:  a primal point of the machine with K;  ‖w‖ = ‖v‖ and f(x_i) = L_iᵀv + b
+    (PIVOT.6)  P_K(w, b) − D_K(α) = Σ_i terms + ½‖w − w(α)‖²,  w(α) = Σ_i β_i φ(x_i):  what α has to keep
+              does not depend on K
+    (PIVOT.7)  ½‖w − w(α)‖² ≤ ½(‖v − Lᵀβ‖ + S)²,  S = Σ|β_i|√e_i:  of a solved machine the gap grows by about ½S²
+
+(PIVOT.6) is (GAP.1) for the machine with K. The first term is that of the approximate machine, because f is the same.
+All of it holds in exact arithmetic. In floating point R, L and c are off by roundings, so nothing here relies on them:
+c and α are handed to the certificate of the machine with K, which takes any coefficients, evaluates f from the kernel
+values of the pivots, and bounds ‖w − w(α)‖ with all rounding by (SPAN.2).
+
+Sources: Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001), section 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.arrays.rounding import gamma
+from qpsvm.arrays.types import as_dense
+from qpsvm.dual.accuracy import Accuracy
+from qpsvm.dual.certificate import Certificate
+from qpsvm.errors import TooLargeError
+from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
+from qpsvm.kernels.space import FeatureSpace
+from qpsvm.model import Model
+from qpsvm.rows import as_row_source
+
+
+def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
+    """What is proven of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap.
+
+    Parameters
+    ----------
+    problem : Problem
+        (`problems.base` imports this file, so a problem is any object here.)
+    certificate : Certificate
+        Of the problem.
+    model : Model
+        Made of it.
+
+    Returns
+    -------
+    dict
+        Empty where the kernel is no pivoted factor, its pivots are not among these samples, other processes have some
+        of the samples, or they do not fit into memory.
+    """
+    kernel = problem.kernel
+    if not isinstance(kernel, PivotedCholesky) or model.w is None or not problem.team.alone:
+        return {}
+    places = kernel.learnt.rows
+    taken = as_row_source(problem.samples.taken)
+    if places is None or not len(places) or places.max() >= taken.n:
+        return {}
+    if not np.array_equal(as_dense(taken.take(places)), as_dense(kernel.learnt.points)):
+        return {}
+    coef = np.zeros(taken.n)
+    coef[places] = kernel.coefficients(model.w)
+    if not np.isfinite(coef).all():
+        return {}
+    try:
+        exact = problem.replace(kernel=kernel.approximated)
+        measured = exact._certify(
+            certificate.alpha, coef / problem.size_of_f, np.inf
+        )  # of this w, and of no better one
+        found = exact._proven(measured, 0.0, polished=False)
+    except TooLargeError:
+        return {}
+    if found.explicit is None:
+        return {}
+    size = found.unit * found.size
+    lost, difference = found.rounding * size + _rounding_of_norms(exact.space, found), found.gap * size
+    return {
+        "exact_primal": measured.primal + lost,
+        "exact_dual": max(measured.dual, measured.primal - difference) - lost,
+        "exact_gap": found.gap,
+    }  # fmt: skip
+
+
+def _rounding_of_norms(space: FeatureSpace, found: Certificate) -> float:
+    """What ½‖w‖² and ½‖w(α)‖² may be off by as values, which the gap has no part of: it knows their difference."""
+    sizes = Accuracy(space)
+    size = float((np.abs(found.coef) + np.abs(found.svm.beta(found.alpha))) @ sizes.sizes(np.arange(space.n)))
+    return found.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size
