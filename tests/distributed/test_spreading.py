@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
-from spread_programs import every_way, faulty, messages, rounds
+from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.distributed.placing import Placed, place
 from qpsvm.distributed.run import Settings
@@ -100,9 +102,19 @@ def test_a_worker_without_a_free_thread_is_named(placed):
         sleeping.result(timeout=60)
 
 
-def test_the_interrupt_key_ends_the_members(placed):
+def test_the_interrupt_key_is_noted_by_all_members_in_the_same_round(placed):
+    found = spread(placed, until_pressed, on_state=lambda _: signal.raise_signal(signal.SIGINT))
+    first, second = (member.small for member in found)
+    assert first == second > 0
+    alone = place(da.ones((10, 2), chunks=(10, -1)))
+    (member,) = spread(alone, until_pressed, on_state=lambda _: signal.raise_signal(signal.SIGINT))
+    assert member.small > 0
+
+
+def test_the_interrupt_key_pressed_twice_ends_the_members(placed):
     def pressed(_):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         spread(placed, rounds, 100_000, 0.01, on_state=pressed)
