@@ -122,7 +122,7 @@ def read_spread(options: argparse.Namespace) -> Spread:
     for option, what in HERE.items():
         if getattr(options, option):
             flag = f"--{option.replace('_', '-')}"
-            raise ParameterError(f"{flag} {what} in this process, and --scheduler leaves them where they are: choose one")
+            raise ParameterError(f"{flag} {what} here, and --scheduler leaves them on the workers: choose one")
     stored = as_stored(source(options.file), True)
     assert stored is not None
     if stored.form == "libsvm":

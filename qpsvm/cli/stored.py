@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS
 from qpsvm.errors import DataTypeError, ParameterError, UnknownOptionError
 from qpsvm.files import Column, Encoding, StandardInput, Table
@@ -24,6 +25,8 @@ from qpsvm.files.encoding import as_dense, moments, standardised
 from qpsvm.files.raw import whole
 from qpsvm.files.sheet import Sheet, feature_columns, no_target
 from qpsvm.resources.memory import available_memory
+from qpsvm.rows import RowSource, Standardised
+from qpsvm.rows import standardised as by_blocks
 from qpsvm.sources.arrays import mapped
 from qpsvm.sources.arrow import files
 from qpsvm.sources.delimited import head_of
@@ -46,6 +49,8 @@ LIBSVM_HAS = {
     "groups": "whose groups are the qid of its lines", "weights": "whose lines have no weights",
 }  # fmt: skip
 
+#: What is said of sparse rows that are read in blocks.
+SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
 #: What a command is given as its data.
 Given = str | StandardInput | tuple[str, ...]
 
@@ -165,16 +170,24 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
 def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
 
+    Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
+
     Raises
     ------
     ParameterError
         A sparse X is too large to be made dense.
     """
+    if isinstance(X, RowSource):
+        with Ticker(f"standardising {name}"):
+            found = by_blocks(X)
+        return found.mean, found.scale
     return moments(as_dense(X, name))
 
 
 def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:
-    """The table with its columns less their means, divided by their deviations; an X in memory is changed in place.
+    """The table with its columns less their means, divided by their deviations.
+
+    An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
 
     Raises
     ------
@@ -182,7 +195,11 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
         A column overflows; a sparse X is too large to be made dense.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
-    return standardised(table, name)
+    X: Any = table.X
+    if not isinstance(X, RowSource):
+        return standardised(table, name)
+    notes = (*table.notes, SCALED) if X.is_sparse and SCALED not in table.notes else table.notes
+    return replace(table, X=Standardised(X, mean, scale), notes=notes)
 
 
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
-from qpsvm.resources.once import once
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.memory import as_block
 from qpsvm.sources.batches import Batch, Decoder, ahead
@@ -63,7 +63,7 @@ class Decoded(StoredRows):
         """Numbers stored."""
         return self._entries
 
-    @once
+    @remembered
     def longest_row(self) -> int:
         """The most numbers stored in a row, which the first pass has found."""
         return int(self.team.most(self._longest))
