@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,10 @@ class AugmentedLagrangianBackend(Backend):
     )  # fmt: skip
 
     def options(self) -> frozenset[str]:
-        """The engine that goes first: auto, coordinate or newton; what the run's states are given to, and the first."""
+        """The engine that goes first: auto, coordinate or newton.
+
+        `keep` is called with the run's state now and then, a mapping of few numbers, and `begun` is one to go on from.
+        """
         return frozenset({"engine", "keep", "begun"})
 
     def estimate(self, size: Size, form: Form) -> Cost:
@@ -79,6 +83,7 @@ class AugmentedLagrangianCompiled(Compiled):
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
+        _with_states(settings)
         start, total = self._start(limits.start), self._rows.total
         answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
@@ -97,3 +102,13 @@ class AugmentedLagrangianCompiled(Compiled):
         if rows.intercept == "free":
             return w, best_intercept(svm, w, rows.factor), alpha
         return w, float(beta.sum()) if rows.intercept else 0.0, alpha
+
+
+def _with_states(settings: dict[str, Any]) -> None:
+    """States as the solver has them, in place of mappings."""
+    from qpsvm.solvers.linear.state import State
+
+    if settings.get("begun") is not None:
+        settings["begun"] = State(**settings["begun"])
+    if (keep := settings.get("keep")) is not None:
+        settings["keep"] = lambda state: keep(asdict(state))

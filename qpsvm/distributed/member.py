@@ -8,7 +8,7 @@ to a row stays with its member.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
 from qpsvm.rows.memory import ChunkRows
 from qpsvm.samples import Samples, coded, weighed_by_class
-from qpsvm.solvers.linear.state import State
 
 #: The one backend that runs on a team.
 BACKEND = "augmented_lagrangian"
@@ -101,9 +100,7 @@ def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mappin
         The parts of an `SVMResult` that are no vectors over rows; those that are stay.
     """
     problem = order.outline.over(samples_of(chunks, order, team))
-    options = {**order.options, "keep": lambda state: team.note(asdict(state))}
-    if begun is not None:
-        options["begun"] = State(**begun)
+    options = {**order.options, "keep": team.note, **({} if begun is None else {"begun": begun})}
     clock = Clock(order.time_limit)
     request = Request(order.tol, True, False, order.time_limit, order.max_iter, options, None, clock)
     with np.errstate(all="ignore"), one_thread():
