@@ -27,7 +27,7 @@ from qpsvm.files.sheet import Sheet, feature_columns, no_target
 from qpsvm.resources.memory import available_memory
 from qpsvm.rows import RowSource, Standardised
 from qpsvm.rows import standardised as by_blocks
-from qpsvm.sources.arrays import mapped
+from qpsvm.sources.arrays import width_of
 from qpsvm.sources.arrow import files
 from qpsvm.sources.delimited import head_of
 from qpsvm.sources.libsvm import LibsvmRows
@@ -80,7 +80,7 @@ class Stored:
         FileFormatError, MissingExtraError
         """
         if self.form == "npy":
-            return [str(j) for j in range(mapped(self.paths[0]).shape[1])]
+            return [str(j) for j in range(width_of(self.paths[0]))]
         if self.form == "csv":
             return head_of(self.paths[0])[0].names
         return list(files(self.paths[:1], self.form).schema.names)
