@@ -161,7 +161,7 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= HELD
-    X: Any = source.matrix() if held else source
+    X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
     table = Table(X, y, encoding, notes=notes, weights=source.weight)
     return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
