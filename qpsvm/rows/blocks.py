@@ -178,8 +178,10 @@ class DenseBlock(Block):
         """X_J."""
         if isinstance(at, slice):
             return self.X[at]
-        if not self.X.flags.c_contiguous:
+        if self.X.flags.f_contiguous and not self.X.flags.c_contiguous:
             return self.X.T.take(at, axis=1).T
+        if not self.X.flags.c_contiguous:  # some columns of an array: `take` would copy all of it first
+            return self.X[at]
         out, step = np.empty((len(at), self.d)), rows_at_a_time(self.d)
 
         def gather(tile: slice) -> None:
