@@ -149,5 +149,5 @@ def _as_columns(values: Any) -> Whole | None:
     if array.dtype.kind in "biuf":
         return _bits(array.astype(np.float64)[:, None])
     text = np.ascontiguousarray(array.astype(np.str_))
-    letters = text.view(np.uint32).reshape(len(text), -1).astype(np.uint64)
+    letters = text.view(np.uint32).reshape(len(text), text.itemsize // 4).astype(np.uint64)
     return np.concatenate([np.ones((len(text), 1), dtype=np.uint64), letters], axis=1)  # "" is not 0
