@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
 
 import qpsvm
 from qpsvm.errors import (
@@ -22,6 +23,7 @@ from qpsvm.errors import (
     UnknownOptionError,
 )
 from qpsvm.sources import open_rows, spool
+from qpsvm.sources.libsvm_text import plain_rows
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):
@@ -433,3 +435,34 @@ def test_scratch_files_have_no_name(tmp_path):
         rows = open_rows(data, **options, scratch=folder)
         assert not list(folder.iterdir())
         assert rows.margins(np.ones(D)).shape == (N,)
+
+
+# --- LIBSVM text, read as a whole -------------------------------------------------------------------------------------
+
+
+def test_plain_text_is_read_as_line_by_line():
+    plain = [
+        "+1 3:0.5 7:1e-3\n-1\n2.5 1:-4\n",
+        "1 1:1 2:2 \r\n0 5:1\r\n",
+        "-1 0:1 9:2\n1 1:nan 2:inf\n",
+        libsvm(X),
+        "3\n",
+    ]
+    for some in plain:
+        found, y = plain_rows(some.encode())
+        wanted, labels = load_svmlight_file(io.BytesIO(some.encode()), zero_based=True)
+        assert np.array_equal(found.toarray(), wanted.toarray()[:, : found.shape[1]], equal_nan=True)
+        assert np.array_equal(y, labels)
+    assert plain_rows(b"1 2:3")[0].toarray().tolist() == [[0.0, 0.0, 3.0]]
+
+
+def test_other_text_is_left_to_whoever_looks_at_every_line(tmp_path):
+    wrong = ["1 2 3:4\n1:2 3:4", "1:2\n1 1 1:1", "1 3:1 2:1", "1 1:1 1:2", "1 1.5:2", "1 1e3:2", "1 -1:2", "1 1:",
+             "1 :2", "1 1:1:2", "1 2147483648:1", "+-1 1:1", "1 1:x", "1 1:1 7"]  # fmt: skip
+    for some in wrong:
+        assert plain_rows(some.encode()) is None
+        with pytest.raises(DataError):
+            open_rows(text(tmp_path, "t.svm", f"1 1:1\n{some}\n"))
+    for some in ("1 qid:3 1:2\n", "1 1:2 # so it is\n", "1\t1:2\n", "1  1:2\n", "1 01:2\n"):
+        assert plain_rows(some.encode()) is None
+        assert open_rows(text(tmp_path, "t.svm", some)).matrix().toarray().tolist() == [[2.0]]
