@@ -24,6 +24,8 @@ PARTS = 4
 WARM_ROWS, WARM_COLUMNS = 2000, 3
 #: Seconds in which the sizes of what the workers say now and then, without a solve, are counted.
 IDLE_SECONDS = 2.0
+#: Seconds by which a loop of events may oversleep.
+COARSE = 2e-3
 
 
 @contextmanager
@@ -118,9 +120,9 @@ def counting(latency: float = 0.0, link: float = math.inf) -> None:
             length = len(message["values"]) + ENVELOPE
             if link < math.inf:
                 async with link_is_free:  # one message of a process after the other
-                    await asyncio.sleep(length / link)
+                    await _waited(length / link)
             if latency:
-                await asyncio.sleep(latency)
+                await _waited(latency)
         sent = await written(self, message, *more, **options)
         TCP.counts[2] += sent
         if kind == "ask":
@@ -129,6 +131,15 @@ def counting(latency: float = 0.0, link: float = math.inf) -> None:
         return sent
 
     TCP.write = write
+
+
+async def _waited(seconds: float) -> None:
+    """Exactly so long: loops of events sleep up to some milliseconds more, which would be most of a short latency."""
+    end = time.perf_counter() + seconds
+    if seconds > COARSE:
+        await asyncio.sleep(seconds - COARSE)
+    while time.perf_counter() < end:
+        await asyncio.sleep(0.0)
 
 
 def counts() -> tuple[int, int, int]:
