@@ -10,6 +10,7 @@ from typing import Any
 from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.run import LOOK, Lost, Settings, ask
 from qpsvm.errors import ClusterError, DataError
+from qpsvm.resources.interrupts import noted
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
@@ -68,6 +69,8 @@ def placed_again(placed: Placed, settings: Settings) -> None:
     client, futures = placed.client, placed.futures()
     since, before, staffed = time.monotonic(), -1, time.monotonic()
     while True:
+        if noted():
+            raise KeyboardInterrupt  # nobody runs whom it could stop
         there = _workers(client, settings)
         with suppress(TimeoutError):
             wait(futures, timeout=LOOK)

@@ -18,6 +18,7 @@ from qpsvm.distributed.hub import CLIENT, Stop
 from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.task import Outcome, Run, closed, member, opened, rows_of, small_of
 from qpsvm.errors import ClusterError
+from qpsvm.resources.interrupts import noted
 
 #: Called with each state that the first member notes.
 OnState = Callable[[Mapping[str, Any]], None]
@@ -124,6 +125,7 @@ class Spread:
         self.futures: list[Any] = []
         self.small: dict[int, Any] = {}
         self.notes = 0
+        self.interrupting = False
         self.joined = False
 
     def result(
@@ -204,6 +206,8 @@ class Spread:
             there = self._workers()
             self._look(note, there, time.monotonic() - begun)
             if len(outcomes) == len(self.addresses):
+                if noted() and not self.interrupting:  # pressed when there was nothing left to stop: it is not lost
+                    raise KeyboardInterrupt
                 return [outcomes[rank] for rank in range(len(outcomes))]
             gone = [address for address in self.addresses if address not in there]
             if gone:  # the other members learn it from the hub, or when the run is closed
@@ -236,7 +240,8 @@ class Spread:
         """Ask the hub for news."""
         if self.run.hub not in there:
             return
-        message = {"op": CLIENT, "run": self.run.name, "since": self.notes}
+        key = noted()
+        message = {"op": CLIENT, "run": self.run.name, "since": self.notes, "interrupt": key}
         try:
             found = ask(self.client.scheduler, "broadcast", msg=message, workers=[self.run.hub], on_error="ignore",
                         client=self.client, timeout=self.settings.patience)  # fmt: skip
@@ -245,6 +250,7 @@ class Spread:
         report = found.get(self.run.hub)
         if not report:
             return
+        self.interrupting = key
         if report["note"] is not None:
             self.notes = report["notes"]
             note(pickle.loads(report["note"]))
@@ -296,6 +302,8 @@ class Spread:
     def _explain(self, stops: Sequence[Stop]) -> None:
         """Raise what members that had no answer say of the reason."""
         for stop in stops:
+            if stop.reason == "interrupted":
+                raise KeyboardInterrupt
             if stop.reason == "mismatch":
                 raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
             if stop.reason == "cancelled":

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.libsvm import fault_in
-from qpsvm.files.source import unpacked
+from qpsvm.files.source import readable, unpacked
 from qpsvm.sources.batches import Batch, Decoder, Labels, Reconsidered
 from qpsvm.sources.watch import Watch
 
@@ -48,19 +48,16 @@ class LibsvmRows(Decoder):
     def _blocks(path: str) -> Iterator[bytes]:
         """The text of a file in whole lines."""
         rest = b""
-        try:
-            with unpacked(path) as file:
-                while more := file.read(BLOCK_BYTES):
-                    end = more.rfind(b"\n") + 1
-                    if end:
-                        yield (rest + more[:end]).removeprefix(b"\xef\xbb\xbf")
-                        rest = more[end:]
-                    else:
-                        rest += more
-            if rest.strip():
-                yield rest
-        except (OSError, EOFError) as error:
-            raise FileFormatError(f"{path} is a damaged file: {error}") from error
+        with readable(path), unpacked(path) as file:
+            while more := file.read(BLOCK_BYTES):
+                end = more.rfind(b"\n") + 1
+                if end:
+                    yield (rest + more[:end]).removeprefix(b"\xef\xbb\xbf")
+                    rest = more[end:]
+                else:
+                    rest += more
+        if rest.strip():
+            yield rest
 
     def _batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
         from sklearn.datasets import load_svmlight_file

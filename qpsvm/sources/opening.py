@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from qpsvm.sources.libsvm import LibsvmRows
 from qpsvm.sources.paths import expanded, is_path, one_format, with_content
 from qpsvm.sources.spool import Place, Stored, spooled
 from qpsvm.sources.stored import StoredRows
+from qpsvm.sources.streamed import StreamedRows
 from qpsvm.sources.tally import tallied
 
 
@@ -31,10 +33,11 @@ def open_rows(
 
     Parameters
     ----------
-    data : path, list of paths, ndarray, pyarrow table or data set, or StoredRows
+    data : path, list of paths, ndarray, pyarrow table or data set, iterator of batches, or StoredRows
         A path is that of a file, of a folder, or a pattern such as ``"part-*.parquet"``. Formats are told by content:
         .npy is mapped; Parquet, Feather, CSV and LIBSVM text (packed by xz, gzip or bzip2, too) are decoded once, into
-        a scratch file that has no name and ends with the process.
+        a scratch file that has no name and ends with the process. Batches are X, (X, y), (X, y, weight), or record
+        batches of pyarrow.
     target : str, int, or array, optional
         The column of labels or numbers to learn, by name or by place from 0; for arrays and .npy files also an array or
         a .npy file of its own. A LIBSVM line begins with it.
@@ -108,6 +111,8 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
         return data
     if isinstance(data, np.ndarray):
         return arrays.from_array(data, target, columns, weight, block_rows)
+    if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(arrow.is_arrow, data))):
+        return StreamedRows(data, target, columns, weight)
     if arrow.is_arrow(data):
         dataset = data if hasattr(data, "get_fragments") else arrow.of_table(data)
         return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)

@@ -105,12 +105,13 @@ def tallied(
             again()
     decoder.watch.check()
     if tally.n == 0:
-        raise DataError(f"{said(decoder.names)}: there are no rows")
+        raise DataError(f"{said(decoder)}: there are no rows")
     if tally.d == 0:
-        raise DataError(f"{said(decoder.names)} has no feature in any row")
+        raise DataError(f"{said(decoder)} has no feature in any row")
     return tally
 
 
-def said(names: tuple[str, ...]) -> str:
+def said(decoder: Decoder) -> str:
     """The files in a message."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    first, *others = [name for name in decoder.names if name] or [decoder.kind]
+    return f"{first} and {len(others)} more" if others else first

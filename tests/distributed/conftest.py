@@ -15,7 +15,7 @@ import pytest
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a name that is missing is given up
     with lasting, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
         yield connected
@@ -33,7 +33,7 @@ def whole(client: Any) -> Any:
 def bare() -> Iterator[Any]:
     """Two workers without nannies, of a cluster of their own: what dies stays dead."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster, distributed.Client(cluster) as own:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as own:
         command = [
             sys.executable,
             "-m",

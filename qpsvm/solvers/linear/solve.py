@@ -57,6 +57,8 @@ class LinearSolution:
         keep the gap from falling further).
     engine : str
         "coordinate", "newton", or "coordinate and newton": who has made steps.
+    gap : float
+        The relative gap of (w, b) and α over the rows of all members, as the run measures it.
     """
 
     w: FloatArray
@@ -65,6 +67,7 @@ class LinearSolution:
     iterations: int
     reason: StopReason
     engine: str = "newton"
+    gap: float = float("inf")
 
 
 def solve_linear(
@@ -168,7 +171,7 @@ def solve_linear(
             by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
             point, reason, used = _run(problem, first, tol, budget, by_coordinates and team.alone)
     w, b = frame.outer(point.W)
-    return LinearSolution(w, b, point.alpha, budget.steps, reason, used)
+    return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
 
 
 def _problem(rows: SignedRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
