@@ -150,7 +150,10 @@ def _check_header(path: str, sheet: Sheet, first_path: str, first: Sheet, used: 
     if missing:
         raise DataError(f"{path} has no column {missing[0]!r}, which {first_path} has")
     if more and len(used) == len(first.names):
-        raise DataError(f"{path} has a column {more[0]!r}, which {first_path} has not; name those to read by columns=")
+        raise DataError(
+            f"{path} has a column {more[0]!r}, which {first_path} has not; leave it out by columns= "
+            f"(--drop {more[0]!r})"
+        )
 
 
 def _check_index(record: Any, path: str, start: int) -> None:
@@ -176,6 +179,6 @@ def _no_number(at: str, cell: str) -> DataError:
     if numbers([cell.replace(",", ".")]) is not None:
         return DataError(f"{at}: {reprlib.repr(cell)} has a comma; write decimal points, no thousands marks")
     return DataError(
-        f"{at}: {reprlib.repr(cell)} is not a number; name the columns to read by columns=, or encode such a column as "
-        "numbers first"
+        f"{at}: {reprlib.repr(cell)} is not a number; leave out a column that is no feature by columns= (--drop), or "
+        "encode it as numbers first"
     )
