@@ -17,7 +17,7 @@ from qpsvm.errors import ClusterError
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
 
 #: Rounds of a run, and seconds of a round: several looks of the client.
 ROUNDS, PAUSE = 30, 0.04

@@ -143,6 +143,7 @@ def test_sparse_partitions():
 
 
 @cluster
+@pytest.mark.slow
 @pytest.mark.usefixtures("whole")
 def test_a_worker_killed_in_the_middle_of_a_solve(monkeypatch, tmp_path):
     da = pytest.importorskip("dask.array")
