@@ -89,10 +89,11 @@ def _fits(name: str, table: Table) -> bool:
 
 
 def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namespace) -> dict[str, Any]:
-    threads = "two workers" if name == "cluster" else f"{options.threads} thread{'s' if options.threads > 1 else ''}"
+    threads = "two workers" if name == "cluster" else f"threads: {options.threads}"
+    task = f"{table.title()}, C = {options.C:g}, {threads}"
     facts = {"data": table.kind, "n": table.n, "d": table.d, "dtype": table.dtype, "C": options.C}
     return {
-        "kind": "run", "machine": machine["id"], "suite": SUITE, "task": f"{table.title()}, C = {options.C:g}, {threads}",
+        "kind": "run", "machine": machine["id"], "suite": SUITE, "task": task,
         "solver": name, "facts": facts, "threads": options.threads, "repeats": options.repeats,
     }  # fmt: skip
 

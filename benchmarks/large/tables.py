@@ -72,8 +72,8 @@ def network(lines: Sequence[Line]) -> str:
     """Seconds on slow networks, beside those that the model predicts."""
     rows = [
         [
-            run["task"], run["messages"], digits(run["sent"] / 1000), digits(run["seconds"]), digits(run["predicted"]),
-            ratio(run["seconds"] / run["predicted"]),
+            run["task"], run["messages"], digits(run["spoken"] / 1000), digits(run["seconds"]),
+            digits(run["predicted"]), ratio(run["seconds"] / run["predicted"]),
         ]
         for run in lines
         if run["suite"] == "large:network"

@@ -16,7 +16,7 @@ from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
-from qpsvm.cli.spread import cluster, read_spread
+from qpsvm.cli.spread import cluster, labels_of, read_spread
 from qpsvm.cli.spread import in_words as first_line
 from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS
@@ -85,7 +85,10 @@ def _on_cluster(options: argparse.Namespace) -> int:
         learnt = VARIANTS[options.variant].learnt
         metadata = {**result.model.metadata, "encoding": spread.encoding.to_json(), "learnt": learnt}
         quantile = getattr(problem, "quantile", None)
-        model = replace(result.model, metadata=metadata if quantile is None else {**metadata, "quantile": quantile})
+        if quantile is not None:
+            metadata["quantile"] = quantile
+        classes = result.model.classes if learnt != "labels" else labels_of(problem)
+        model = replace(result.model, classes=classes, metadata=metadata)
         print(result.summary())
         if options.save is not None:
             model.save(options.save)

@@ -20,6 +20,7 @@ from qpsvm.cli.stored import Stored, as_stored, columns_of, encoding_of
 from qpsvm.cli.variants import VARIANTS, problem_of
 from qpsvm.errors import DataError, DataTypeError, MissingExtraError, ParameterError, install
 from qpsvm.files import Encoding
+from qpsvm.files.raw import whole
 from qpsvm.problems import Problem
 from qpsvm.sources.arrays import mapped
 
@@ -122,9 +123,7 @@ def read_spread(options: argparse.Namespace) -> Spread:
     for option, what in HERE.items():
         if getattr(options, option):
             flag = f"--{option.replace('_', '-')}"
-            raise ParameterError(
-                f"{flag} {what} in this process, and --scheduler leaves them where they are: choose one"
-            )
+            raise ParameterError(f"{flag} {what} here, and --scheduler leaves them on the workers: choose one")
     stored = as_stored(source(options.file), True)
     assert stored is not None
     if stored.form == "libsvm":
@@ -209,12 +208,18 @@ def _standardised(spread: Spread, options: argparse.Namespace) -> Spread:
     return replace(spread, X=(X - mean) / scale, encoding=replace(spread.encoding, mean=mean, scale=scale))
 
 
+def labels_of(problem: Problem) -> NDArray[Any] | None:
+    """The classes as files have them: integers where all are whole."""
+    classes = problem.samples.classes
+    return whole(classes) if classes is not None and classes.dtype.kind == "f" else classes
+
+
 def in_words(spread: Spread, problem: Problem) -> str:
     """The first line that is printed."""
     n, d = problem.X.shape
-    samples = problem.samples
-    if samples.classes is not None:
-        counted = zip(samples.classes.tolist(), samples.class_counts, strict=True)
+    samples, classes = problem.samples, labels_of(problem)
+    if classes is not None:
+        counted = zip(classes.tolist(), samples.class_counts, strict=True)
         learnt = "labels " + ", ".join(f"{label}: {count}" for label, count in counted)
     elif samples.ends is None:
         learnt = "no target needed" if spread.y is None else "the target is the same everywhere"
@@ -223,4 +228,4 @@ def in_words(spread: Spread, problem: Problem) -> str:
     return f"{spread.name}: {n} rows x {d} features; {learnt}"
 
 
-__all__ = ["Spread", "cluster", "in_words", "read_spread"]
+__all__ = ["Spread", "cluster", "in_words", "labels_of", "read_spread"]

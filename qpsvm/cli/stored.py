@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS
 from qpsvm.errors import DataTypeError, ParameterError, UnknownOptionError
 from qpsvm.files import Column, Encoding, StandardInput, Table
@@ -24,7 +25,9 @@ from qpsvm.files.encoding import as_dense, moments, standardised
 from qpsvm.files.raw import whole
 from qpsvm.files.sheet import Sheet, feature_columns, no_target
 from qpsvm.resources.memory import available_memory
-from qpsvm.sources.arrays import mapped
+from qpsvm.rows import RowSource, Standardised
+from qpsvm.rows import standardised as by_blocks
+from qpsvm.sources.arrays import width_of
 from qpsvm.sources.arrow import files
 from qpsvm.sources.delimited import head_of
 from qpsvm.sources.libsvm import LibsvmRows
@@ -46,6 +49,8 @@ LIBSVM_HAS = {
     "groups": "whose groups are the qid of its lines", "weights": "whose lines have no weights",
 }  # fmt: skip
 
+#: What is said of sparse rows that are read in blocks.
+SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
 #: What a command is given as its data.
 Given = str | StandardInput | tuple[str, ...]
 
@@ -75,7 +80,7 @@ class Stored:
         FileFormatError, MissingExtraError
         """
         if self.form == "npy":
-            return [str(j) for j in range(mapped(self.paths[0]).shape[1])]
+            return [str(j) for j in range(width_of(self.paths[0]))]
         if self.form == "csv":
             return head_of(self.paths[0])[0].names
         return list(files(self.paths[:1], self.form).schema.names)
@@ -156,7 +161,7 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
     source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
     y = _target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= HELD
-    X: Any = source.matrix() if held else source
+    X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
     table = Table(X, y, encoding, notes=notes, weights=source.weight)
     return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
@@ -165,16 +170,24 @@ def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
 def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
 
+    Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
+
     Raises
     ------
     ParameterError
         A sparse X is too large to be made dense.
     """
+    if isinstance(X, RowSource):
+        with Ticker(f"standardising {name}"):
+            found = by_blocks(X)
+        return found.mean, found.scale
     return moments(as_dense(X, name))
 
 
 def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:
-    """The table with its columns less their means, divided by their deviations; an X in memory is changed in place.
+    """The table with its columns less their means, divided by their deviations.
+
+    An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
 
     Raises
     ------
@@ -182,7 +195,11 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
         A column overflows; a sparse X is too large to be made dense.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
-    return standardised(table, name)
+    X: Any = table.X
+    if not isinstance(X, RowSource):
+        return standardised(table, name)
+    notes = (*table.notes, SCALED) if X.is_sparse and SCALED not in table.notes else table.notes
+    return replace(table, X=Standardised(X, mean, scale), notes=notes)
 
 
 def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:

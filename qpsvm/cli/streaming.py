@@ -16,7 +16,7 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.cli.stored import Stored
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files import Encoding
-from qpsvm.files.encoding import as_dense
+from qpsvm.files.encoding import as_dense, divided
 from qpsvm.files.raw import whole
 from qpsvm.sources.batches import Batch, Decoder, Labels, Reconsidered, ahead
 from qpsvm.sources.libsvm import LibsvmRows
@@ -56,10 +56,10 @@ def _words(encoding: Encoding) -> str:
     return {"csv": "a table with named columns", "npy": "an array"}.get(encoding.format, f"a {encoding.format} file")
 
 
-def _standardised(X: Matrix, mean: FloatArray, scale: FloatArray, name: str) -> FloatArray:
+def _standardised(X: Matrix, mean: FloatArray, scale: FloatArray, name: str) -> Matrix:
     with np.errstate(over="ignore"):
-        made: FloatArray = (as_dense(X, name) - mean) / scale
-    if not np.isfinite(made).all():
+        made = divided(X, scale) if sp.issparse(X) and not mean.any() else (as_dense(X, name) - mean) / scale
+    if not np.isfinite(made.data if sp.issparse(made) else made).all():
         raise DataError(f"{name}: a value is too large to be standardised as the model's samples were")
     return made
 

@@ -179,6 +179,12 @@ def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(constant, X[0], mean), np.where(constant | (scale == 0), 1.0, scale)
 
 
+def divided(X: Matrix, scale: FloatArray) -> Matrix:
+    """Sparse X (n, d) with its columns divided: CSR."""
+    rows = sp.csr_array(X)
+    return sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+
+
 def standardised(table: Table, path: FilePath) -> Table:
     """The table with its encoding's mean and scale applied, or itself where there are none.
 
@@ -195,6 +201,8 @@ def standardised(table: Table, path: FilePath) -> Table:
     if mean is None or scale is None:
         return table
     with np.errstate(over="ignore"):
+        if sp.issparse(table.X) and not mean.any():
+            return replace(table, X=divided(table.X, scale))
         X = as_dense(table.X, path)
         X -= mean
         X /= scale

@@ -19,6 +19,19 @@ from qpsvm.sources.values import check_source
 from qpsvm.sources.watch import Watch
 
 
+def width_of(path: str) -> int:
+    """The columns of a .npy file.
+
+    Raises
+    ------
+    FileFormatError, DataError, DataTypeError
+        It is none, or holds no table of numbers.
+    """
+    array = mapped(path)
+    _check_shape(array, path)
+    return int(array.shape[1])
+
+
 def mapped(path: str) -> NDArray[Any]:
     """The array of a .npy file, as a map of it.
 

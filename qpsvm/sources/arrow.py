@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.errors import DataError, DataTypeError, FileFormatError, MissingExtraError, install
+from qpsvm.errors import DataError, DataTypeError, FileFormatError, MissingExtraError, QPSVMError, install
 from qpsvm.rows.tiles import rows_at_a_time
 from qpsvm.sources.batches import Batch, Decoder, Labels
 from qpsvm.sources.chosen import Chosen, chosen
 from qpsvm.sources.stored import at_row
-from qpsvm.sources.values import in_words
 from qpsvm.sources.watch import Watch
 
 #: Numbers in a batch: 16 MB. pyarrow reads a few ahead of the one that is worked on.
 BATCH_NUMBERS = 2_000_000
+#: Columns of text that a message lists.
+SHOWN_TEXTS = 5
 #: Batches that pyarrow itself reads ahead within a file.
 READ_AHEAD = 4
 
@@ -155,7 +156,7 @@ class ArrowRows(Decoder):
         first = self._schemas[0] if self._schemas else dataset.schema
         self._columns = chosen(first.names, self.names[0] if self.names else kind, target, columns, weight)
         for (name, _), schema in zip(self._fragments, self._schemas, strict=True):
-            _check_columns(schema, first, self._columns, columns is None, name, self.names[0])
+            check_columns(schema, first, self._columns, columns is None, name, self.names[0])
         self.feature_names = self._columns.features
         single = all(fits_single(schema.field(f).type) for schema in self._schemas for f in self.feature_names)
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -182,6 +183,8 @@ class ArrowRows(Decoder):
                     counted[name] += record.num_rows
             except (ValueError, OSError) as error:
                 self.watch.check(name)
+                if isinstance(error, QPSVMError):
+                    raise
                 raise FileFormatError(f"{name or self.kind} cannot be read: {error}") from error
             self.watch.check(name)
 
@@ -210,21 +213,22 @@ def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
         raise FileFormatError(f"{name} cannot be read, it may be damaged: {error}") from error
 
 
-def _check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
+def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
     """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
     missing = [column for column in used.used if column not in schema.names]
     more = [column for column in schema.names if column not in first.names] if every else []
     if missing or more:
         odd = f"has no column {missing[0]!r}, which {first_name} has" if missing else (
-            f"has a column {more[0]!r}, which {first_name} has not; name those to read by columns="
+            f"has a column {more[0]!r}, which {first_name} has not; leave it out by columns= (--drop {more[0]!r})"
         )  # fmt: skip
         raise DataError(f"{name} {odd}")
     texts = [column for column in used.features if not is_number(schema.field(column).type)]
     if texts:
-        listed = ", ".join(f"{in_words(0, [column])} ({schema.field(column).type})" for column in texts[:5])
+        listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:SHOWN_TEXTS])
         raise DataTypeError(
-            f"{name or 'the table'}: {listed}{', …' if len(texts) > 5 else ''} {'are' if len(texts) > 1 else 'is'} no "
-            "numbers; name the columns to read by columns=, or encode such columns as numbers first"
+            f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
+            f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
+            f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first"
         )
     for what, column in (("weight", used.weight),):
         if column is not None and not is_number(schema.field(column).type):
