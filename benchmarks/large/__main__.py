@@ -89,7 +89,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _fits(name: str, table: Table) -> bool:
     """Whether an entrant reads such a table."""
-    return name not in ("map", "parquet", "cluster") if table.kind == "text" else name != "text"
+    return name in ("memory", "text", "spark") if table.kind == "text" else name != "text"
 
 
 def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from benchmarks.large.passes import counted
 from benchmarks.large.spark import minimised
 from benchmarks.large.tables import tables
 
-HERE = ("memory", "map", "parquet", "spark")
+HERE = ("memory", "map", "cold", "parquet", "spark")
 
 
 @pytest.fixture(scope="module")
