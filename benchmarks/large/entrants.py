@@ -22,7 +22,7 @@ from qpsvm.rows import as_row_source
 #: The gap that is asked for.
 TOL = 1e-6
 #: And for the lower bound of whoever has none.
-BOUND_TOL = 1e-8
+BOUND_TOL = 1e-7
 #: Bytes of a file that are read at a time.
 READ_BYTES = 2**24
 #: Rows of the machine that is solved before the clock is started, so that everything is imported.
@@ -82,12 +82,12 @@ def spark(table: Table, C: float) -> dict[str, Any]:
         start = time.perf_counter()
         found = minimised(rows, y, C)
         seconds = time.perf_counter() - start
-    problem = qpsvm.CSVM(X, y, C)
-    bound = qpsvm.solve(problem, tol=BOUND_TOL, check=False)
-    gap = problem.certify(bound.alpha, found.w).gap
+    short = np.maximum(0.0, 1.0 - y * (rows.margins(found.w) + found.b))
+    value = 0.5 * float(found.w @ found.w) + C * float(short.sum())
+    bound = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=BOUND_TOL, check=False).dual
     return {
-        "seconds": seconds, "memory": peak.bytes, "gap": float(gap), "bound": "known", "iterations": found.iterations,
-        "passes": found.passes, "said": found.words,
+        "seconds": seconds, "memory": peak.bytes, "gap": (value - bound) / max(abs(value), abs(bound)),
+        "bound": "known", "iterations": found.iterations, "passes": found.passes, "said": found.words,
     }  # fmt: skip
 
 
