@@ -12,8 +12,8 @@ in the columns' own units, Spark's `standardization=False`, so that it is the sa
 in standardised columns in both of Spark's settings. Spark's own default reg = 0 is no machine with a solution that
 must exist, so reg follows from C.
 
-A w without α has no gap of its own: it is measured against the dual point of a certified solution, the best that is
-known, with the best b for that w. This is the kinder way.
+A w without α has no gap of its own: its value is held against the dual one of a certified solution, the best lower
+bound that is known, whoever made it. This is the kinder way.
 """
 
 from __future__ import annotations

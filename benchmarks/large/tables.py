@@ -12,7 +12,7 @@ Line = dict[str, Any]
 GIBIBYTE = 2**30
 #: What entrants are called.
 NAMES = {
-    "memory": "in memory", "map": "memory map", "parquet": "Parquet", "text": "LIBSVM text",
+    "memory": "in memory", "map": "memory map", "cold": "memory map, cold", "parquet": "Parquet", "text": "LIBSVM text",
     "cluster": "two workers", "spark": "Spark's way",
 }  # fmt: skip
 ABSENT = "–"

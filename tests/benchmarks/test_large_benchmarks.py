@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow", reason="Parquet needs the extra arrow")
 import qpsvm
 from benchmarks import lines
 from benchmarks.large import __main__ as large
+from benchmarks.large.check import FRESH, Probe, check, probe
 from benchmarks.large.data import Table
 from benchmarks.large.entrants import ENTRANTS
 from benchmarks.large.model import Machines, Work, cost, said
@@ -20,7 +21,7 @@ from benchmarks.large.passes import counted
 from benchmarks.large.spark import minimised
 from benchmarks.large.tables import tables
 
-HERE = ("memory", "map", "parquet", "spark")
+HERE = ("memory", "map", "cold", "parquet", "spark")
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,26 @@ def test_the_model_is_linear_in_rows_and_charges_messages_to_teams_only():
     assert team.rows == pytest.approx(alone.rows / 4)
     assert team.waiting == pytest.approx(250 * 3e-3)
     assert team.sending == pytest.approx(6 * work.said / 1e8)
+
+
+def test_the_check_predicts_what_follows_the_model_exactly():
+    here, v, o = Probe(1e10, 1e10), 2e-7, 1e-3
+
+    def run(solver, n, messages=0):
+        work = Work(n, 34, 7.0, 45, 1e4, FRESH, messages, 0.0)
+        on = Machines(2 if messages else 1, here.bandwidth, here.flops, 0.0, float("inf"), o, v)
+        return {
+            "suite": "large", "outcome": "ran", "threads": 1, "solver": solver, "task": f"{n} rows", "iterations": 45,
+            "facts": {"n": n, "d": 34}, "seconds": cost(work, on).seconds, "passes": 7, "gathers": 10, "gathered": 1e5,
+            "messages": messages, "spoken": 0,
+        }  # fmt: skip
+
+    runs = [run("map", n) for n in (10**5, 10**6, 10**7)] + [run("cluster", n, 240) for n in (10**5, 10**7)]
+    page = check(runs, here)
+    assert "v = 200 ns, o = 1.00 ms" in page
+    assert page.count("| 1.0 |") + page.count("   1.0 |") == 5
+    assert check(runs[:1], here) == ""
+    assert probe(4000, 400).bandwidth > 0.0
 
 
 def test_entrants_fit_their_tables(table):
