@@ -138,7 +138,10 @@ def test_what_cannot_be_done_in_blocks_is_said(capsys, folder):
         ((parts, "--target", "z"), "no column 'z'"),
         ((parts, "--target", "y", "--drop", "t"), "'city' (string) holds no numbers"),
         ((parts, *TARGET, "--drop-missing"), "--drop-missing"),
-        ((parts, "--target", "t", "--drop", "city", "--drop", "y", "--variant", "ranking", "--groups", "x0"), "--groups"),
+        (
+            (parts, "--target", "t", "--drop", "city", "--drop", "y", "--variant", "ranking", "--groups", "x0"),
+            "--groups",
+        ),
         ((parts, "--target", "y", "--drop", "city", "--variant", "epsilon-svr"), "holds text"),
         ((folder / "all.npy", "--target", "y"), "columns have numbers from 0 to 4"),
         ((folder / "all.libsvm", "--stream", "--target", "y"), "leave out --target"),
