@@ -151,9 +151,16 @@ class Model:
         values = [self.kernel(block, self.vectors) @ self.coef for block in blocks]
         return np.concatenate(values) + self.b + own  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11)
 
+    @property
+    def over_features(self) -> Model:
+        """The linear decision function over the features of a map; itself where the kernel is none."""
+        if not isinstance(self.kernel, FeatureMap) or self.w is None:
+            return self
+        return replace(self, kernel=Linear(), n_features=len(self.w), feature_names=None)
+
     def _of_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
         """The linear decision function over the features that a map makes of checked samples, a few at a time: (m,)."""
-        linear = replace(self, kernel=Linear())
+        linear = self.over_features
         step = max(1, BLOCK_VALUES // row_map.learnt.factor.size)
         rows = range(0, samples.shape[0], step)
         return np.concatenate([linear._values(row_map.features(samples[i : i + step])) for i in rows])

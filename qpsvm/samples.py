@@ -23,7 +23,8 @@ from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.rows import RowSource, SomeRows, as_row_source
-from qpsvm.sources.dask_rows import DaskRows, is_dask
+from qpsvm.sources.dask_rows import DaskRows, as_float, is_dask
+from qpsvm.sources.fingerprint import fingerprint, lanes_of, of_lanes
 from qpsvm.sources.recognise import stored
 
 #: Factors of the weights by class: one for a label, or "balanced".
@@ -120,6 +121,12 @@ class Samples:
             return self.X
         return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else self.X[self.rows]
 
+    def fingerprint(self) -> str:
+        """A number that tells these samples from others, whatever their order and storage: 32 hexadecimal digits."""
+        weight = None if common_value(self.weight) == 1.0 else self.weight
+        target = None if common_value(self.target) is not None else self.target
+        return fingerprint(as_row_source(self.X), target, weight)
+
     def gathered(self) -> Samples:
         """The same samples with all features in memory, as one array."""
         X = as_row_source(self.X).matrix()
@@ -178,6 +185,16 @@ class SpreadSamples(Samples):
         weight = repeated(1.0, whole.n) if whole.weight is None else whole.gathered(whole.weight).astype(np.float64)
         return weight if self.factors is None else weighed_by_class(weight, self.target, self.factors)
 
+    def fingerprint(self) -> str:
+        """That of the same samples in one place, made where they are."""
+        import dask
+
+        whole, nothing = self.X, [None] * len(self.X.features)
+        parts = zip(whole.features, whole.target or nothing, whole.weight or nothing, strict=True)
+        told = (whole.is_sparse, self.classes, self.factors)
+        lanes = dask.compute(*[dask.delayed(_lanes_of_part, pure=False)(*part, *told) for part in parts])
+        return of_lanes(np.concatenate(lanes), whole.n, whole.d)
+
     @property
     def n(self) -> int:
         """Number of samples."""
@@ -214,6 +231,16 @@ def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray
     """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
     chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
     return weight * chosen
+
+
+def _lanes_of_part(
+    X: Any, y: Any, weight: Any, sparse: bool, classes: NDArray[Any] | None, factors: FloatArray | None
+) -> NDArray[np.uint64]:
+    """What one partition adds to a fingerprint, (2,)."""
+    target = None if y is None else coded(np.asarray(y), classes)
+    if factors is not None and target is not None:
+        weight = weighed_by_class(np.ones(len(target)) if weight is None else np.asarray(weight), target, factors)
+    return lanes_of(as_row_source(as_float(X, sparse)), target, weight)
 
 
 def _by_label(rows: DaskRows, what: str) -> dict[Any, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -31,6 +32,7 @@ from qpsvm.errors import (
 )
 from qpsvm.joint_attempt import solve_joint
 from qpsvm.joint_result import JointResult
+from qpsvm.kept import backend_of, kept
 from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.forms import Form, check_form
 from qpsvm.problems.machine import Machine, R
@@ -40,6 +42,7 @@ from qpsvm.resources.clock import Clock
 from qpsvm.resources.log import heard, say
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
+from qpsvm.saving.checkpoint import Checkpoint
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -115,6 +118,7 @@ def solve(
     time_limit: float | None = None,
     max_iter: int | None = None,
     start: SVMResult | JointResult | ArrayLike | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> R:
     """Solve a support vector machine and certify the answer.
@@ -148,6 +152,9 @@ def solve(
         Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
         learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
+    checkpoint : str or path-like, optional
+        A file in which a linear machine keeps where its solve is, a few numbers a column; one that was interrupted, or
+        killed, goes on from there. It is refused for other data and other parameters.
     **options
         The solver's own settings, by their own names.
 
@@ -225,6 +232,8 @@ def solve(
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
+    if checkpoint is not None:
+        backend = backend_of(problem, backend)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         as_flag(flag, name)
     begin = None if start is None else problem.start(start)  # type: ignore[arg-type]
@@ -233,10 +242,11 @@ def solve(
         try:
             if isinstance(problem, JointProblem):
                 result: SVMResult | JointResult = solve_joint(problem, backend, form, request)
-            elif on_members(problem, backend, form, request):
-                result = solve_spread(problem, request)
+            elif checkpoint is None:
+                result = _solved(problem, backend, form, request)
             else:
-                result = _best(problem, _choices(problem, backend, form, request), request)
+                with kept(problem, checkpoint, request.verbose) as file:
+                    result = _solved(problem, backend, form, request, file)
         except TooLargeError:
             raise
         except MemoryError as error:
@@ -245,6 +255,18 @@ def solve(
     if check:
         _check(result, request, backend)
     return cast("R", result)
+
+
+def _solved(
+    problem: Problem, backend: str, form: Form | None, request: Request, file: Checkpoint | None = None
+) -> SVMResult:
+    """The result: of the workers that hold the samples, where they can, or of this process."""
+    if on_members(problem, backend, form, request):
+        return solve_spread(problem, request, *(() if file is None else (file.keep, file.state)))
+    if file is not None:
+        states = {"keep": file.keep, "begun": file.state}
+        request = replace(request, options={**request.options, **states})
+    return _best(problem, _choices(problem, backend, form, request), request)
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request) -> SVMResult:

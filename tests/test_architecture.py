@@ -42,7 +42,7 @@ ROOMS = (
     {"choice"},
     {"attempt"},
     {"joint_attempt"},
-    {"distributed"},
+    {"distributed", "kept"},
     {"solve"},
     {"grid", "comparison"},
     {"multiclass"},

@@ -165,6 +165,15 @@ def test_a_dense_problem_of_8000_rows_is_not_handed_over():
     assert not any(followers.refuse(backend.estimate(small, "dual")) for backend in followed)
 
 
+def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns():
+    """10⁵ columns squared are 75 GiB, and nobody makes them: Newton steps there are on the free rows."""
+    text = Size(10**6, 10**5, 4 * 10**7, sparse=True, linear=True)
+    samples = 8.0 * (text.entries + text.rows)
+    assert backends.get("augmented_lagrangian").cost(text, "dual").bytes < 2.0 * samples
+    narrow = replace(text, features=1000, sparse=False)
+    assert backends.get("augmented_lagrangian").cost(narrow, "dual").bytes >= 8.0 * narrow.features**2
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("n", [100, 5000])
 def test_every_choice_has_an_estimate(kernel, n):

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import lines
 from benchmarks.large.apart import apart
+from benchmarks.large.check import check, probe
 from benchmarks.large.data import COLUMNS, DENSE, Kind, Table
 from benchmarks.large.entrants import ENTRANTS
 from benchmarks.large.network import checked
@@ -52,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     shown = commands.add_parser("tables", help="Markdown from the lines alone")
     shown.add_argument("lines", type=Path, nargs="*", default=[LINES])
     shown.set_defaults(command=_tables)
+    held = commands.add_parser("check", help="the cost model held against the lines: constants from this machine")
+    held.add_argument("lines", type=Path, nargs="*", default=[LINES])
+    held.set_defaults(command=_check)
     return parser
 
 
@@ -85,14 +89,15 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _fits(name: str, table: Table) -> bool:
     """Whether an entrant reads such a table."""
-    return name not in ("map", "parquet", "cluster") if table.kind == "text" else name != "text"
+    return name in ("memory", "text", "spark") if table.kind == "text" else name != "text"
 
 
 def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namespace) -> dict[str, Any]:
-    threads = "two workers" if name == "cluster" else f"{options.threads} thread{'s' if options.threads > 1 else ''}"
+    threads = "two workers" if name == "cluster" else f"threads: {options.threads}"
+    task = f"{table.title()}, C = {options.C:g}, {threads}"
     facts = {"data": table.kind, "n": table.n, "d": table.d, "dtype": table.dtype, "C": options.C}
     return {
-        "kind": "run", "machine": machine["id"], "suite": SUITE, "task": f"{table.title()}, C = {options.C:g}, {threads}",
+        "kind": "run", "machine": machine["id"], "suite": SUITE, "task": task,
         "solver": name, "facts": facts, "threads": options.threads, "repeats": options.repeats,
     }  # fmt: skip
 
@@ -118,6 +123,11 @@ def _network(options: argparse.Namespace) -> int:
 
 def _tables(options: argparse.Namespace) -> int:
     print(tables(lines.read(options.lines)))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    print(check(lines.read(options.lines), probe()))
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ import numpy as np
 
 import qpsvm
 from benchmarks.large.data import Table
+from benchmarks.large.model import ENVELOPE
 from benchmarks.large.weigh import weighed
 
 #: Workers, one thread each: as many as the machine that the figures are from has cores.
@@ -21,6 +24,8 @@ PARTS = 4
 WARM_ROWS, WARM_COLUMNS = 2000, 3
 #: Seconds in which the sizes of what the workers say now and then, without a solve, are counted.
 IDLE_SECONDS = 2.0
+#: Seconds by which a loop of events may oversleep.
+COARSE = 2e-3
 
 
 @contextmanager
@@ -42,22 +47,26 @@ def spread(table: Table, client: Any) -> tuple[Any, Any]:
 
     addresses = sorted(client.scheduler_info()["workers"])
     step = -(-table.n // (PARTS * len(addresses)))
-    starts = range(0, table.n, step)
-    found = []
-    for path, width in ((table.rows, (table.d,)), (table.target, ())):
-        parts = []
-        for k, start in enumerate(starts):
-            rows, worker = min(step, table.n - start), addresses[k // PARTS]
-            part = client.submit(_read, str(path), start, rows, workers=[worker], pure=False)
-            parts.append(da.from_delayed(part, (rows, *width), np.float64))
-        found.append(da.concatenate(parts))
-    X, y = client.persist(found)
-    wait([X, y])
+    parts = []
+    for k, start in enumerate(range(0, table.n, step)):
+        rows = min(step, table.n - start)
+        part = client.submit(_read, str(table.rows), start, rows, workers=[addresses[k // PARTS]], pure=False)
+        parts.append(da.from_delayed(part, (rows, table.d), np.float64))
+    X = client.persist(da.concatenate(parts))
+    wait(X)
+    y = client.persist(X.map_blocks(_labels, str(table.target), dtype=np.float64, drop_axis=1))  # where its rows are
+    wait(y)
     return X, y
 
 
 def _read(path: str, start: int, rows: int) -> Any:
     return np.array(np.load(path, mmap_mode="r")[start : start + rows], dtype=np.float64)
+
+
+def _labels(block: Any, path: str, block_info: Any = None) -> Any:
+    """Labels of a block of rows, (k,)."""
+    start, _ = block_info[0]["array-location"][0] if block_info else (0, 0)
+    return _read(path, start, len(block))
 
 
 def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
@@ -67,19 +76,20 @@ def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
     with cluster() as client:
         X, y = spread(table, client)
         warm_up(tol)
-        client.run(_count)
+        client.run(counting)
         time.sleep(IDLE_SECONDS)
-        idle = sum(client.run(_counted).values()) / IDLE_SECONDS
-        client.run(_count)
+        idle = sum(sent for _, _, sent in client.run(counts).values()) / IDLE_SECONDS
+        client.run(counting)
         with weighed() as peak:
             start = time.perf_counter()
             result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=tol, check=False)
             seconds = time.perf_counter() - start
-        sent = client.run(_counted)
+        found = list(client.run(counts).values())
         facts = facts_of(result)
+    asked, said, sent = (sum(column) for column in zip(*found, strict=True))
     return {
-        "seconds": seconds, "memory": peak.bytes, "sent": max(0.0, sum(sent.values()) - idle * seconds), "idle": idle,
-        **facts,
+        "seconds": seconds, "memory": peak.bytes, "sent": max(0.0, sent - idle * seconds), "idle": idle,
+        "messages": asked, "spoken": said, **facts,
     }  # fmt: skip
 
 
@@ -93,23 +103,48 @@ def warm_up(tol: float) -> None:
     qpsvm.solve(qpsvm.CSVM(da.from_array(X, (half, WARM_COLUMNS)), da.from_array(y, half)), tol=tol, check=False)
 
 
-def _count() -> None:
-    """On a worker: add up, from now on, what its connections say that they have written."""
+def counting(latency: float = 0.0, link: float = math.inf) -> None:
+    """On a worker: count from now on what its connections write; of sums, messages and bytes besides.
+
+    With a latency in seconds, or a link of so many bytes a second, what members say of sums is late: see `network`.
+    """
     from distributed.comm.tcp import TCP
 
-    written = getattr(TCP, "uncounted_write", TCP.write)
-    TCP.uncounted_write, TCP.sent_bytes = written, 0
+    written = getattr(TCP, "own_write", TCP.write)
+    TCP.own_write, TCP.counts = written, [0, 0, 0]
+    link_is_free = asyncio.Lock()
 
-    async def write(self: Any, *message: Any, **options: Any) -> Any:
-        sent = await written(self, *message, **options)
-        TCP.sent_bytes += sent
+    async def write(self: Any, message: Any, *more: Any, **options: Any) -> Any:
+        kind = message.get("kind") if isinstance(message, dict) else None
+        if kind in ("ask", "told"):
+            length = len(message["values"]) + ENVELOPE
+            if link < math.inf:
+                async with link_is_free:  # one message of a process after the other
+                    await _waited(length / link)
+            if latency:
+                await _waited(latency)
+        sent = await written(self, message, *more, **options)
+        TCP.counts[2] += sent
+        if kind == "ask":
+            TCP.counts[0] += 1
+            TCP.counts[1] += sent
         return sent
 
     TCP.write = write
 
 
-def _counted() -> float:
-    """On a worker: the bytes so far."""
+async def _waited(seconds: float) -> None:
+    """Exactly so long: loops of events sleep up to some milliseconds more, which would be most of a short latency."""
+    end = time.perf_counter() + seconds
+    if seconds > COARSE:
+        await asyncio.sleep(seconds - COARSE)
+    while time.perf_counter() < end:
+        await asyncio.sleep(0.0)
+
+
+def counts() -> tuple[int, int, int]:
+    """On a worker: sums that it has asked for over the wire, the bytes of these messages, and all bytes sent."""
     from distributed.comm.tcp import TCP
 
-    return float(TCP.sent_bytes)
+    asked, said, sent = TCP.counts
+    return asked, said, sent

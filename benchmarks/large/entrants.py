@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,9 @@ from qpsvm.rows import as_row_source
 #: The gap that is asked for.
 TOL = 1e-6
 #: And for the lower bound of whoever has none.
-BOUND_TOL = 1e-8
+BOUND_TOL = 1e-7
+#: Bytes of a file that are read at a time.
+READ_BYTES = 2**24
 #: Rows of the machine that is solved before the clock is started, so that everything is imported.
 WARM_ROWS = 2000
 
@@ -32,17 +36,21 @@ def in_memory(table: Table, C: float) -> dict[str, Any]:
 
 
 def memory_map(table: Table, C: float) -> dict[str, Any]:
-    """A .npy file."""
+    """A .npy file that the system has in its page cache when the clock starts, as far as there is room."""
+    _read(table.rows)
+    return _solved(lambda: _mapped(table), C)
 
-    def opened() -> Any:
-        rows = qpsvm.open_rows(table.rows, target=str(table.target))
-        return rows, rows.target
 
-    return _solved(opened, C)
+def cold_map(table: Table, C: float) -> dict[str, Any]:
+    """A .npy file of which the system has nothing in its page cache."""
+    with table.rows.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return _solved(lambda: _mapped(table), C)
 
 
 def parquet(table: Table, C: float) -> dict[str, Any]:
-    """A Parquet file, decoded into a scratch file in the folder of the tables."""
+    """A Parquet file in the page cache, decoded into a scratch file in the folder of the tables."""
+    _read(table.parquet)
 
     def opened() -> Any:
         rows = qpsvm.open_rows(table.parquet, target="y", scratch=table.folder)
@@ -74,18 +82,32 @@ def spark(table: Table, C: float) -> dict[str, Any]:
         start = time.perf_counter()
         found = minimised(rows, y, C)
         seconds = time.perf_counter() - start
-    problem = qpsvm.CSVM(X, y, C)
-    bound = qpsvm.solve(problem, tol=BOUND_TOL, check=False)
-    gap = problem.certify(bound.alpha, found.w).gap
+    short = np.maximum(0.0, 1.0 - y * (rows.margins(found.w) + found.b))
+    value = 0.5 * float(found.w @ found.w) + C * float(short.sum())
+    bound = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=BOUND_TOL, check=False).dual
     return {
-        "seconds": seconds, "memory": peak.bytes, "gap": float(gap), "bound": "known", "iterations": found.iterations,
-        "passes": found.passes, "said": found.words,
+        "seconds": seconds, "memory": peak.bytes, "gap": (value - bound) / max(abs(value), abs(bound)),
+        "bound": "known", "iterations": found.iterations, "passes": found.passes, "said": found.words,
     }  # fmt: skip
 
 
 ENTRANTS: dict[str, Callable[[Table, float], dict[str, Any]]] = {
-    "memory": in_memory, "map": memory_map, "parquet": parquet, "text": text, "cluster": workers, "spark": spark,
+    "memory": in_memory, "map": memory_map, "cold": cold_map, "parquet": parquet, "text": text, "cluster": workers,
+    "spark": spark,
 }  # fmt: skip
+
+
+def _mapped(table: Table) -> Any:
+    rows = qpsvm.open_rows(table.rows, target=str(table.target))
+    return rows, rows.target
+
+
+def _read(path: Path) -> None:
+    """Once from its beginning to its end, and away with it."""
+    with path.open("rb", buffering=0) as file:
+        part = bytearray(READ_BYTES)
+        while file.readinto(part):
+            pass
 
 
 def loaded(table: Table) -> tuple[Any, FloatArray]:

@@ -8,16 +8,15 @@ written. Kernels that have it can do the same to a whole network by `tc qdisc â€
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import qpsvm
-from benchmarks.large.cluster import cluster, spread, warm_up
+from benchmarks.large.cluster import cluster, counting, counts, spread, warm_up
 from benchmarks.large.data import Table
-from benchmarks.large.model import ENVELOPE, Machines, Work, cost
+from benchmarks.large.model import Machines, Work, cost
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def checked(table: Table, C: float) -> Iterator[dict[str, Any]]:
             runs = [_run(client, network, X, y, C) for _ in range(TURNS)]
             fastest = min(runs, key=lambda run: float(run["seconds"]))
             base = base or fastest["seconds"]
-            work = Work(table.n, table.d, 0.0, 0, 0.0, 0.0, fastest["messages"], fastest["sent"])
+            work = Work(table.n, table.d, 0.0, 0, 0.0, 0.0, fastest["messages"], fastest["spoken"])
             slow = Machines(2, 1.0, 1.0, network.latency, network.link, 0.0, 0.0)
             yield {
                 "task": f"{table.title()}, {network.name}", "network": network.name, "n": table.n, "d": table.d,
@@ -61,42 +60,12 @@ def checked(table: Table, C: float) -> Iterator[dict[str, Any]]:
 
 
 def _run(client: Any, network: Network, X: Any, y: Any, C: float) -> dict[str, Any]:
-    client.run(_slow, network.latency, network.link)
+    client.run(counting, network.latency, network.link)
     start = time.perf_counter()
     result = qpsvm.solve(qpsvm.CSVM(X, y, C), check=False)
     seconds = time.perf_counter() - start
-    counted = client.run(_counts).values()
+    asked, said, _ = (sum(column) for column in zip(*client.run(counts).values(), strict=True))
     return {
-        "seconds": seconds, "gap": float(result.gap), "iterations": result.iterations,
-        "messages": max(asks for asks, _ in counted), "sent": float(max(sent for _, sent in counted)),
+        "outcome": "ran", "seconds": seconds, "gap": float(result.gap), "iterations": result.iterations,
+        "messages": asked, "spoken": said,
     }  # fmt: skip
-
-
-def _slow(latency: float, link: float) -> None:
-    """On a worker: what members say to each other is late from now on, and counted."""
-    from distributed.comm.tcp import TCP
-
-    written = getattr(TCP, "quick_write", TCP.write)
-    TCP.quick_write, TCP.asks, TCP.said = written, 0, 0
-    free = asyncio.Lock()
-
-    async def write(self: Any, message: Any, *more: Any, **options: Any) -> Any:
-        kind = message.get("kind") if isinstance(message, dict) else None
-        if kind not in ("ask", "told"):
-            return await written(self, message, *more, **options)
-        TCP.asks, TCP.said = TCP.asks + 1, TCP.said + len(message["values"]) + ENVELOPE
-        if link < float("inf"):
-            async with free:
-                await asyncio.sleep((len(message["values"]) + ENVELOPE) / link)
-        if latency:
-            await asyncio.sleep(latency)
-        return await written(self, message, *more, **options)
-
-    TCP.write = write
-
-
-def _counts() -> tuple[int, int]:
-    """On a worker: messages of a sum that it has written, and their bytes."""
-    from distributed.comm.tcp import TCP
-
-    return TCP.asks, TCP.said

@@ -5,14 +5,15 @@
 Spark's `LinearSVC` "optimizes the Hinge Loss using the OWLQN optimizer", by default to tol = 1e-6 in at most 100
 iterations, with an intercept, on columns that are standardised: each divided by its deviation, its mean taken off
 (spark.apache.org/docs/latest/api/python/reference/api/pyspark.ml.classification.LinearSVC.html, and LinearSVC.scala in
-apache/spark, `train`). Without an L1 term OWL-QN is L-BFGS, of ten pairs there. It ends, by Breeze's
-`FirstOrderMinimizer`, where the value is within tol·f(0) of the largest of the last twenty, or the gradient's norm within
-tol·f. Here SciPy's L-BFGS-B takes the steps, and the rule is Breeze's: both stop where Spark would. The penalty is that
-of w in the columns' own units, Spark's `standardization=False`, so that it is the same machine as ours; the steps are
-taken in standardised columns in both of Spark's settings.
+apache/spark, `train`). Without an L1 term OWL-QN is L-BFGS, of ten pairs there. It ends, by `FirstOrderMinimizer` of
+Breeze, where the value is within tol·f(0) of the largest of the last twenty, or the norm of the gradient within tol·f.
+Here SciPy's L-BFGS-B takes the steps, and the rule is Breeze's: both stop where Spark would. The penalty is that of w
+in the columns' own units, Spark's `standardization=False`, so that it is the same machine as ours; the steps are taken
+in standardised columns in both of Spark's settings. Spark's own default reg = 0 is no machine with a solution that
+must exist, so reg follows from C.
 
-A w without α has no gap of its own: it is measured against the dual point of a certified solution, the best that is
-known, with the best b for that w. This is the kinder way.
+A w without α has no gap of its own: its value is held against the dual one of a certified solution, the best lower
+bound that is known, whoever made it. This is the kinder way.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Line = dict[str, Any]
 GIBIBYTE = 2**30
 #: What entrants are called.
 NAMES = {
-    "memory": "in memory", "map": "memory map", "parquet": "Parquet", "text": "LIBSVM text",
+    "memory": "in memory", "map": "memory map", "cold": "memory map, cold", "parquet": "Parquet", "text": "LIBSVM text",
     "cluster": "two workers", "spark": "Spark's way",
 }  # fmt: skip
 ABSENT = "–"
@@ -72,8 +72,8 @@ def network(lines: Sequence[Line]) -> str:
     """Seconds on slow networks, beside those that the model predicts."""
     rows = [
         [
-            run["task"], run["messages"], digits(run["sent"] / 1000), digits(run["seconds"]), digits(run["predicted"]),
-            ratio(run["seconds"] / run["predicted"]),
+            run["task"], run["messages"], digits(run["spoken"] / 1000), digits(run["seconds"]),
+            digits(run["predicted"]), ratio(run["seconds"] / run["predicted"]),
         ]
         for run in lines
         if run["suite"] == "large:network"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "par
 PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
 #: Seconds of a call; of all passes, for each number in X; of all Newton steps, for each number in at most so many rows.
 CALL, PASS, STEP, STEP_ROWS = 5e-3, 8e-9, 1e-9, 3000
+#: Bytes of a number.
+NUMBER = 8
 #: Coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a number.
 COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
 COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
@@ -59,7 +61,7 @@ class AugmentedLagrangianBackend(Backend):
         if size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
             return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
         steps = STEP * min(size.rows, STEP_ROWS) * size.features * size.entries / size.rows
-        return PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps)
+        return replace(PASSES.cost(size).lasting(CALL + PASS * size.weighed + steps), bytes=_bytes(size))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
         """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
@@ -102,6 +104,13 @@ class AugmentedLagrangianCompiled(Compiled):
         if rows.intercept == "free":
             return w, best_intercept(svm, w, rows.factor), alpha
         return w, float(beta.sum()) if rows.intercept else 0.0, alpha
+
+
+def _bytes(size: Size) -> float:
+    """Vectors over the rows, and the matrix that is factored: of the columns, or where these are many of free rows."""
+    k = min(size.rows, size.features)
+    side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
+    return float(NUMBER * (PASSES.count * (size.entries + size.rows) + side**2))
 
 
 def _with_states(settings: dict[str, Any]) -> None:

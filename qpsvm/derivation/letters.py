@@ -10,6 +10,7 @@ it is brought back to the units of the dual.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -21,7 +22,8 @@ from qpsvm.derivation.shown import HOLDS
 from qpsvm.derivation.words import Words
 from qpsvm.dual.losses import loss
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.kernels.functions import Precomputed
+from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.problems import Problem
 from qpsvm.problems.reading import split
 from qpsvm.qp.program import QP
@@ -41,6 +43,8 @@ P = TypeVar("P", bound=Problem)
 class Letters(Generic[P]):
     """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
+    Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
+
     Parameters
     ----------
     problem : Problem
@@ -56,6 +60,9 @@ class Letters(Generic[P]):
     def __init__(self, problem: P, result: SVMResult) -> None:
         self.problem = problem
         self.result = result
+        self.kernel = problem.kernel
+        if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
+            self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
         self.say = Words(problem)
 
     # --- the dual -----------------------------------------------------------------------------------------------------
@@ -155,7 +162,7 @@ class Letters(Generic[P]):
         """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
         own = self.problem.diagonal
         f = self.result.decision_function(X if self.moved is None else X + self.moved)
-        f = f - own * self.problem.kernel.diagonal(X) if own else f
+        f = f - own * self.kernel.diagonal(X) if own else f
         return f / self.problem.size_of_f
 
     @cached_property
@@ -239,6 +246,8 @@ class Letters(Generic[P]):
         """The samples that take part: (n, d)."""
         if self.moved is not None:
             return self.problem.space.rows.matrix()
+        if isinstance(self.problem.kernel, FeatureMap):
+            return self.problem.space.samples.matrix()
         X = self.problem.samples.taken
         return X.matrix() if isinstance(X, RowSource) else X
 

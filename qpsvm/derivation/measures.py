@@ -146,7 +146,7 @@ def decision_function_recovered(at: Letters[Any]) -> Sides:
     if at.new_samples is None:
         of = f"f − b at {{i}}, and Σ {at.say.coef} K(x_i, x) there"
         return worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample)
-    K = at.problem.kernel(at.new_samples, at.X)
+    K = at.kernel(at.new_samples, at.X)
     found = at.decision(at.new_samples)
     stated = K @ at.beta + at.b
     of = f"f half way between samples {{i}} and {{i}} + 1, and Σ {at.say.coef} K(x_i, x) + b there"

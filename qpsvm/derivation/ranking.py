@@ -9,6 +9,7 @@ from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual import certify
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.problems import Ranking
 
 #: The upper bound of α_k, the coefficient of a sample, and what is to be 1.
@@ -151,7 +152,8 @@ def stationarity_in_w(at: At) -> Sides:
     if not at.is_linear:
         return measures.stationarity_in_w(at)
     pairs = at.problem.pairs[at.problem.taking_pairs]
-    X = at.problem.X
+    kernel = at.problem.kernel
+    X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
     difference = X[pairs[:, 0]] - X[pairs[:, 1]]
     stated = difference.T @ at.alpha  # (RANK.4)
     of = "entry {i} of w, and of Σ α_k (x_i − x_j)"

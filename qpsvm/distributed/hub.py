@@ -34,8 +34,8 @@ BEATS = 10
 SILENCES = 4.0
 
 #: Why a solve has ended before its result: a connection broke; a process was silent; members asked for different
-#: things; a member's program raised an error; nobody waits for the result any more.
-Reason = Literal["closed", "silent", "mismatch", "failed", "cancelled"]
+#: things; a member's program raised an error; nobody waits for the result any more; the caller has interrupted it.
+Reason = Literal["closed", "silent", "mismatch", "failed", "cancelled", "interrupted"]
 
 
 @dataclass(frozen=True)

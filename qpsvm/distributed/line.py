@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -196,18 +196,22 @@ class Line:
 class ClusterTeam(Team):
     """One member of a team whose members are tasks on the workers of a Dask cluster.
 
+    Parameters
+    ----------
+    line : Line
+    rank, size : int
+    press : callable
+        Notes the interrupt key for this thread: see `for_another`.
+
     Attributes
     ----------
     messages : int
         How many questions this member has asked.
-    interrupted : bool
-        Whether the caller has asked for an early end: the same on all members after the same question.
     """
 
-    def __init__(self, line: Line, rank: int, size: int) -> None:
-        self.line, self.rank, self.size = line, rank, size
+    def __init__(self, line: Line, rank: int, size: int, press: Callable[[], None]) -> None:
+        self.line, self.rank, self.size, self.press = line, rank, size, press
         self.messages = 0
-        self.interrupted = False
 
     @property
     def sent_bytes(self) -> int:
@@ -215,7 +219,17 @@ class ClusterTeam(Team):
         return self.line.sent_bytes
 
     def note(self, state: Mapping[str, Any]) -> None:
-        """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault."""
+        """Keep a small state, the same on all members, for the client: what a run begins with that follows a fault.
+
+        Raises
+        ------
+        TeamStopped
+            A member that is alone, and asks nobody, learns here that its result is not wanted any more.
+        """
+        if self.alone and self.line.stopped is not None:
+            raise TeamStopped(self.line.stopped)
+        if self.alone and self.line.hub is not None and self.line.hub.interrupted:
+            self.press()
         if self.rank == 0:
             self.line.say({"kind": "note", "state": pickle.dumps(dict(state), pickle.HIGHEST_PROTOCOL)})
 
@@ -225,7 +239,8 @@ class ClusterTeam(Team):
         form = " ".join(_form(way, value) for value in values)
         question = {"kind": "ask", "number": self.messages, "way": way, "form": form, "values": packed}
         told = self.line.ask(question)
-        self.interrupted = told["interrupted"]
+        if told["interrupted"]:  # after the same question on all members, so that all see it at the same place
+            self.press()
         found: list[Any] = pickle.loads(told["values"])
         return found
 

@@ -6,7 +6,6 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from qpsvm.distributed.hub import CLIENT, Stop
 from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.task import Outcome, Run, closed, member, opened, rows_of, small_of
 from qpsvm.errors import ClusterError
+from qpsvm.resources.interrupts import noted
 
 #: Called with each state that the first member notes.
 OnState = Callable[[Mapping[str, Any]], None]
@@ -124,6 +124,7 @@ class Spread:
         self.futures: list[Any] = []
         self.small: dict[int, Any] = {}
         self.notes = 0
+        self.interrupting = False
         self.joined = False
 
     def result(
@@ -199,22 +200,17 @@ class Spread:
         """
         begun = time.monotonic()
         while True:
-            self._wait([future for rank, future in enumerate(self.futures) if rank not in self.small])
+            wait_a_little([future for rank, future in enumerate(self.futures) if rank not in self.small])
             outcomes = self._outcomes()
             there = self._workers()
             self._look(note, there, time.monotonic() - begun)
             if len(outcomes) == len(self.addresses):
+                if noted() and not self.interrupting:  # pressed when there was nothing left to stop: it is not lost
+                    raise KeyboardInterrupt
                 return [outcomes[rank] for rank in range(len(outcomes))]
             gone = [address for address in self.addresses if address not in there]
             if gone:  # the other members learn it from the hub, or when the run is closed
                 raise Lost(f"the worker {', '.join(gone)} is gone", gone)
-
-    def _wait(self, futures: Sequence[Any]) -> None:
-        """Wait a little, for some futures to end one way or another."""
-        from distributed import wait
-
-        with suppress(TimeoutError, CancelledError):
-            wait(futures, timeout=LOOK)
 
     def _workers(self) -> set[str]:
         """The workers that the scheduler knows.
@@ -236,7 +232,8 @@ class Spread:
         """Ask the hub for news."""
         if self.run.hub not in there:
             return
-        message = {"op": CLIENT, "run": self.run.name, "since": self.notes}
+        key = noted()
+        message = {"op": CLIENT, "run": self.run.name, "since": self.notes, "interrupt": key}
         try:
             found = ask(self.client.scheduler, "broadcast", msg=message, workers=[self.run.hub], on_error="ignore",
                         client=self.client, timeout=self.settings.patience)  # fmt: skip
@@ -245,6 +242,7 @@ class Spread:
         report = found.get(self.run.hub)
         if not report:
             return
+        self.interrupting = key
         if report["note"] is not None:
             self.notes = report["notes"]
             note(pickle.loads(report["note"]))
@@ -278,7 +276,7 @@ class Spread:
             if future.status == "finished" and rank not in self.small:
                 address = self.addresses[rank]
                 self.small[rank] = self.client.submit(small_of, future, workers=[address], pure=False)
-        self._wait(list(self.small.values()))
+        wait_a_little(list(self.small.values()))
         outcomes = {rank: future.result() for rank, future in self.small.items() if future.status == "finished"}
         for outcome in outcomes.values():
             if outcome.error is not None:
@@ -296,6 +294,8 @@ class Spread:
     def _explain(self, stops: Sequence[Stop]) -> None:
         """Raise what members that had no answer say of the reason."""
         for stop in stops:
+            if stop.reason == "interrupted":
+                raise KeyboardInterrupt
             if stop.reason == "mismatch":
                 raise ClusterError(f"internal error: the members of the team differ; please report it: {stop.words}")
             if stop.reason == "cancelled":
@@ -323,6 +323,14 @@ class Spread:
         starts = [self.placed.rows.starts[k] for k in numbers]
         return Member(outcome.returned.small, numbers, starts, outcome.messages, outcome.sent_bytes, outcome.seconds,
                       tuple(outcome.returned.rows), self.futures[rank])  # fmt: skip
+
+
+def wait_a_little(futures: Sequence[Any]) -> None:
+    """Wait for futures to end, one way or another; not for long."""
+    from distributed import CancelledError, wait
+
+    with suppress(TimeoutError, CancelledError):
+        wait(futures, timeout=LOOK)
 
 
 def alive(client: Any) -> bool:

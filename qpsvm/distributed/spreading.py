@@ -16,6 +16,7 @@ from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.recovery import left_out, placed_again
 from qpsvm.distributed.run import Lost, Member, OnState, Settings, Spread
 from qpsvm.errors import ClusterError
+from qpsvm.resources.interrupts import held
 
 #: One run at a time on each cluster: two, each with half of the threads it needs, would wait for each other for ever.
 _turns: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
@@ -48,6 +49,9 @@ def spread(
     settings : Settings, optional
         How patient to be with workers.
 
+    The interrupt key is noted on all members after the same message, where `noted` says so to their programs; pressed a
+    second time, it raises `KeyboardInterrupt` here, and the members end at their next message.
+
     Returns
     -------
     list of Member
@@ -72,7 +76,7 @@ def spread(
 
     faults: list[str] = []
     try:
-        with _turns.setdefault(placed.client, threading.Lock()):
+        with held(), _turns.setdefault(placed.client, threading.Lock()):
             while True:
                 placed_again(placed, settings)
                 run = Spread(placed, settings)

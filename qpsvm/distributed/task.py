@@ -13,6 +13,7 @@ from qpsvm.backends.packages import built_in_version
 from qpsvm.distributed.hub import Hub, Stop, hubs_of
 from qpsvm.distributed.line import ClusterTeam, Line, TeamStopped
 from qpsvm.errors import DataError, QPSVMError
+from qpsvm.resources.interrupts import for_another
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,19 @@ def member(
 
     worker = get_worker()
     line = Line(worker, worker.get_current_task(), run.hub, run.name, rank, run.patience)
-    team = ClusterTeam(line, rank, run.size)
     start = time.perf_counter()
     failed = True
     try:
         line.open()
-        chunks = [_chunk(*place, *part) for place, part in zip(where, parts, strict=True)]
-        found = program(team, chunks, *args, begun=begun)
+        with for_another() as press:
+            team = ClusterTeam(line, rank, run.size, press)
+            chunks = [_chunk(*place, *part) for place, part in zip(where, parts, strict=True)]
+            found = program(team, chunks, *args, begun=begun)
         failed = False
     except TeamStopped as error:
         return Outcome(stop=error.why)
+    except KeyboardInterrupt:  # which the worker would take for its own
+        return Outcome(stop=Stop("interrupted", (rank,), "interrupted"))
     except QPSVMError as error:
         return Outcome(error=error)
     finally:

@@ -131,6 +131,26 @@ def unpacked(path: FilePath) -> IO[bytes]:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+@contextmanager
+def readable(path: FilePath) -> Iterator[None]:
+    """Say in our own words that what the block reads of an `unpacked` file is damaged.
+
+    Raises
+    ------
+    FileFormatError
+        In place of what unpackers raise.
+    """
+    import lzma
+    import zlib
+
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, QPSVMError):
+            raise
+        raise FileFormatError(f"{path} is a damaged file: {error}") from error
+
+
 def _unpack(path: FilePath, content: bytes) -> bytes:
     import bz2
     import gzip

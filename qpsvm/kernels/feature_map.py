@@ -12,7 +12,8 @@ A map is fitted to some of the rows, drawn by a seed; from then on it is a fixed
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from qpsvm.arrays.checks import as_real
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, UnsupportedError
+from qpsvm.kernels.fixed import FixedVectors
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.rows import RowSource, as_row_source
 
@@ -108,6 +110,11 @@ class FeatureMap(Kernel):
         if self.fit is None:
             raise ParameterError(f"{self} has no features before it has seen samples; call resolve(X)")
         return self.fit
+
+    @cached_property
+    def _values(self) -> FixedVectors:
+        """Kernel values with the points."""
+        return FixedVectors(self.approximated, self.learnt.points)
 
     @property
     def width(self) -> int:
@@ -223,7 +230,7 @@ class FeatureMap(Kernel):
 
     def _asked(self) -> tuple[Any, ...]:
         """Every parameter."""
-        return tuple(value for name, value in vars(self).items() if name != "fit")
+        return tuple(getattr(self, each.name) for each in fields(self) if each.init)  # type: ignore[arg-type]
 
 
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:

@@ -100,7 +100,7 @@ class Nystroem(FeatureMap):
         return self.having(Fit(points, factor), kernel=kernel, components=len(K))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:
-        return np.asarray(np.dot(self.approximated(X, fit.points), fit.factor))
+        return np.asarray(np.dot(self._values(X), fit.factor))
 
     def __str__(self) -> str:
         return f"{self.name}({self.kernel}, components={self.components})"

@@ -116,8 +116,7 @@ class PivotedCholesky(FeatureMap):
         return self.having(fit, kernel=kernel, rank=len(kept))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:
-        K = self.approximated(fit.points, X)
-        solved = solve_triangular(fit.factor, K, lower=True, overwrite_b=True, check_finite=False)
+        solved = solve_triangular(fit.factor, self._values(X).T, lower=True, overwrite_b=True, check_finite=False)
         return np.ascontiguousarray(solved.T)
 
     def coefficients(self, w: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.kernels.functions import Linear
 from qpsvm.plotting.reduced_hull import reduced_hull
 from qpsvm.plotting.style import BLACK, CLASSES, EDGE, GREY, PURPLE, SAMPLE, SHAPES, marker_proxy, new_axes
 from qpsvm.plotting.texts import legend_below, plain, set_title
@@ -137,7 +138,7 @@ def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
     else:
         check_pair(problem, result)
     d = problem.X.shape[1]
-    if not problem.space.is_linear or d != 2:
+    if not isinstance(problem.kernel, Linear) or d != 2:
         raise UnsupportedError(
             f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
             f"on {d} feature{'s' if d > 1 else ''}; boundary(problem, result) draws f"

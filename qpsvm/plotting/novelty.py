@@ -11,6 +11,7 @@ import numpy as np
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import UnsupportedError
+from qpsvm.kernels.functions import Linear
 from qpsvm.plotting.style import (
     BLACK,
     BLUE,
@@ -105,7 +106,7 @@ def novelty(
     check_resolution(resolution)
     view = view_of(problem, features, names)
     plane = len(view.columns) == 2
-    round_one = plane and isinstance(problem, SVDD) and problem.space.is_linear and problem.X.shape[1] == 2
+    round_one = plane and isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
     own = view
     if round_one:  # the whole of it is to be seen
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])

@@ -14,6 +14,7 @@ from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, NoWeightVectorError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.grid.parameters import family, path_values
 from qpsvm.grid.path import solve_path
+from qpsvm.kernels.functions import Linear
 from qpsvm.plotting.style import BLACK, CURVES, new_axes
 from qpsvm.plotting.texts import legend_below, set_title
 from qpsvm.plotting.view import feature_names
@@ -110,7 +111,7 @@ def path(
     as_flag(legend, "legend")
     _, letter = family(problem)
     at = path_values(values)
-    if show == "coefficients" and not problem.space.is_linear:
+    if show == "coefficients" and not isinstance(problem.kernel, Linear):
         raise NoWeightVectorError(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
             "Linear() as kernel"

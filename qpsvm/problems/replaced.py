@@ -152,7 +152,12 @@ def outlined(problem: Any) -> Outline:
     del machine.__dict__["X"], machine.__dict__["samples"]
     for name in problem.own:
         machine.__dict__.pop(name, None)
-    return Outline(machine, {name: _one(getattr(problem, name)) for name in problem.own}, each)
+    return Outline(machine, own_parameters(problem), each)
+
+
+def own_parameters(problem: Any) -> dict[str, Any]:
+    """The machine's own parameters as their owner takes them: one number where it is the same for all samples."""
+    return {name: _one(getattr(problem, name)) for name in problem.own}
 
 
 def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 #: The functions behind those of `signal`, which take ten times as long to look a handler up among their own names.
@@ -24,9 +26,28 @@ class _Key:
     pressed = False
 
 
+#: Whether somebody who waits for this thread has pressed the key.
+_elsewhere = threading.local()
+
+
 def noted() -> bool:
-    """Whether the key has been pressed since the run of this thread began."""
+    """Whether the key has been pressed since the run of this thread began: here, or where its result is waited for."""
+    if getattr(_elsewhere, "pressed", False):
+        return True
     return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def for_another() -> Iterator[Callable[[], None]]:
+    """A run of this thread for somebody elsewhere, whose key counts as the thread's own: call it when it is pressed."""
+
+    def press() -> None:
+        _elsewhere.pressed = True
+
+    try:
+        yield press
+    finally:
+        _elsewhere.pressed = False
 
 
 class held:
@@ -65,4 +86,4 @@ def _note(number: int, frame: Any) -> None:
     _Key.pressed = True
 
 
-__all__ = ["held", "noted"]
+__all__ = ["for_another", "held", "noted"]

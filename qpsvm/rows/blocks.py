@@ -178,10 +178,11 @@ class DenseBlock(Block):
         """X_J."""
         if isinstance(at, slice):
             return self.X[at]
-        if self.X.flags.f_contiguous and not self.X.flags.c_contiguous:
+        flags = self.X.flags
+        if not flags.aligned or not (flags.c_contiguous or flags.f_contiguous):
+            return self.X[at]  # some columns of an array, or one that came in a message: `take` would copy it first
+        if not flags.c_contiguous:
             return self.X.T.take(at, axis=1).T
-        if not self.X.flags.c_contiguous:  # some columns of an array: `take` would copy all of it first
-            return self.X[at]
         out, step = np.empty((len(at), self.d)), rows_at_a_time(self.d)
 
         def gather(tile: slice) -> None:

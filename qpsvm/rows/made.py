@@ -48,6 +48,8 @@ class MadeBlock(Block):
         return out
 
     def _summed(self, sum_over: Callable[[slice], FloatArray]) -> FloatArray:
+        if self.n <= self._step:
+            return sum_over(slice(0, self.n))
         return summed(lambda tile: (sum_over(tile),), self.n, self._step, self._seconds)[0]
 
     @property
@@ -66,6 +68,8 @@ class MadeBlock(Block):
     def weights_at(self, beta: FloatArray, at: Places) -> FloatArray:
         """X_Jᵀβ, a few rows at a time."""
         index = self._index(at)
+        if len(index) <= self._step:
+            return np.asarray(np.dot(self.made(index).T, beta))
         return summed(
             lambda some: (np.dot(self.made(index[some]).T, beta[some]),), len(index), self._step,
             GATHER_SECONDS * len(index) * self.d,
@@ -88,6 +92,8 @@ class MadeBlock(Block):
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
         """X_JᵀDX_J and X_JᵀD1, a few rows at a time."""
         index, every = self._index(at), slice(None)
+        if len(index) <= self._step:
+            return DenseBlock(self.made(index)).moments(every, scale)
         S, s = summed(
             lambda some: DenseBlock(self.made(index[some])).moments(every, None if scale is None else scale[some]),
             len(index), max(self._step, 2 * self.d),

@@ -28,8 +28,8 @@ SAVED_MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
     "random_fourier": (RandomFourier, ("gamma", "components", "seed")),
     "pivoted_cholesky": (PivotedCholesky, ("rank", "tol", "seed")),
 }
-#: What the names of a map's arrays begin with; what comes behind that of dense and of sparse points.
-PREFIX, DENSE, SPARSE = "map_", {"points"}, {"data", "indices", "indptr", "rows"}
+#: What the names of a map's arrays begin with; and what comes behind that, of dense and of sparse points.
+PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
 
 
 def map_record(
@@ -80,9 +80,7 @@ def map_of(
     """
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
-    if not known or set(named) - {"factor"} not in (
-        DENSE, SPARSE,
-    ):  # fmt: skip
+    if not known or set(named) not in (DENSE, SPARSE):
         raise DataError("it has no feature map that this version knows")
     kind, own = SAVED_MAPS[record["map"]]
     given, error = record.get("parameters"), record.get("error")

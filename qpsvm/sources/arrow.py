@@ -156,7 +156,7 @@ class ArrowRows(Decoder):
         first = self._schemas[0] if self._schemas else dataset.schema
         self._columns = chosen(first.names, self.names[0] if self.names else kind, target, columns, weight)
         for (name, _), schema in zip(self._fragments, self._schemas, strict=True):
-            _check_columns(schema, first, self._columns, columns is None, name, self.names[0])
+            check_columns(schema, first, self._columns, columns is None, name, self.names[0])
         self.feature_names = self._columns.features
         single = all(fits_single(schema.field(f).type) for schema in self._schemas for f in self.feature_names)
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -213,7 +213,7 @@ def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
         raise FileFormatError(f"{name} cannot be read, it may be damaged: {error}") from error
 
 
-def _check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
+def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
     """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
     missing = [column for column in used.used if column not in schema.names]
     more = [column for column in schema.names if column not in first.names] if every else []

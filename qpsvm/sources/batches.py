@@ -29,6 +29,14 @@ class Labels:
     values: NDArray[Any]
     texts: tuple[str, ...] | None = None
 
+    @classmethod
+    def of(cls, y: NDArray[Any]) -> Labels:
+        """Those that stand in an array (k,)."""
+        if y.dtype.kind in "biuf":
+            return cls(y)
+        texts, places = np.unique(y.astype(np.str_), return_inverse=True)
+        return cls(places, tuple(texts.tolist()))
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

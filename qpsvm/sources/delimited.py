@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.raw import MISSING, numbers
 from qpsvm.files.sheet import UNNAMED, Sheet, headed
-from qpsvm.files.source import unpacked
+from qpsvm.files.source import readable, unpacked
 from qpsvm.sources.arrow import Columns, needed
 from qpsvm.sources.batches import Batch, Decoder, Reconsidered
 from qpsvm.sources.chosen import chosen
@@ -67,7 +68,7 @@ class CsvRows(Decoder):
             try:
                 for record in self._records(path, sheet, line, self._types()):
                     _check_index(record, path, start)
-                    yield made.batch(record, path, start)
+                    yield _stripped(made.batch(record, path, start))
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
@@ -88,7 +89,7 @@ class CsvRows(Decoder):
 
         counting = {UNNAMED: "float64"} if UNNAMED in sheet.header else {}
         types = types | counting
-        with unpacked(path) as text, csv.open_csv(
+        with readable(path), unpacked(path) as text, csv.open_csv(
             pyarrow.PythonFile(text, "r"),
             csv.ReadOptions(column_names=list(sheet.header), skip_rows=line - 1, block_size=BLOCK_BYTES),
             csv.ParseOptions(delimiter=sheet.delimiter, newlines_in_values=True),
@@ -119,9 +120,16 @@ class CsvRows(Decoder):
         return FileFormatError(f"{path}, below row {start}: {error}")
 
 
+def _stripped(batch: Batch) -> Batch:
+    """The same with labels of text that have no blanks around them."""
+    if batch.labels is None or batch.labels.texts is None:
+        return batch
+    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
+
+
 def head_of(path: str) -> tuple[Sheet, int | None]:
     """The header of a file, and the line on which the first row begins."""
-    with unpacked(path) as file:
+    with readable(path), unpacked(path) as file:
         head = file.read(HEAD_BYTES)
         while len(head) % HEAD_BYTES == 0 and head.count(b"\n") < 2 and (more := file.read(HEAD_BYTES)):
             head += more  # a header of many columns

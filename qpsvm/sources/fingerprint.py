@@ -59,9 +59,14 @@ def fingerprint(source: Any, target: Any = None, weight: Any = None) -> str:
     """
     rows = as_row_source(source)
     team = rows.team
-    lanes = team.joined(lanes_of(rows, target, weight)).reshape(-1, LANES).sum(axis=0, dtype=np.uint64)
-    sizes = np.array([[team.count(rows.n), rows.d]], dtype=np.uint64)
-    return "".join(f"{int(lane):016x}" for lane in mixed(lanes + _row_sums(sizes, SIZES)[0]))
+    return of_lanes(team.joined(lanes_of(rows, target, weight)), team.count(rows.n), rows.d)
+
+
+def of_lanes(lanes: Whole, n: int, d: int) -> str:
+    """The fingerprint of n rows of d columns, from the sums over parts of them, (2k,) one behind the other."""
+    total = lanes.reshape(-1, LANES).sum(axis=0, dtype=np.uint64)
+    sizes = np.array([[n, d]], dtype=np.uint64)
+    return "".join(f"{int(lane):016x}" for lane in mixed(total + _row_sums(sizes, SIZES)[0]))
 
 
 def lanes_of(source: RowSource, target: Any = None, weight: Any = None) -> Whole:
@@ -149,5 +154,5 @@ def _as_columns(values: Any) -> Whole | None:
     if array.dtype.kind in "biuf":
         return _bits(array.astype(np.float64)[:, None])
     text = np.ascontiguousarray(array.astype(np.str_))
-    letters = text.view(np.uint32).reshape(len(text), -1).astype(np.uint64)
+    letters = text.view(np.uint32).reshape(len(text), text.itemsize // 4).astype(np.uint64)
     return np.concatenate([np.ones((len(text), 1), dtype=np.uint64), letters], axis=1)  # "" is not 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 
 from qpsvm.errors import DataTypeError, ParameterError
+from qpsvm.rows.source import RowSource
 from qpsvm.sources import arrays, arrow
 from qpsvm.sources.batches import Decoder
 from qpsvm.sources.decoded import Decoded
@@ -15,6 +17,7 @@ from qpsvm.sources.libsvm import LibsvmRows
 from qpsvm.sources.paths import expanded, is_path, one_format, with_content
 from qpsvm.sources.spool import Place, Stored, spooled
 from qpsvm.sources.stored import StoredRows
+from qpsvm.sources.streamed import StreamedRows
 from qpsvm.sources.tally import tallied
 
 
@@ -31,10 +34,11 @@ def open_rows(
 
     Parameters
     ----------
-    data : path, list of paths, ndarray, pyarrow table or data set, or StoredRows
+    data : path, list of paths, ndarray, pyarrow table or data set, iterator of batches, or RowSource
         A path is that of a file, of a folder, or a pattern such as ``"part-*.parquet"``. Formats are told by content:
         .npy is mapped; Parquet, Feather, CSV and LIBSVM text (packed by xz, gzip or bzip2, too) are decoded once, into
-        a scratch file that has no name and ends with the process.
+        a scratch file that has no name and ends with the process. Batches are X, (X, y), (X, y, weight), or record
+        batches of pyarrow.
     target : str, int, or array, optional
         The column of labels or numbers to learn, by name or by place from 0; for arrays and .npy files also an array or
         a .npy file of its own. A LIBSVM line begins with it.
@@ -87,6 +91,15 @@ def open_rows(
     >>> rows.margins(np.array([2.0, 1.0]))
     array([1., 2.])
     """
+    if isinstance(data, RowSource):
+        given = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
+        late = [option for option, value in given.items() if value is not None]
+        if late:
+            raise ParameterError(
+                f"the rows are open already: leave out {late[0]}, or open them from where they are stored"
+            )
+        if not isinstance(data, StoredRows):
+            return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
     rows = found(data, target, columns, weight, block_rows)
@@ -108,6 +121,8 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
         return data
     if isinstance(data, np.ndarray):
         return arrays.from_array(data, target, columns, weight, block_rows)
+    if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(arrow.is_arrow, data))):
+        return StreamedRows(data, target, columns, weight)
     if arrow.is_arrow(data):
         dataset = data if hasattr(data, "get_fragments") else arrow.of_table(data)
         return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)

@@ -10,7 +10,7 @@ from typing import Any
 
 from qpsvm.errors import FileFormatError, MissingFileError
 from qpsvm.files.raw import format_of
-from qpsvm.files.source import unpacked
+from qpsvm.files.source import readable, unpacked
 
 #: The first bytes of formats that begin with a mark.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
@@ -105,7 +105,7 @@ def format_by_content(path: str) -> str:
     suffix = os.path.splitext(path)[1]
     if suffix in (".npy", ".parquet", ".feather", ".arrow"):
         raise FileFormatError(f"{path} is not a {suffix} file, or it is damaged: it does not begin like one")
-    with unpacked(path) as text:
+    with readable(path), unpacked(path) as text:
         head = text.read(HEAD_BYTES)
     if b"\0" in head:
         raise FileFormatError(

@@ -13,7 +13,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from io import RawIOBase
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +31,8 @@ from qpsvm.sources.tally import said, tallied
 
 #: Room that is left on the disk of scratch files: others need some.
 LEFT_BYTES = 64 * 2**20
+#: What the system says where a disk, or a user's share of it, is full, or a file may not become larger.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Place:
     def opened(self) -> Scratch:
         """A new scratch file."""
         try:
-            return Scratch(self, tempfile.TemporaryFile(dir=self.folder, prefix="qpsvm-"))
+            return Scratch(self, tempfile.TemporaryFile(dir=self.folder, prefix="qpsvm-", buffering=0))
         except OSError as error:
             raise FileAccessError(f"no scratch file can be made in {self.folder}: {error.strerror}") from error
 
@@ -71,7 +74,7 @@ class Place:
 class Scratch:
     """A file without a name, written from its beginning to its end and then mapped."""
 
-    def __init__(self, place: Place, file: IO[bytes]) -> None:
+    def __init__(self, place: Place, file: RawIOBase) -> None:
         self._place, self._file = place, file
 
     def add(self, values: NDArray[Any], what: str) -> None:
@@ -86,9 +89,11 @@ class Scratch:
         """
         self._place.check(values.nbytes, what)
         try:
-            self._file.write(np.ascontiguousarray(values).data.cast("B") if values.size else b"")
+            rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in FULL:
                 raise TooLargeError(
                     f"{self._place.folder} became full while {what} was decoded; name a folder on a larger disk by "
                     "scratch=, or give scratch=False to decode anew in every pass"
@@ -97,7 +102,6 @@ class Scratch:
 
     def mapped(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         """All that was written, as one array; the file is given up with it."""
-        self._file.flush()
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
@@ -137,7 +141,7 @@ def spooled(decoder: Decoder, place: Place, sparse: bool, block_rows: int | None
         return _sparse(decoder, place, block_rows)
     known = decoder.shape()
     if known is not None:
-        place.check(float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder.names))
+        place.check(float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder))
     if decoder.is_sparse:  # all widths have to be known before the first row can be written
         return _dense(Stored(_sparse(decoder, place, block_rows)), place, block_rows)
     return _dense(decoder, place, block_rows)
@@ -189,13 +193,6 @@ class Stored(Decoder):
             for start in range(first, end, rows.block_rows):
                 some = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else _labels(y[some])
+                labels = None if y is None else Labels.of(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
-
-
-def _labels(y: NDArray[Any]) -> Labels:
-    if y.dtype.kind not in "UO":
-        return Labels(y)
-    texts, places = np.unique(y, return_inverse=True)
-    return Labels(places, tuple(texts.tolist()))

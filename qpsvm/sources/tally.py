@@ -13,7 +13,7 @@ from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.sources.batches import Batch, Decoder, LabelsOfAll, Reconsidered, ahead
 from qpsvm.sources.stored import Beside, Origin, at_row
-from qpsvm.sources.values import check_values
+from qpsvm.sources.values import check_total, check_values
 
 
 class Tally:
@@ -31,6 +31,7 @@ class Tally:
         self.decoder = decoder
         self.files: list[tuple[str, int]] = []
         self.d = self.entries = self.longest_row = 0
+        self._squares = 0.0
         self._labels: LabelsOfAll | None = None
         self._weights: list[NDArray[Any]] = []
 
@@ -42,7 +43,9 @@ class Tally:
         DataError
         """
         X = batch.X
-        check_values(X, lambda row: at_row(batch.name, batch.start + row), self.decoder.feature_names)
+        names = self.decoder.feature_names
+        self._squares += check_values(X, lambda row: at_row(batch.name, batch.start + row), names)
+        check_total(self._squares)
         seen = self.files.pop()[1] if batch.start else 0
         self.files.append((batch.name, seen + X.shape[0]))
         self.d = max(self.d, X.shape[1])
@@ -105,12 +108,13 @@ def tallied(
             again()
     decoder.watch.check()
     if tally.n == 0:
-        raise DataError(f"{said(decoder.names)}: there are no rows")
+        raise DataError(f"{said(decoder)}: there are no rows")
     if tally.d == 0:
-        raise DataError(f"{said(decoder.names)} has no feature in any row")
+        raise DataError(f"{said(decoder)} has no feature in any row")
     return tally
 
 
-def said(names: tuple[str, ...]) -> str:
+def said(decoder: Decoder) -> str:
     """The files in a message."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    first, *others = [name for name in decoder.names if name] or [decoder.kind]
+    return f"{first} and {len(others)} more" if others else first

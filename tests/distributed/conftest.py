@@ -15,7 +15,7 @@ import pytest
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a name that is missing is given up
     with lasting, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
         yield connected
@@ -31,9 +31,9 @@ def whole(client: Any) -> Any:
 
 @pytest.fixture
 def bare() -> Iterator[Any]:
-    """Two workers without nannies, of a cluster of their own: what dies stays dead."""
+    """Three workers without nannies, of a cluster of their own: what dies stays dead."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster, distributed.Client(cluster) as own:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as own:
         command = [
             sys.executable,
             "-m",
@@ -47,10 +47,10 @@ def bare() -> Iterator[Any]:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         processes = [
             subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for _ in range(2)
+            for _ in range(3)
         ]
         try:
-            own.wait_for_workers(2, timeout=60)
+            own.wait_for_workers(3, timeout=60)
             yield own
         finally:
             for process in processes:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
-from spread_programs import every_way, faulty, messages, rounds
+from spread_programs import every_way, faulty, messages, rounds, until_pressed
 
 from qpsvm.distributed.placing import Placed, place
 from qpsvm.distributed.run import Settings
 from qpsvm.distributed.spreading import spread
 from qpsvm.errors import ClusterError, DataError
+from qpsvm.resources.interrupts import noted
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -100,9 +103,25 @@ def test_a_worker_without_a_free_thread_is_named(placed):
         sleeping.result(timeout=60)
 
 
-def test_the_interrupt_key_ends_the_members(placed):
+def pressed_at_first(state):
+    """The interrupt key, when the first state is seen."""
+    if not noted():
+        signal.raise_signal(signal.SIGINT)
+    assert state["round"] >= 0
+
+
+def test_the_interrupt_key_is_noted_by_all_members_in_the_same_round(placed):
+    first, second = (member.small for member in spread(placed, until_pressed, on_state=pressed_at_first))
+    assert first == second > 0
+    (alone,) = spread(place(da.ones((10, 2), chunks=(10, -1))), until_pressed, on_state=pressed_at_first)
+    assert alone.small > 0
+    assert not noted()
+
+
+def test_the_interrupt_key_pressed_twice_ends_the_members(placed):
     def pressed(_):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         spread(placed, rounds, 100_000, 0.01, on_state=pressed)

@@ -52,6 +52,9 @@ def models() -> dict[str, Model]:
         "polynomial": qpsvm.solve(CSVM(X, Y > 0, kernel=Polynomial(2, 0.5, 1))).model,
         "sigmoid": qpsvm.solve(CSVM(X, Y.astype(float), kernel=Sigmoid(0.1), psd="clip")).model,
         "sparse": qpsvm.solve(CSVM(sparse, Y, kernel=RBF(0.5))).model,
+        "landmarks": qpsvm.solve(CSVM(sparse, text, kernel=qpsvm.Nystroem(RBF(0.5), components=5))).model,
+        "pivots": qpsvm.solve(CSVM(X, Y, kernel=qpsvm.PivotedCholesky("rbf", rank=4))).model,
+        "frequencies": qpsvm.solve(CSVM(X, Y, kernel=qpsvm.RandomFourier(components=4))).model,
         "precomputed": qpsvm.solve(CSVM(gram, np.where(Y > 0, b"p", b"n"), kernel="precomputed")).model,
         "dates": replace(
             qpsvm.solve(CSVM(X, Y)).model, classes=np.array(["2020", "2021"], "M8[Y]"), metadata={"a": [1, {"b": None}]}

@@ -4,79 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from teams import together
 
 import qpsvm
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.types import FloatArray
-from qpsvm.dual.accuracy import Accuracy
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import Certificate
-from qpsvm.dual.certify import certify
-from qpsvm.dual.proven import Proof
-from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.kernels.space import FeatureSpace
-from qpsvm.operators import LowRank
+from qpsvm.problems.replaced import outlined
 from qpsvm.resources.team import Team
 from qpsvm.rows import ArrayRows
+from qpsvm.samples import Samples
 
 
-class Member:
-    """What one member has of a problem with a linear kernel: its dual and the space of its samples.
-
-    Parameters
-    ----------
-    problem : Problem
-        The whole.
-    samples : ndarray of int
-        Those of the samples taking part that this member has.
-    team : Team
-    """
-
-    def __init__(self, problem: qpsvm.Problem, samples: NDArray[Any], team: Team) -> None:
-        whole, space = problem.svm, problem.space
-        k = np.arange(whole.m // whole.n)
-        self.index = (k[:, None] * whole.n + samples).ravel()
-        X = space.samples.matrix()[samples]
-        self.space = FeatureSpace(space.kernel, ArrayRows(X, team), space.intercept, space.psd, space.affine)
-        if space.origin is not None:
-            origin = space.origin if space.affine else self.space.samples.means()
-            self.space.__dict__.update(origin=origin, rows=ArrayRows(X - origin, team))
-        else:
-            self.space.__dict__["origin"] = None
-        self.svm = self._dual(whole, len(samples), team)
-        self.proof = Proof(Accuracy(self.space), self.svm)
-
-    def _dual(self, whole: SVMDual, n: int, team: Team) -> SVMDual:
-        sign = self._own(whole.sign)
-        groups = tuple(
-            replace(group, column=sign if group.column is whole.sign else self._own(group.column))
-            for group in whole.groups
-        )
-        rows = None if whole.rows is None else np.tile(np.arange(n), whole.m // whole.n)
-        return replace(
-            whole, gram=LowRank(self.space.rows), sign=sign, level=self._own(whole.level),
-            upper=self._own(whole.upper), curvature=self._own(whole.curvature), groups=groups, rows=rows,
-            level_radius=None if whole.level_radius is None else self._own(whole.level_radius), team=team,
-        )  # fmt: skip
-
-    def _own(self, vector: FloatArray) -> FloatArray:
-        value = common_value(vector)
-        return vector[self.index] if value is None else repeated(value, len(self.index))
-
-    def certify(self, alpha: FloatArray, w: FloatArray | None = None, tol: float = 0.0) -> Certificate:
-        """The proven certificate of this member, for α over all rows."""
-        with np.errstate(all="ignore"):
-            found = certify(self.space, self.svm, alpha[self.index], None if w is None else self.space.over_rows(w))
-            return self.proof.prove(found, tol)
+def member(problem: qpsvm.Problem, rows: IntArray, team: Team) -> qpsvm.Problem:
+    """The same machine over some of the samples: a linear one, of which every parameter is one number."""
+    whole = problem.samples
+    weight = common_value(whole.weight)
+    own = whole.weight[rows] if weight is None else repeated(weight, len(rows))
+    samples = Samples(ArrayRows(problem.X[rows], team), whole.target[rows], own, whole.classes)
+    machine: qpsvm.Problem = outlined(problem).over(samples)
+    return machine
 
 
-def joined(whole: SVMDual, members: Sequence[Member], certificates: Sequence[Certificate]) -> Certificate:
-    """The members' certificates as one over all rows."""
-    alpha, yf = np.zeros(whole.m), np.zeros(whole.m)
-    for member, certificate in zip(members, certificates, strict=True):
-        alpha[member.index], yf[member.index] = certificate.alpha, certificate.yf
-    first = certificates[0]
-    return first.changed(svm=whole, alpha=alpha, yf=yf, slack=None, radius=None, contributing=None)
+def certificates(
+    problem: qpsvm.Problem, parts: Sequence[IntArray], alpha: FloatArray, w: FloatArray | None = None
+) -> list[Certificate]:
+    """What each member of a team says of α, which is over all rows, and of w."""
+    sides = alpha.reshape(-1, problem.n)
+
+    def program(team: Team) -> Certificate:
+        rows = parts[team.rank]
+        return member(problem, rows, team).certify(sides[:, rows].ravel(), w)
+
+    return together(len(parts), program)
+
+
+def joined(problem: qpsvm.Problem, parts: Sequence[IntArray], found: Sequence[Certificate]) -> Certificate:
+    """The members' certificates as one over the rows of the whole that take part."""
+    sides = problem.svm.m // problem.svm.n
+    alpha, upper = np.zeros((sides, problem.n)), np.zeros((sides, problem.n))
+    for rows, certificate in zip(parts, found, strict=True):
+        taking = rows[problem.sample_weight[rows] > 0.0]
+        alpha[:, taking] = certificate.alpha.reshape(sides, -1)
+        upper[:, taking] = certificate.upper.reshape(sides, -1)
+    alpha, upper = (np.concatenate([problem.taking_part(side) for side in vector]) for vector in (alpha, upper))
+    groups = zip(problem.svm.groups, found[0].svm.groups, strict=True)
+    svm = replace(  # shares of what weighs the same in another order may differ in their last bit
+        problem.svm, upper=upper, groups=tuple(replace(group, total=own.total) for group, own in groups)
+    )
+    return found[0].changed(svm=svm, alpha=alpha, slack=None, radius=None, contributing=None)

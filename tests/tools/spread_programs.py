@@ -9,10 +9,11 @@ import numpy as np
 
 from qpsvm.distributed.task import Chunk, Returned
 from qpsvm.errors import DataError
+from qpsvm.resources.interrupts import noted
 from qpsvm.resources.team import Team
 
 
-def every_way(team: Team, chunks: list[Chunk], begun: Any = None) -> Any:
+def every_way(team: Team, chunks: list[Chunk], **_: Any) -> Any:
     """What the members say, in every way; and the squared norms of the rows, which stay."""
     rank = team.rank
     mine = sum(float(np.sum(np.square(chunk.X))) for chunk in chunks)
@@ -39,7 +40,18 @@ def rounds(team: Team, chunks: list[Chunk], count: int, pause: float, begun: Any
     return total, first
 
 
-def messages(team: Team, chunks: list[Chunk], count: int, begun: Any = None) -> float:
+def until_pressed(team: Team, _chunks: list[Chunk], **_: Any) -> int:
+    """Rounds until the interrupt key is noted, which has to be in the same one on all members."""
+    for k in range(100_000):
+        team.note({"round": k})
+        team.sum(1.0)
+        if noted():
+            return k
+        time.sleep(0.01)
+    return -1
+
+
+def messages(team: Team, _chunks: list[Chunk], count: int, **_: Any) -> float:
     """Seconds a message of 40 numbers."""
     vector = np.ones(40)
     team.sum(vector)
@@ -49,7 +61,7 @@ def messages(team: Team, chunks: list[Chunk], count: int, begun: Any = None) -> 
     return (time.perf_counter() - start) / count
 
 
-def faulty(team: Team, chunks: list[Chunk], kind: str, begun: Any = None) -> Any:
+def faulty(team: Team, _chunks: list[Chunk], kind: str, **_: Any) -> Any:
     """Members that differ, or one that fails."""
     if kind == "ways":
         return team.sum(1.0) if team.rank else team.most(1.0)

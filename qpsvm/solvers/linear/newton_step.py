@@ -12,11 +12,13 @@ Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditi
 the outer step deserves.
 
 Where a team has the rows, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
-and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: it is left out.
+and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: the first member
+gathers these rows, which are few, and says what the step is.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -24,10 +26,11 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.resources.team import Team
+from qpsvm.solvers.linear.gathered_rows import GatheredRows
 from qpsvm.solvers.linear.row_losses import PerRow, at, mean_over
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
-from qpsvm.solvers.shared.cholesky import Cholesky
+from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble
 
 Mask = NDArray[np.bool_]
 
@@ -120,9 +123,12 @@ class WideNewton:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
-        self._direct_rows = 0
-        if rows.team.alone:
-            self._direct_rows = max(SETTINGS.direct_rows, int(SETTINGS.rows_per_root * np.sqrt(rows.row_numbers)))
+        self._direct_rows = max(SETTINGS.direct_rows, int(SETTINGS.rows_per_root * np.sqrt(rows.row_numbers)))
+        self._most = SETTINGS.pool_rows
+        self._gathered: GatheredRows | None = None
+        if not rows.team.alone:
+            self._most = min(self._most, int(SETTINGS.gathered_numbers / max(1.0, rows.row_numbers)))
+            self._gathered = GatheredRows(rows, self._most)
         self.free_count = 0
 
     def forget(self) -> None:
@@ -134,11 +140,26 @@ class WideNewton:
         D = at(steepness, index)
         members = self._rows.select(index)
         self.free_count = members.total
-        if 0 < len(index) <= min(self._direct_rows, SETTINGS.pool_rows):
+        if 0 < self.free_count <= min(self._direct_rows, self._most):
+            if self._gathered is not None:
+                return self._told_step(self._gathered, index, D, q)
             return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
         step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.team), q, W)
-        if iterations > SETTINGS.cg_patience and members.team.alone:
-            self._direct_rows = SETTINGS.pool_rows
+        if iterations > SETTINGS.cg_patience:
+            self._direct_rows = self._most
+        return step
+
+    def _told_step(self, gathered: GatheredRows, index: IntArray, D: PerRow, q: FloatArray) -> FloatArray:
+        """The step that the first member of a team finds, for the free rows J of which this one has some."""
+        team = self._rows.team
+        D = D if isinstance(D, float) else team.joined(D)
+        found, step = gathered.gathered(index), None
+        if found is not None:
+            with suppress(NumericalTrouble):
+                step = _step_by_rows(*found, self._ridge, D, q)
+        step = team.agreed(step)
+        if step is None:
+            raise NumericalTrouble("the rows that are free have no Cholesky factor")
         return step
 
     def _pooled(self, index: IntArray) -> FloatArray:

@@ -1,0 +1,112 @@
+"""Large tables, tiny here: every entrant reads them and is certified, what is measured is there, the model adds up."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
+pytest.importorskip("pyarrow", reason="Parquet needs the extra arrow")
+
+import qpsvm
+from benchmarks import lines
+from benchmarks.large import __main__ as large
+from benchmarks.large.check import FRESH, Probe, check, probe
+from benchmarks.large.data import Table
+from benchmarks.large.entrants import ENTRANTS
+from benchmarks.large.model import Machines, Work, cost, said
+from benchmarks.large.passes import counted
+from benchmarks.large.spark import minimised
+from benchmarks.large.tables import tables
+
+HERE = ("memory", "map", "cold", "parquet", "spark")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    found = Table(tmp_path_factory.mktemp("large"), "heavy", 3000, "float32", 5)
+    found.make()
+    return found
+
+
+def test_entrants_solve_one_table_and_the_record_is_a_page(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(large, "apart", lambda function, *given, **_: {"outcome": "ran", **function(*given)})
+    path = tmp_path / "large.jsonl"
+    where = ["--folder", str(table.folder), "--kind", "heavy", "--rows", "3000", "--dtype", "float32", "--columns", "5"]
+    named = [word for name in HERE for word in ("--entrant", name)]
+    assert large.main(["measure", *where, *named, "--lines", str(path)]) == 0
+    runs = {run["solver"]: run for run in lines.read([path])}
+    assert set(runs) == set(HERE)
+    assert all(run["gap"] <= 1e-6 and run["memory"] > 0 for name, run in runs.items() if name != "spark"), runs
+    assert 0.0 <= runs["spark"]["gap"] < 1.0
+    assert runs["map"]["passes"] > 1
+    assert large.main(["tables", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert all(name in page for name in ("in memory", "memory map", "Parquet", "Spark's way"))
+    assert tables([]) == ""
+
+
+def test_tables_of_one_seed_hold_the_same_rows_wherever_they_are(table):
+    mapped = qpsvm.open_rows(table.rows, target=str(table.target))
+    decoded = qpsvm.open_rows(table.parquet, target="y", scratch=table.folder)
+    assert np.array_equal(mapped.matrix(), decoded.matrix())
+    assert np.array_equal(mapped.target, decoded.target)
+    words = Table(table.folder, "text", 50)
+    words.make()
+    read = qpsvm.open_rows(words.text, scratch=table.folder)
+    X, y = next(words.blocks())
+    assert read.n == 50
+    assert np.array_equal(read.target, y)
+    assert np.allclose(read.matrix().sum(axis=1), X.sum(axis=1), rtol=1e-3)
+
+
+def test_spark_s_objective_is_ours(table):
+    rows = qpsvm.open_rows(table.rows, target=str(table.target))
+    y, passes = np.asarray(rows.target, dtype=float), counted(rows)
+    found = minimised(rows, y, tol=1e-12, most_iterations=2000)
+    exact = qpsvm.solve(qpsvm.CSVM(rows, y))
+    slack = np.maximum(0.0, 1.0 - y * (rows.margins(found.w) + found.b))
+    value = 0.5 * found.w @ found.w + slack.sum()
+    assert exact.dual * (1 - 1e-9) <= value <= exact.primal * 1.05
+    assert passes.whole >= found.passes
+
+
+def test_the_model_is_linear_in_rows_and_charges_messages_to_teams_only():
+    work = Work(10**6, 20, 10.0, 40, 1e4, 0.5, 250, said(20, 40, 30, 100, 10))
+    one = Machines(1, 1e10, 1e10, 1e-3, 1e8, 1e-3, 1e-7)
+    alone, more = cost(work, one), cost(Work(**{**vars(work), "n": 10**7}), one)
+    assert more.rows == pytest.approx(10 * alone.rows)
+    assert alone.waiting == alone.sending == 0.0
+    team = cost(work, Machines(**{**vars(one), "count": 4}))
+    assert team.rows == pytest.approx(alone.rows / 4)
+    assert team.waiting == pytest.approx(250 * 3e-3)
+    assert team.sending == pytest.approx(6 * work.said / 1e8)
+
+
+def test_the_check_predicts_what_follows_the_model_exactly():
+    here, v, o = Probe(1e10, 1e10), 2e-7, 1e-3
+
+    def run(solver, n, messages=0):
+        work = Work(n, 34, 7.0, 45, 1e4, FRESH, messages, 0.0)
+        on = Machines(2 if messages else 1, here.bandwidth, here.flops, 0.0, float("inf"), o, v)
+        return {
+            "suite": "large", "outcome": "ran", "threads": 1, "solver": solver, "task": f"{n} rows", "iterations": 45,
+            "facts": {"n": n, "d": 34}, "seconds": cost(work, on).seconds, "passes": 7, "gathers": 10, "gathered": 1e5,
+            "messages": messages, "spoken": 0,
+        }  # fmt: skip
+
+    runs = [run("map", n) for n in (10**5, 10**6, 10**7)] + [run("cluster", n, 240) for n in (10**5, 10**7)]
+    page = check(runs, here)
+    assert "v = 200 ns, o = 1.00 ms" in page
+    assert page.count("| 1.0 |") + page.count("   1.0 |") == 5
+    assert check(runs[:1], here) == ""
+    assert probe(4000, 400).bandwidth > 0.0
+
+
+def test_entrants_fit_their_tables(table):
+    fits = {name for name in ENTRANTS if large._fits(name, table)}
+    assert fits == {*HERE, "cluster"}
+    assert large._fits("text", Table(table.folder, "text", 50))
+    assert isinstance(large._parser(), argparse.ArgumentParser)
