@@ -27,11 +27,11 @@ def tables(runs: Iterable[Line]) -> str:
 
 def seconds(lines: Sequence[Line]) -> str:
     """A row for each entrant on each table."""
-    head = ["table", "entrant", "seconds", "of them opening", "GiB", "passes", "steps", "gap", "ended"]
+    head = ["table", "entrant", "seconds", "of them opening", "GiB", "GB from disk", "passes", "steps", "gap", "ended"]
     rows = [
         [
             run["task"], NAMES[run["solver"]], _number(run.get("seconds")), _number(run.get("opening")),
-            _number(run["memory"] / GIBIBYTE) if run.get("memory") else ABSENT, run.get("passes", ABSENT),
+            _number(run["memory"] / GIBIBYTE) if run.get("memory") else ABSENT, _number(run["disk"] / 1e9) if "disk" in run else ABSENT, run.get("passes", ABSENT),
             run.get("iterations", ABSENT), gap(run["gap"]) if run.get("gap") is not None else ABSENT,
             run.get("said") or run.get("error") or run["outcome"],
         ]
