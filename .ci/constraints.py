@@ -8,8 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-#: Every requirement of this project is a name and a lower bound, and may say where it holds.
-REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)(?: *;.+)?")
+#: Every requirement of this project is a name and a lower bound, and may say which extras, and where it holds.
+REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[a-z,]+\])?>=([0-9.]+)(?: *;.+)?")
 
 
 def lowest(requirements: list[str]) -> dict[str, str]:

@@ -31,8 +31,7 @@ def backend_of(problem: Problem | JointProblem, backend: str) -> str:
     """
     if not isinstance(problem, Problem) or backend not in ("auto", BACKEND) or not problem.space.is_linear:
         raise UnsupportedError(
-            f"checkpoint= is for linear machines that {BACKEND!r} solves: only "
-            "such a solve has a state of few numbers"
+            f"checkpoint= is for linear machines that {BACKEND!r} solves: only such a solve has a state of few numbers"
         )
     return BACKEND
 

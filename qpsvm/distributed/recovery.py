@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from qpsvm.distributed.placing import Placed
-from qpsvm.distributed.run import LOOK, Lost, Settings, ask
+from qpsvm.distributed.run import LOOK, Lost, Settings, ask, wait_a_little
 from qpsvm.errors import ClusterError, DataError
 from qpsvm.resources.interrupts import noted
 
@@ -64,16 +64,13 @@ def placed_again(placed: Placed, settings: Settings) -> None:
     DataError
         A partition cannot be computed.
     """
-    from distributed import wait
-
     client, futures = placed.client, placed.futures()
     since, before, staffed = time.monotonic(), -1, time.monotonic()
     while True:
         if noted():
             raise KeyboardInterrupt  # nobody runs whom it could stop
         there = _workers(client, settings)
-        with suppress(TimeoutError):
-            wait(futures, timeout=LOOK)
+        wait_a_little(futures)
         made = sum(future.status == "finished" for future in futures)
         for k, future in enumerate(futures):
             if future.status == "error":

@@ -6,7 +6,6 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -201,7 +200,7 @@ class Spread:
         """
         begun = time.monotonic()
         while True:
-            self._wait([future for rank, future in enumerate(self.futures) if rank not in self.small])
+            wait_a_little([future for rank, future in enumerate(self.futures) if rank not in self.small])
             outcomes = self._outcomes()
             there = self._workers()
             self._look(note, there, time.monotonic() - begun)
@@ -212,13 +211,6 @@ class Spread:
             gone = [address for address in self.addresses if address not in there]
             if gone:  # the other members learn it from the hub, or when the run is closed
                 raise Lost(f"the worker {', '.join(gone)} is gone", gone)
-
-    def _wait(self, futures: Sequence[Any]) -> None:
-        """Wait a little, for some futures to end one way or another."""
-        from distributed import wait
-
-        with suppress(TimeoutError, CancelledError):
-            wait(futures, timeout=LOOK)
 
     def _workers(self) -> set[str]:
         """The workers that the scheduler knows.
@@ -284,7 +276,7 @@ class Spread:
             if future.status == "finished" and rank not in self.small:
                 address = self.addresses[rank]
                 self.small[rank] = self.client.submit(small_of, future, workers=[address], pure=False)
-        self._wait(list(self.small.values()))
+        wait_a_little(list(self.small.values()))
         outcomes = {rank: future.result() for rank, future in self.small.items() if future.status == "finished"}
         for outcome in outcomes.values():
             if outcome.error is not None:
@@ -331,6 +323,14 @@ class Spread:
         starts = [self.placed.rows.starts[k] for k in numbers]
         return Member(outcome.returned.small, numbers, starts, outcome.messages, outcome.sent_bytes, outcome.seconds,
                       tuple(outcome.returned.rows), self.futures[rank])  # fmt: skip
+
+
+def wait_a_little(futures: Sequence[Any]) -> None:
+    """Wait for futures to end, one way or another; not for long."""
+    from distributed import CancelledError, wait
+
+    with suppress(TimeoutError, CancelledError):
+        wait(futures, timeout=LOOK)
 
 
 def alive(client: Any) -> bool:

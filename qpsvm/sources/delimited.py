@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class CsvRows(Decoder):
             try:
                 for record in self._records(path, sheet, line, self._types()):
                     _check_index(record, path, start)
-                    yield made.batch(record, path, start)
+                    yield _stripped(made.batch(record, path, start))
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
                 if isinstance(error, (DataError, FileFormatError)):
@@ -117,6 +118,13 @@ class CsvRows(Decoder):
         except (ValueError, OSError) as other:
             error = other
         return FileFormatError(f"{path}, below row {start}: {error}")
+
+
+def _stripped(batch: Batch) -> Batch:
+    """The same with labels of text that have no blanks around them."""
+    if batch.labels is None or batch.labels.texts is None:
+        return batch
+    return replace(batch, labels=replace(batch.labels, texts=tuple(text.strip() for text in batch.labels.texts)))
 
 
 def head_of(path: str) -> tuple[Sheet, int | None]:

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.types import Matrix
+from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.libsvm import fault_in
 from qpsvm.files.source import readable, unpacked
 from qpsvm.sources.batches import Batch, Decoder, Labels, Reconsidered
+from qpsvm.sources.libsvm_text import plain_rows
 from qpsvm.sources.watch import Watch
 
 #: Bytes of text that are decoded at a time.
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 22
 
 
 class LibsvmRows(Decoder):
@@ -60,6 +61,15 @@ class LibsvmRows(Decoder):
             yield rest
 
     def _batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
+        X, y = plain_rows(text) or self._looked_at(path, text, line)
+        if not np.isfinite(y).all():
+            row = int(np.argmin(np.isfinite(y)))
+            raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
+        return Batch(self._shifted(X), Labels(y), None, path, start)
+
+    @staticmethod
+    def _looked_at(path: str, text: bytes, line: int) -> tuple[Matrix, FloatArray]:
+        """Rows whose text is not of the plain form: read line by line, or refused with the line that is wrong."""
         from sklearn.datasets import load_svmlight_file
 
         try:
@@ -67,10 +77,7 @@ class LibsvmRows(Decoder):
         except (ValueError, OverflowError) as error:
             fault = fault_in(text, line) or f", line {line} or below: {error}"
             raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
-        if not np.isfinite(y).all():
-            row = int(np.argmin(np.isfinite(y)))
-            raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
-        return Batch(self._shifted(X), Labels(y), None, path, start)
+        return X, y
 
     def _shifted(self, X: Matrix) -> Matrix:
         """The same with the first index as column 0."""

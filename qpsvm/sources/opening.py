@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from qpsvm.errors import DataTypeError, ParameterError
+from qpsvm.rows.source import RowSource
 from qpsvm.sources import arrays, arrow
 from qpsvm.sources.batches import Decoder
 from qpsvm.sources.decoded import Decoded
@@ -33,7 +34,7 @@ def open_rows(
 
     Parameters
     ----------
-    data : path, list of paths, ndarray, pyarrow table or data set, iterator of batches, or StoredRows
+    data : path, list of paths, ndarray, pyarrow table or data set, iterator of batches, or RowSource
         A path is that of a file, of a folder, or a pattern such as ``"part-*.parquet"``. Formats are told by content:
         .npy is mapped; Parquet, Feather, CSV and LIBSVM text (packed by xz, gzip or bzip2, too) are decoded once, into
         a scratch file that has no name and ends with the process. Batches are X, (X, y), (X, y, weight), or record
@@ -90,6 +91,15 @@ def open_rows(
     >>> rows.margins(np.array([2.0, 1.0]))
     array([1., 2.])
     """
+    if isinstance(data, RowSource):
+        given = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
+        late = [option for option, value in given.items() if value is not None]
+        if late:
+            raise ParameterError(
+                f"the rows are open already: leave out {late[0]}, or open them from where they are stored"
+            )
+        if not isinstance(data, StoredRows):
+            return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
     rows = found(data, target, columns, weight, block_rows)

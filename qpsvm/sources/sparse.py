@@ -51,7 +51,9 @@ class SparseMap(StoredRows):
             self.origin.watch.check()
             bounds = self.indptr[start : start + self.block_rows + 1]
             first, end = int(bounds[0]), int(bounds[-1])
-            places = (bounds - first).astype(self.indices.dtype)
+            places = bounds - first
+            if places[-1] <= np.iinfo(self.indices.dtype).max:
+                places = places.astype(self.indices.dtype)
             values = np.asarray(self.data[first:end], dtype=np.float64)
             X = sp.csr_array((values, self.indices[first:end], places), shape=(len(places) - 1, self.d))
             X.has_canonical_format = True

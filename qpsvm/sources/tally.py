@@ -13,7 +13,7 @@ from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.sources.batches import Batch, Decoder, LabelsOfAll, Reconsidered, ahead
 from qpsvm.sources.stored import Beside, Origin, at_row
-from qpsvm.sources.values import check_values
+from qpsvm.sources.values import check_total, check_values
 
 
 class Tally:
@@ -31,6 +31,7 @@ class Tally:
         self.decoder = decoder
         self.files: list[tuple[str, int]] = []
         self.d = self.entries = self.longest_row = 0
+        self._squares = 0.0
         self._labels: LabelsOfAll | None = None
         self._weights: list[NDArray[Any]] = []
 
@@ -42,7 +43,9 @@ class Tally:
         DataError
         """
         X = batch.X
-        check_values(X, lambda row: at_row(batch.name, batch.start + row), self.decoder.feature_names)
+        names = self.decoder.feature_names
+        self._squares += check_values(X, lambda row: at_row(batch.name, batch.start + row), names)
+        check_total(self._squares)
         seen = self.files.pop()[1] if batch.start else 0
         self.files.append((batch.name, seen + X.shape[0]))
         self.d = max(self.d, X.shape[1])

@@ -16,7 +16,7 @@ from qpsvm.errors import DataError
 from qpsvm.rows.source import RowSource
 
 
-def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> None:
+def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
     """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
 
     Parameters
@@ -28,20 +28,26 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     names : sequence of str, or None
         Those of the columns.
 
+    Returns
+    -------
+    float
+        The sum of squares; 0 for numbers of a kind whose squares are never too many.
+
     Raises
     ------
     DataError
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
     if values.dtype.kind in "biu":
-        return
+        return 0.0
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(np.einsum("i,i", flat, flat)):
-            return
+        squares = float(np.einsum("i,i", flat, flat))
+        if math.isfinite(squares):
+            return squares
         good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():
-        return
+        return math.inf if values.dtype == np.float64 else 0.0
     if sp.issparse(X):
         bad = int(np.flatnonzero(~good)[0])
         row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
@@ -81,5 +87,15 @@ def check_source(source: RowSource, where: Callable[[int], str], names: Sequence
                 first = block.rows.start
                 check_values(block.matrix, lambda row, first=first: where(first + row), names)  # type: ignore[misc]
             total += squares
-    if not math.isfinite(total):
+    check_total(total)
+
+
+def check_total(squares: float) -> None:
+    """Refuse samples whose squares overflow only together.
+
+    Raises
+    ------
+    DataError
+    """
+    if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")

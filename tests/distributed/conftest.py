@@ -31,7 +31,7 @@ def whole(client: Any) -> Any:
 
 @pytest.fixture
 def bare() -> Iterator[Any]:
-    """Two workers without nannies, of a cluster of their own: what dies stays dead."""
+    """Three workers without nannies, of a cluster of their own: what dies stays dead."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as own:
         command = [
@@ -47,10 +47,10 @@ def bare() -> Iterator[Any]:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         processes = [
             subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for _ in range(2)
+            for _ in range(3)
         ]
         try:
-            own.wait_for_workers(2, timeout=60)
+            own.wait_for_workers(3, timeout=60)
             yield own
         finally:
             for process in processes:

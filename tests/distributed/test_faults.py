@@ -17,7 +17,7 @@ from qpsvm.errors import ClusterError
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.slow]
 
 #: Rounds of a run, and seconds of a round: several looks of the client.
 ROUNDS, PAUSE = 30, 0.04
@@ -51,22 +51,42 @@ def struck(placed, rank, number):
     return found
 
 
-@pytest.mark.parametrize(("rank", "number"), [(0, signal.SIGKILL), (0, signal.SIGSTOP), (1, signal.SIGSTOP)])
+@pytest.mark.parametrize(("rank", "number"), [(0, signal.SIGKILL), (1, signal.SIGSTOP)])
 def test_a_worker_that_dies_or_hangs_costs_time_and_not_the_answer(whole, rank, number):
     X, squares = numbers()
-    found = struck(place(X, client=whole, worth=1), rank, number)
+    check(struck(place(X, client=whole, worth=1), rank, number), squares)
+
+
+def check(found, squares):
+    """That members have the sum, and went on from a state that was noted before the fault."""
     for member in found:
         total, first = member.small
         assert total == pytest.approx(ROUNDS * squares, rel=1e-9)
-        assert first > 0  # it went on from a state
+        assert first > 0
 
 
 def test_without_nannies(bare):
-    """The second worker goes on alone; when it dies, too, the error has the last state."""
+    """Workers hang and die until none is left; the error has the last state. Then the scheduler is gone, too."""
     X, squares = numbers()
     placed = place(X, client=bare, worth=1)
-    (member,) = struck(placed, 1, signal.SIGKILL)
-    assert member.small[0] == pytest.approx(ROUNDS * squares, rel=1e-9)
+    found = struck(placed, 0, signal.SIGSTOP)
+    assert len(found) == 2
+    check(found, squares)
+    (alone,) = struck(placed, 1, signal.SIGKILL)
+    check([alone], squares)
     with pytest.raises(ClusterError, match="all workers") as caught:
         struck(placed, 0, signal.SIGKILL)
+    assert caught.value.state["round"] >= 1
+    with pytest.raises(ClusterError, match="on a worker that is gone"):
+        alone.rows("norms")
+    bare.cluster.close()
+    with pytest.raises(ClusterError, match="scheduler"):
+        spread(placed, rounds, ROUNDS, PAUSE, begun={"total": 0.0, "round": 0}, settings=SETTINGS)
+
+
+def test_data_that_nobody_can_make_again_are_named(whole):
+    parts = whole.scatter(list(np.ones((4, 50, 3))))
+    X = da.concatenate([da.from_delayed(part, (50, 3), dtype=float) for part in parts])
+    with pytest.raises(ClusterError, match="cannot make them again") as caught:
+        struck(place(X, client=whole, worth=1), 1, signal.SIGKILL)
     assert caught.value.state["round"] >= 1

@@ -137,9 +137,12 @@ class TestDask:
         frames = pytest.importorskip("dask.dataframe")
         pandas = pytest.importorskip("pandas")
         table = frames.from_pandas(pandas.DataFrame(X, columns=list("abcd")).assign(t=T), npartitions=3)
-        problem = qpsvm.EpsilonSVR(table[list("abcd")], table["t"])
-        assert problem.feature_names == ("a", "b", "c", "d")
+        for problem in (qpsvm.EpsilonSVR(table[list("abcd")], table["t"]), qpsvm.EpsilonSVR(table, "t")):
+            assert problem.feature_names == ("a", "b", "c", "d")
+            assert problem.n == len(X)
         assert qpsvm.solve(problem).status == "optimal"
+        with pytest.raises(DataError, match="no column 'u': its columns are"):
+            qpsvm.EpsilonSVR(table, "u")
 
     @pytest.mark.parametrize(
         ("build", "said"),

@@ -6,22 +6,27 @@ import gzip
 import io
 import lzma
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
 
 import qpsvm
 from qpsvm.errors import (
     DataError,
     DataTypeError,
     FileFormatError,
+    MissingExtraError,
     MissingFileError,
     ParameterError,
     TooLargeError,
     UnknownOptionError,
 )
+from qpsvm.rows import ArrayRows
 from qpsvm.sources import open_rows, spool
+from qpsvm.sources.libsvm_text import plain_rows
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):
@@ -211,7 +216,25 @@ def test_a_machine_is_the_same_from_a_file(tmp_path):
     assert there.primal == pytest.approx(here.primal, rel=1e-5)
 
 
+def test_rows_that_are_open_already():
+    rows = ArrayRows(X)
+    assert open_rows(rows) is rows
+    with pytest.raises(ParameterError, match="open already: leave out target"):
+        open_rows(rows, target=0)
+
+
+def test_what_needs_pyarrow_says_so(tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name, content in (("t.csv", csv(X)), ("t.parquet", "PAR1")):
+        with pytest.raises(MissingExtraError, match=rf"{name}.*needs pyarrow: pip install"):
+            open_rows(text(tmp_path, name, content))
+    assert open_rows(text(tmp_path, "t.svm", libsvm(X))).shape == X.shape
+
+
 def test_labels_of_every_kind(tmp_path):
+    blanks = csv(X[:2], ["u", "v"], S[:2]).replace("u,", "u ,") + csv(X[:1], ["u"], S[:1]).splitlines()[1]
+    assert open_rows(text(tmp_path, "blanks.csv", blanks), **BESIDE).target.tolist() == ["u", "v", "u"]
     late = [*map(str, [1, 2] * 50), "x"]
     path = text(tmp_path, "late.csv", csv(X[:101], late, S[:101]))
     assert open_rows(path, **BESIDE).target.tolist() == late  # numbers at first
@@ -258,6 +281,9 @@ def test_a_cell_that_is_no_number_is_shown(tmp_path):
         open_rows(text(tmp_path, "t.svm", "1 1:1\n0 2:1\n1 2:x\n"))
     with pytest.raises(DataError, match=r"row 1 has the label nan"):
         open_rows(text(tmp_path, "t.svm", "1 1:1\nnan 2:1\n"))
+    for data in (np.full((400, 4), 1.2e153), pa.table({"a": np.full(1600, 1.2e153)})):
+        with pytest.raises(DataError, match="overflow when they are added up"):
+            open_rows(data, block_rows=17)
     with pytest.raises(DataError, match="no feature in any row"):
         open_rows(text(tmp_path, "t.svm", "0 qid:1\n1 qid:1\n"))
     with pytest.raises(DataTypeError, match="one of the two"):
@@ -433,3 +459,34 @@ def test_scratch_files_have_no_name(tmp_path):
         rows = open_rows(data, **options, scratch=folder)
         assert not list(folder.iterdir())
         assert rows.margins(np.ones(D)).shape == (N,)
+
+
+# --- LIBSVM text, read as a whole -------------------------------------------------------------------------------------
+
+
+def test_plain_text_is_read_as_line_by_line():
+    plain = [
+        "+1 3:0.5 7:1e-3\n-1\n2.5 1:-4\n",
+        "1 1:1 2:2 \r\n0 5:1\r\n",
+        "-1 0:1 9:2\n1 1:nan 2:inf\n",
+        libsvm(X),
+        "3\n",
+    ]
+    for some in plain:
+        found, y = plain_rows(some.encode())
+        wanted, labels = load_svmlight_file(io.BytesIO(some.encode()), zero_based=True)
+        assert np.array_equal(found.toarray(), wanted.toarray()[:, : found.shape[1]], equal_nan=True)
+        assert np.array_equal(y, labels)
+    assert plain_rows(b"1 2:3")[0].toarray().tolist() == [[0.0, 0.0, 3.0]]
+
+
+def test_other_text_is_left_to_whoever_looks_at_every_line(tmp_path):
+    wrong = ["1 2 3:4\n1:2 3:4", "1:2\n1 1 1:1", "1 3:1 2:1", "1 1:1 1:2", "1 1.5:2", "1 1e3:2", "1 -1:2", "1 1:",
+             "1 :2", "1 1:1:2", "1 2147483648:1", "+-1 1:1", "1 1:x", "1 1:1 7"]  # fmt: skip
+    for some in wrong:
+        assert plain_rows(some.encode()) is None
+        with pytest.raises(DataError):
+            open_rows(text(tmp_path, "t.svm", f"1 1:1\n{some}\n"))
+    for some in ("1 qid:3 1:2\n", "1 1:2 # so it is\n", "1\t1:2\n", "1  1:2\n", "1 01:2\n"):
+        assert plain_rows(some.encode()) is None
+        assert open_rows(text(tmp_path, "t.svm", some)).matrix().toarray().tolist() == [[2.0]]

@@ -26,7 +26,8 @@ of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it 
 or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
 Where a team has the rows, a step sends the gradient with all that (ALM.5) sums, the half of the Newton system, and the
-slopes of the line search: three messages, the longest of (d + 1)(d + 2)/2 numbers.
+slopes of the line search: three or four messages, the longest of (d + 1)(d + 2)/2 numbers. What each member makes of
+the sums is the same but for rounding, as machines differ: all go on from the W of the first one.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
@@ -128,12 +129,15 @@ class AugmentedLagrangian:
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
-        problem, losses, b = self._problem, self._losses, float(self._W[-1])
+        problem, losses, team = self._problem, self._losses, self._problem.rows.team
         self._answer()
-        pull, mismatch, worth, signs = problem.rows.team.sums(
-            self._own_pull, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha), self._budget.signs()
-        )
+        first = self._W if team.rank == 0 else np.zeros_like(self._W)  # members may round a step in different ways
+        self._W, pull, mismatch, worth, signs = team.sums(
+            first, self._own_pull, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha),
+            self._budget.signs(),
+        )  # fmt: skip
         self._budget.agree(signs)
+        b = float(self._W[-1])
         self._q = problem.ridge * self._W - problem.offset - pull
         self._residual, self._complementarity, half = problem.measures(b, self._q, pull + problem.offset, mismatch)
         self._dual = problem.dual(worth, half)

@@ -113,7 +113,8 @@ def solve_linear(
         over this problem's rows, 0 for a row that was not there. It need not be feasible: α is clipped to the box.
         For another C, pass α_i C_i/C_i(old) if some α are at their bound (measured: half the steps of α as it was).
     engine : "auto", "coordinate" or "newton"
-        Whether coordinate descent goes first: where it pays and there is no start, always, or never.
+        Whether coordinate descent goes first: where it pays and there is no start, always, or never; it has no place in
+        a team.
     begun : State, optional
         What was kept of a run with the same arguments, which goes on from there; rows may be spread over the members of
         a team in another way.
@@ -168,8 +169,9 @@ def solve_linear(
             band = Estimate(first.W, begun.tau) if begun.tau else None
             point, reason, used = _by_newton(problem, first, tol, budget, band, bands=begun.tau > 0.0)
         else:
-            by_coordinates = engine == "coordinate" or (engine == "auto" and start is None and goes_first(problem))
-            point, reason, used = _run(problem, first, tol, budget, by_coordinates and team.alone)
+            wished = engine == "auto" and start is None and team.alone
+            by_coordinates = (engine == "coordinate" and team.alone) or (wished and goes_first(problem))
+            point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w, b = frame.outer(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
 
