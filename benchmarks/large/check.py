@@ -63,9 +63,9 @@ def check(runs: Iterable[Line], here: Probe) -> str:
         With a memory map of each size, of which passes are counted, and of two sizes at least.
     here : Probe
     """
-    lines = [run for run in runs if run["suite"] == "large" and run["outcome"] == "ran" and run["threads"] == 1]
-    maps = {_key(run): run for run in lines if run["solver"] == "map"}
-    known = [run for run in lines if run["solver"] in ("map", "cluster") and _key(run) in maps]
+    lines = [run for run in runs if run["suite"] == "large" and run["outcome"] == "ran"]
+    maps = {_key(run): run for run in lines if run["solver"] == "map" and run["threads"] == 1}
+    known = [*maps.values(), *(run for run in lines if run["solver"] == "cluster" and _key(run) in maps)]
     kinds = [[run for run in known if run["solver"] == name] for name in ("map", "cluster")]
     alone, spread = (sorted(runs, key=lambda run: float(run["facts"]["n"])) for runs in kinds)
     if len(alone) < 2:

@@ -15,7 +15,7 @@ from benchmarks.large.cluster import on_cluster
 from benchmarks.large.data import Table
 from benchmarks.large.passes import Passes, counted
 from benchmarks.large.spark import minimised
-from benchmarks.large.weigh import weighed
+from benchmarks.large.weigh import read_from_disk, weighed
 from qpsvm.arrays.types import FloatArray
 from qpsvm.rows import as_row_source
 
@@ -122,6 +122,7 @@ def loaded(table: Table) -> tuple[Any, FloatArray]:
 def _solved(opened: Callable[[], tuple[Any, Any]], C: float) -> dict[str, Any]:
     """Open and solve: what was measured."""
     warm_up()
+    disk = read_from_disk()
     with weighed() as peak:
         start = time.perf_counter()
         X, y = opened()
@@ -129,7 +130,10 @@ def _solved(opened: Callable[[], tuple[Any, Any]], C: float) -> dict[str, Any]:
         passes = None if isinstance(X, np.ndarray) or not hasattr(X, "blocks") else counted(X)
         result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=TOL, check=False)
         seconds = time.perf_counter() - start
-    return {"seconds": seconds, "opening": opening, "memory": peak.bytes, **facts_of(result), **_passes(passes)}
+    return {
+        "seconds": seconds, "opening": opening, "memory": peak.bytes, "disk": read_from_disk() - disk,
+        **facts_of(result), **_passes(passes),
+    }  # fmt: skip
 
 
 def facts_of(result: Any) -> dict[str, Any]:

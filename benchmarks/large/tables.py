@@ -27,11 +27,11 @@ def tables(runs: Iterable[Line]) -> str:
 
 def seconds(lines: Sequence[Line]) -> str:
     """A row for each entrant on each table."""
-    head = ["table", "entrant", "seconds", "of them opening", "GiB", "passes", "steps", "gap", "ended"]
+    head = ["table", "entrant", "seconds", "of them opening", "GiB", "GB from disk", "passes", "steps", "gap", "ended"]
     rows = [
         [
             run["task"], NAMES[run["solver"]], _number(run.get("seconds")), _number(run.get("opening")),
-            _number(run["memory"] / GIBIBYTE) if run.get("memory") else ABSENT, run.get("passes", ABSENT),
+            _number(run.get("memory"), GIBIBYTE), _number(run.get("disk"), 1e9), run.get("passes", ABSENT),
             run.get("iterations", ABSENT), gap(run["gap"]) if run.get("gap") is not None else ABSENT,
             run.get("said") or run.get("error") or run["outcome"],
         ]
@@ -103,8 +103,8 @@ def _sweeps(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return {title: runs for title, runs in ordered.items() if len({run["facts"]["n"] for run in runs}) > 1}
 
 
-def _number(value: float | None) -> str:
-    return ABSENT if value is None else digits(value)
+def _number(value: float | None, unit: float = 1.0) -> str:
+    return ABSENT if value is None else digits(value / unit)
 
 
 def _size(n: float) -> str:

@@ -1,4 +1,4 @@
-"""Memory of processes beyond the page cache: what they hold themselves, sampled while they work (Linux).
+"""Memory of processes beyond the page cache, sampled while they work, and what they read from a disk (Linux).
 
 Pages of a mapped file count as resident, though the system takes them back whenever somebody needs the room. So the
 figure is RssAnon + RssShmem, and not the usual RSS.
@@ -30,6 +30,15 @@ def held(process: int) -> int:
         for task in Path(f"/proc/{process}/task").iterdir():
             total += sum(map(held, map(int, (task / "children").read_text().split())))
     return total
+
+
+def read_from_disk() -> int:
+    """Bytes that this process has had to wait for from a disk so far: what was not in the page cache."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/io").read_text().splitlines():
+            if line.startswith("read_bytes:"):
+                return int(line.split()[1])
+    return 0
 
 
 @dataclass
