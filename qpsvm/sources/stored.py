@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,8 +116,3 @@ class StoredRows(RowSource):
         for block in self.blocks():
             out[block.rows] = block.squared_norms()
         return out
-
-
-def starts_of(lengths: Sequence[int]) -> list[int]:
-    """Where parts of these lengths begin, behind each other."""
-    return [0, *np.cumsum(lengths)[:-1].tolist()] if lengths else []
