@@ -25,7 +25,7 @@ from qpsvm.distributed.spreading import spread
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
 from qpsvm.problems.replaced import outlined
-from qpsvm.resources.log import say
+from qpsvm.resources.log import say, say_progress
 from qpsvm.result import SVMResult
 from qpsvm.samples import Samples, SpreadSamples
 
@@ -94,6 +94,7 @@ def solve_spread(
 
     def heard(state: Mapping[str, Any]) -> None:
         say(_progress(state), request.verbose)
+        say_progress(state["stage"], float(state["gap"]))
         if keep is not None:
             keep(state)
 
