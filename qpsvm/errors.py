@@ -37,6 +37,9 @@ class QPSVMError(Exception):
     True
     """
 
+    def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for whoever pickles tracebacks, too
+        return type(self), self.args
+
 
 class DataError(QPSVMError, ValueError):
     """The samples, labels or weights cannot be used: their shape or a value in them is wrong.
@@ -238,6 +241,8 @@ class ClusterError(SolverError):
 
     Attributes
     ----------
+    message : str
+        What was lost.
     state : dict or None
         The last state that was noted, where there is one.
     checkpoint : str or None

@@ -120,19 +120,8 @@ class Model:
             return self._streamed(X)
         order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
-        return self._values(samples if order is None else samples[:, order])
-
-    def _streamed(self, source: RowSource) -> FloatArray:
-        """The same for rows that are not all in memory, a block at a time: (m,)."""
-        if source.d != self.n_features:
-            raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
-        known, given = self.feature_names, source.feature_names
-        order = None if known is None or given is None else order_of(given, known, "X")
-        pieces = (piece.matrix for block in source.blocks() for piece in block.pieces())
-        return np.concatenate([self._values(part if order is None else part[:, order]) for part in pieces])
-
-    def _values(self, samples: Matrix) -> FloatArray:
-        """f of checked samples, (m, d), with the columns in order: (m,)."""
+        if order is not None:
+            samples = samples[:, order]
         if isinstance(self.kernel, FeatureMap) and self.w is not None:
             return self._of_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
@@ -163,7 +152,16 @@ class Model:
         linear = self.over_features
         step = max(1, BLOCK_VALUES // row_map.learnt.factor.size)
         rows = range(0, samples.shape[0], step)
-        return np.concatenate([linear._values(row_map.features(samples[i : i + step])) for i in rows])
+        return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
+
+    def _streamed(self, source: RowSource) -> FloatArray:
+        """The same for rows that are not all in memory, a block at a time: (m,)."""
+        if source.d != self.n_features:
+            raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
+        known, given = self.feature_names, source.feature_names
+        order = None if known is None or given is None else order_of(given, known, "X")
+        pieces = (piece.matrix for block in source.blocks() for piece in block.pieces())
+        return np.concatenate([self.decision_function(part if order is None else part[:, order]) for part in pieces])
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:

@@ -127,7 +127,7 @@ def _all_units(column: FloatArray) -> bool:
     return bool((np.abs(column) == 1.0).all())
 
 
-def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float, team: Team) -> float:
+def _ridged(points: FloatArray, weights: FloatArray, level: float, ridge: float, team: Team = ALONE) -> float:
     """The θ where Rθ − level + (the weights of the points below θ) rises through 0, in a piece or at a point."""
     if not team.alone:
         return crossing(points, weights, level, team, ridge=ridge)

@@ -28,6 +28,7 @@ from qpsvm.multiclass.together import Results, Together
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
+from qpsvm.samples import SpreadSamples
 from qpsvm.solve import solve
 
 E = TypeVar("E", bound="Estimator")
@@ -169,13 +170,25 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         -----
         GapWarning
         """
-        last = getattr(self, "result_", None) if self.warm_start else None
+        spread = isinstance(problem.samples, SpreadSamples)
+        last = getattr(self, "result_", None) if self.warm_start and not spread else None
         start = last if isinstance(last, SVMResult) and len(last.coef) == problem.n else None
+        result = self._certified(problem, start)
+        if not spread:
+            result = without_noise(problem, result, float(self.tol))
+        self._judge([result.status], np.array([result.gap]), result.message)
+        return result
+
+    def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
+        """What `qpsvm.solve` proves of one problem.
+
+        Raises
+        ------
+        QPSVMError
+        """
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
-        result = without_noise(problem, result, float(self.tol))
-        self._judge([result.status], np.array([result.gap]), result.message)
         return result
 
     def _judge(self, status: Sequence[Status], gap: Any, message: str) -> None:

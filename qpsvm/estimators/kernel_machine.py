@@ -18,6 +18,7 @@ from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.parameters import KERNEL, Check
 from qpsvm.estimators.saved import model_of
+from qpsvm.estimators.spread import in_memory_only
 from qpsvm.estimators.stored import learn_columns
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
@@ -69,6 +70,7 @@ class KernelMachine(Estimator):
         ------
         DataError, DataTypeError
         """
+        in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:

@@ -10,6 +10,7 @@ for:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from qpsvm.estimators.parameters import (
     positive,
 )
 from qpsvm.estimators.saved import linear_scores, model_of
+from qpsvm.estimators.stored import by_partition, is_dask, spread_to_predict
 from qpsvm.joint_model import JointModel
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.model import Model
@@ -70,7 +72,7 @@ class LinearMachine(Estimator):
             return X, "free", 0.0
         if self.intercept_scaling == 1:
             return X, "penalised", 0.0
-        if isinstance(X, RowSource):
+        if isinstance(X, RowSource) or is_dask(X):
             raise UnsupportedError(
                 f"intercept_scaling={self.intercept_scaling:g} needs samples in memory: take 1 or None for samples "
                 "that are stored"
@@ -90,11 +92,20 @@ class LinearMachine(Estimator):
         b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
         return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
 
-    def _values(self, X: Any) -> FloatArray:
-        """f of each machine: (m, P)."""
+    def _values(self, X: Any) -> Any:
+        """f of each machine, (m, P): of a Dask collection a Dask array."""
         check_is_fitted(self)
+        if is_dask(X):
+            array = spread_to_predict(self, X)
+            w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
+            return by_partition(partial(_plane_values, w=w, b=b), array, len(w), np.float64)
         matrix = inputs.dense_if_small(inputs.samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
             return np.asarray(matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_)
         return np.asarray(safe_sparse_dot(matrix, coef.T, dense_output=True) + self.intercept_)
+
+
+def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
+    """f of each machine at the rows of a partition: (k, P)."""
+    return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,9 +24,12 @@ from qpsvm.estimators.parameters import (
     one_of,
     workers,
 )
+from qpsvm.estimators.spread import classes_of, is_dask, rows_of, targets
+from qpsvm.estimators.stored import by_partition
 from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.problems import Problem
 
 #: LIBLINEAR's words for a loss, and the machine with it.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
@@ -195,6 +199,8 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         """
         self._check_parameters()
         X, y, sample_weight = self._opened(X, y, sample_weight)
+        if is_dask(X):
+            return self._fit_spread(X, y, sample_weight)
         matrix = inputs.dense_if_small(inputs.training_samples(self, X))
         n = matrix.shape[0]
         self.classes_, codes = inputs.labels_of(y, n)
@@ -208,6 +214,39 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         self._solution, self.results_ = together, together.results
         self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
         self.n_iter_ = int(self._iterations(together.iterations.max()))
+        return self
+
+    def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """The same over a Dask collection: one machine after the other, each where the rows are.
+
+        Raises
+        ------
+        UnsupportedError
+            A joint machine, or weights of more than two classes.
+        """
+        rows = rows_of(self, X, y, sample_weight)
+        classes = self.classes_ = classes_of(rows)
+        several = len(classes) > 2
+        if several and (self.multi_class in JOINT or self.class_weight is not None):
+            what = "class_weight" if self.class_weight is not None else f"multi_class={self.multi_class!r}"
+            raise UnsupportedError(f"{what} of {len(classes)} classes needs samples in memory, not a Dask collection")
+        posed, intercept, _ = self._posed(X)
+        kind: Any = Problem.machines[LOSSES[self.loss]]
+        results, factors = [], None
+        for target in targets(y, classes):
+            problem = kind(
+                posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
+                class_weight=self.class_weight,
+            )  # fmt: skip
+            factors = getattr(problem.samples, "factors", None)
+            results.append(self._certified(problem, None))
+        self.class_weight_ = np.ones(len(classes)) if factors is None else factors
+        self._judge([each.status for each in results], [each.gap for each in results], results[0].message)
+        self.__dict__.pop("_solution", None)
+        self.results_ = results
+        self.coef_ = np.array([each.w for each in results])
+        self.intercept_ = np.array([each.b for each in results])
+        self.n_iter_ = int(self._iterations(max(each.iterations or 0 for each in results)))
         return self
 
     def _together(
@@ -226,7 +265,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
             start=continued(last, self.classes_, len(codes), rest), **self._options(),
         )  # fmt: skip
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any) -> Any:
         """The decision values of samples.
 
         Parameters
@@ -236,12 +275,13 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         Returns
         -------
         ndarray, shape (m,) or (m, k)
-            Of two classes f(x), positive for the second; else that of each class against all others.
+            Of two classes f(x), positive for the second; else that of each class against all others. Of a Dask
+            collection a Dask array, of which nothing is computed yet.
         """
         values = self._values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each sample.
 
         Parameters
@@ -252,7 +292,12 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
         -------
         ndarray, shape (m,)
         """
-        values = self.decision_function(X)
-        codes = (values > 0.0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        values, labels = self._values(X), partial(_labels_at, classes=self.classes_)
+        return by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
+
+
+def _labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels of decision values (m, P): (m,)."""
+    codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+    labels: NDArray[Any] = classes[codes]
+    return labels

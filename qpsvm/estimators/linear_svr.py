@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import all_at_once
@@ -19,6 +18,7 @@ from qpsvm.estimators.parameters import (
     not_negative,
     one_of,
 )
+from qpsvm.estimators.spread import is_dask, rows_of
 from qpsvm.estimators.stored import StoredScore
 from qpsvm.problems import EpsilonSVR
 
@@ -163,9 +163,13 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
         """
         self._check_parameters()
         X, y, sample_weight = self._opened(X, y, sample_weight)
-        matrix = inputs.dense_if_small(inputs.training_samples(self, X))
-        n = matrix.shape[0]
-        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
+        if is_dask(X):
+            rows_of(self, X, y, sample_weight)
+            matrix, target, weight = X, y, sample_weight
+        else:
+            matrix = inputs.dense_if_small(inputs.training_samples(self, X))
+            n = matrix.shape[0]
+            target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         posed, intercept, s = self._posed(matrix)
         problem = EpsilonSVR(
             posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
@@ -177,7 +181,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
         self.n_iter_ = int(self._iterations(self.result_.iterations or 0))
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> Any:
         """f of each sample.
 
         Parameters

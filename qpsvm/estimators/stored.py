@@ -17,9 +17,13 @@ from qpsvm.arrays.columns import order_of
 from qpsvm.errors import DataError
 from qpsvm.rows import RowSource
 from qpsvm.sources import open_rows
+from qpsvm.sources.dask_rows import is_dask
 from qpsvm.sources.recognise import is_column, is_stored, stored
 
-__all__ = ["StoredScore", "is_stored", "learn_columns", "rows_to_predict", "stored", "where_they_are"]
+__all__ = [
+    "StoredScore", "by_partition", "is_dask", "is_stored", "learn_columns", "rows_to_predict", "spread_to_predict",
+    "stored",
+]  # fmt: skip
 
 
 def learn_columns(estimator: Any, source: RowSource) -> None:
@@ -71,15 +75,37 @@ def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = No
     return source
 
 
-def where_they_are(method: Callable[[Any], NDArray[Any]], X: Any, width: int, dtype: Any) -> Any:
-    """What a method makes of a Dask collection, as a Dask array (m,), or (m, width) where that is more than one.
+def spread_to_predict(estimator: Any, X: Any) -> Any:
+    """Samples of a Dask collection as a Dask array, (m, d), whose columns are those of the fit, in one chunk.
 
-    Nothing is computed yet; each partition is predicted where it is.
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    DataError
+        Another width, or a frame without one of the columns.
     """
+    check_is_fitted(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = getattr(X, "columns", None)
+    if names is not None and columns is not None:
+        missing = [name for name in names if name not in list(columns)]
+        if missing:
+            raise DataError(f"X has no column {missing[0]!r}, which the samples of the fit had")
+        X = X[list(names)]
     array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    array = array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
-    how: dict[str, Any] = {"drop_axis": 1} if width == 1 else {"chunks": (array.chunks[0], (width,))}
-    return array.map_blocks(method, dtype=dtype, meta=np.empty((0,) * (1 if width == 1 else 2), dtype=dtype), **how)
+    if array.ndim != 2 or array.shape[1] != estimator.n_features_in_:
+        raise DataError(
+            f"X has shape {array.shape}, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input"
+        )
+    return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+
+
+def by_partition(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:
+    """What a function makes of each partition of a Dask array (m, ·): (m,), or (m, width). Nothing is computed yet."""
+    if width is None:
+        return X.map_blocks(function, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
+    return X.map_blocks(function, dtype=dtype, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0), dtype=dtype))
 
 
 class StoredScore:

@@ -25,7 +25,7 @@ class Nystroem(FeatureMap):
     kernel : Kernel, str or callable, default="rbf"
         K, which K̃ stands in for. K̃ = K where one of the two samples is a landmark.
     components : int, default=300
-        m, landmarks and features; as many as there are rows, at the most.
+        Landmarks and features, m; as many as there are rows, at the most.
     seed : int, default=0
         Of the draw.
 

@@ -120,7 +120,17 @@ class PivotedCholesky(FeatureMap):
         return np.ascontiguousarray(solved.T)
 
     def coefficients(self, w: FloatArray) -> FloatArray:
-        """c (r,) of w = Σ_j c_j φ_K(z_j), in the feature space of K, for w (r,) over the features: Rᵀc = w.
+        """The c of w = Σ_j c_j φ_K(z_j), in the feature space of K, for w over the features: Rᵀc = w.
+
+        Parameters
+        ----------
+        w : ndarray, shape (r,)
+            Over the features.
+
+        Returns
+        -------
+        ndarray, shape (r,)
+            One for each pivot.
 
         Examples
         --------

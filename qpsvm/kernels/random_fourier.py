@@ -25,9 +25,9 @@ class RandomFourier(FeatureMap):
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        γ of the RBF kernel K that K̃ stands in for. "scale" takes one pass over the samples.
+        The γ of the RBF kernel K that K̃ stands in for. "scale" takes one pass over the samples.
     components : int, default=500
-        r, the number of features. K̃ − K is of the size of r^(−½).
+        The number r of features. K̃ − K is of the size of r^(−½).
     seed : int, default=0
         Of the frequencies ω, which are normal with variance 2γ, and the phases θ.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import raw_array
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import IntArray
 from qpsvm.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.sources.chosen import chosen
 from qpsvm.sources.dense import MemoryMap
@@ -144,9 +144,3 @@ def beside(given: Any, n: int, option: str) -> NDArray[Any] | None:
     if found.shape != (n,):
         raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
     return found
-
-
-def as_weights(given: Any, n: int) -> FloatArray | None:
-    """Weights in an array of their own, as float64."""
-    found = beside(given, n, "weight")
-    return None if found is None else np.asarray(found, dtype=np.float64)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import LARGEST_VALUE
 from qpsvm.arrays.types import Matrix
-from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError
 from qpsvm.resources.memory import available_memory
 from qpsvm.rows.blocks import Block
@@ -138,8 +137,7 @@ class DaskRows(RowSource):
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame, shape (n, d)
         Sizes of chunks need not be known.
-    y, weight : dask collection, array_like or str, shape (n,), optional
-        Text is the name of a column of the data frame, which is then none of the features.
+    y, weight : dask collection or array_like, shape (n,), optional
 
     Attributes
     ----------
@@ -158,7 +156,6 @@ class DaskRows(RowSource):
     def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
         import dask
 
-        X, y, weight = _taken_out(X, y, weight)
         self.feature_names = _column_names(X)
         parts = [_as_array(X, "X", 2)]
         vectors = [(name, part) for name, part in (("y", y), ("sample_weight", weight)) if part is not None]
@@ -247,24 +244,6 @@ def on_cluster() -> bool:
     except ValueError:
         return False
     return True
-
-
-def _taken_out(X: Any, *vectors: Any) -> tuple[Any, ...]:
-    """X without the columns that vectors name, and the vectors: those columns.
-
-    Raises
-    ------
-    DataError
-        There is no such column, or X has no names.
-    """
-    named = [vector for vector in vectors if isinstance(vector, str)]
-    columns = list(getattr(X, "columns", ()))
-    absent = [name for name in named if name not in columns]
-    if absent:
-        known = f"its columns are {shown(columns)}" if columns else "only the columns of a data frame have names"
-        raise DataError(f"X has no column {absent[0]!r}: {known}")
-    found = [X[vector] if isinstance(vector, str) else vector for vector in vectors]
-    return (X[[name for name in columns if name not in named]] if named else X), *found
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:

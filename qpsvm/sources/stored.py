@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +78,17 @@ class Beside:
 class StoredRows(RowSource):
     """Rows from files or arrays, which are looked at a block at a time. What `open_rows` returns.
 
+    Parameters
+    ----------
+    shape : (int, int)
+        The number n of rows, and d of columns.
+    origin : Origin
+        Where they come from.
+    beside : Beside
+        What was stored with them.
+    block_rows : int, optional
+        Rows in a block.
+
     Attributes
     ----------
     target : ndarray of shape (n,), or None
@@ -86,8 +96,21 @@ class StoredRows(RowSource):
     weight : ndarray of float64, shape (n,), or None
         The weights of the rows.
     origin : Origin
+        Where the rows come from.
     block_rows : int
         Rows in a block, at most.
+
+    See Also
+    --------
+    open_rows : What makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import qpsvm
+    >>> rows = qpsvm.open_rows(np.array([[0, 1], [2, 3]], dtype=np.float32), target=1)
+    >>> print(rows.shape, rows.target, rows.where(1))
+    (2, 1) [1. 3.] row 1
     """
 
     def __init__(self, shape: tuple[int, int], origin: Origin, beside: Beside, block_rows: int | None = None) -> None:
@@ -101,7 +124,25 @@ class StoredRows(RowSource):
         return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
 
     def where(self, row: int) -> str:
-        """A row in words, for messages: "part-3.parquet, row 17", counted from 0."""
+        """A row in words, for messages: "part-3.parquet, row 17", counted from 0.
+
+        Parameters
+        ----------
+        row : int
+            Its place among all.
+
+        Returns
+        -------
+        str
+            The file that it is in, and its place there.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> qpsvm.open_rows(np.zeros((3, 2), dtype=np.float32)).where(2)
+        'row 2'
+        """
         return self.origin.where(row)
 
     def margins(self, w: FloatArray) -> FloatArray:
@@ -117,8 +158,3 @@ class StoredRows(RowSource):
         for block in self.blocks():
             out[block.rows] = block.squared_norms()
         return out
-
-
-def starts_of(lengths: Sequence[int]) -> list[int]:
-    """Where parts of these lengths begin, behind each other."""
-    return [0, *np.cumsum(lengths)[:-1].tolist()] if lengths else []

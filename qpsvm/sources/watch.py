@@ -22,11 +22,7 @@ class Watch:
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self._seen = {path: _state(path) for path in paths if os.path.isfile(path)}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all files together."""
-        return sum(size for size, *_ in self._seen.values())
+        self._places = {path: os.path.abspath(path) for path in self._seen}  # whatever folder the process goes to
 
     def check(self, path: str | None = None) -> None:
         """Look whether one of the files, or any of them, has changed since.
@@ -40,7 +36,7 @@ class Watch:
             if name not in self._seen:
                 continue
             try:
-                now = _state(name)
+                now = _state(self._places[name])
             except FileNotFoundError:
                 raise DataError(f"{name} was removed while it was read; put it back and start again") from None
             if now != self._seen[name]:

@@ -387,9 +387,11 @@ def changed(path: Path, content: bytes) -> None:
     os.utime(path, ns=(1, 1))
 
 
-def test_a_file_that_changes_is_noticed(tmp_path):
+def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
     path = npy(tmp_path, "X.npy", X)
-    rows, content = open_rows(path, block_rows=17), path.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    rows, content = open_rows("X.npy", block_rows=17), path.read_bytes()
+    monkeypatch.chdir(tmp_path.parent)
     blocks = rows.blocks()
     next(blocks)
     changed(path, content)
