@@ -1,7 +1,7 @@
 """The cost model held against the record: its constants from a probe and two runs, and the others predicted.
 
-β and φ are what a probe of this machine finds. v is what is left of a solve in one process at the middle size, and o of
-one on two workers at the least; all other sizes, and both workers at these, are predicted.
+β and φ are what a probe of this machine finds. v is what is left of the largest solve in one process, where no vector
+over the rows fits into a cache, and o of the smallest on two workers; the others are predicted.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def check(runs: Iterable[Line], here: Probe) -> str:
     alone, spread = (sorted(runs, key=lambda run: float(run["facts"]["n"])) for runs in kinds)
     if len(alone) < 2:
         return ""
-    middle = alone[len(alone) // 2]
-    v = (_solving(middle) - cost(_work(middle, maps), _machines(1, here)).seconds) / middle["facts"]["n"]
+    most = alone[-1]
+    v = (_solving(most) - cost(_work(most, maps), _machines(1, here)).seconds) / most["facts"]["n"]
     o = 0.0
     if spread:
         least = spread[0]
