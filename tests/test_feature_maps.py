@@ -154,7 +154,7 @@ def test_bounds_on_the_machine_with_the_kernel_enclose_its_optimum(name, gamma):
 
 
 def test_what_is_proven_of_a_point_beside_this_one_is_not_proven_of_this():
-    """At this C the digits that f has not are worth more than the gap, and a plane that is pushed a little is better."""
+    """At this C the digits that f has not are worth more than the gap: values of two points would not fit together."""
     for seed in range(8):
         Z = np.random.default_rng(seed).normal(size=(8, 4))
         y = np.where(Z[:, 0] > np.median(Z[:, 0]), 1, -1)

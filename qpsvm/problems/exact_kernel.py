@@ -66,7 +66,8 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
         return {}
     try:
         exact = problem.replace(kernel=kernel.approximated)
-        measured = exact._certify(certificate.alpha, coef / problem.size_of_f, np.inf)  # of this w, and of no better one
+        # of this w, and of no better one
+        measured = exact._certify(certificate.alpha, coef / problem.size_of_f, np.inf)
         found, own = exact._proven(measured, 0.0, polished=False), exact._proof.bounded(measured)
     except TooLargeError:
         return {}

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from teams import together
 
 import qpsvm
-from qpsvm.distributed import member, solving
+from qpsvm.distributed import member as members_program
+from qpsvm.distributed import solving
 from qpsvm.distributed.member import Order, solve_share
 from qpsvm.distributed.result import SpreadResult
 from qpsvm.distributed.run import Settings
@@ -59,7 +60,7 @@ def shares(problem, cuts, Z=X, weight=None):
 @pytest.mark.parametrize("name", ["C", "penalised", "tube"])
 def test_members_go_on_together_from_where_a_first_solve_ended(name, monkeypatch):
     """With samples that do not take part, and an intercept that is a sum over the rows of all."""
-    attempt, starts = member.attempt, []
+    attempt, starts = members_program.attempt, []
 
     def not_satisfied_at_first(problem, *asked):
         if asked[-1].start is None:
@@ -67,7 +68,7 @@ def test_members_go_on_together_from_where_a_first_solve_ended(name, monkeypatch
         starts.append(asked[-1].start)
         return attempt(problem, *asked)
 
-    monkeypatch.setattr(member, "attempt", not_satisfied_at_first)
+    monkeypatch.setattr(members_program, "attempt", not_satisfied_at_first)
     first, second, third = (part.small for part in shares(MACHINES[name]((X, Y, T)), (0, 90, 90, N), weight=S))
     assert first["status"] == Status.OPTIMAL
     assert len(starts) == 3
