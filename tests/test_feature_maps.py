@@ -153,6 +153,18 @@ def test_bounds_on_the_machine_with_the_kernel_enclose_its_optimum(name, gamma):
                 assert gap < 1e-5
 
 
+def test_what_is_proven_of_a_point_beside_this_one_is_not_proven_of_this():
+    """At this C the digits that f has not are worth more than the gap: values of two points would not fit together."""
+    for seed in range(8):
+        Z = np.random.default_rng(seed).normal(size=(8, 4))
+        y = np.where(Z[:, 0] > np.median(Z[:, 0]), 1, -1)
+        bounds = qpsvm.solve(CSVM(Z, y, C=1e6, kernel=PivotedCholesky(RBF(1.5), rank=20)), tol=1e-3).extras
+        exact = qpsvm.solve(CSVM(Z, y, C=1e6, kernel=RBF(1.5)), tol=1e-12, check=False)
+        assert exact.gap <= 1e-12
+        assert bounds["exact_dual"] <= exact.primal
+        assert exact.dual <= bounds["exact_primal"]
+
+
 def test_there_are_no_bounds_where_the_pivots_are_not_among_the_samples():
     fitted = PivotedCholesky(RBF(0.3), rank=30).resolve(X[:100])
     assert "exact_gap" in qpsvm.solve(CSVM(X[:150], Y[:150], kernel=fitted)).extras

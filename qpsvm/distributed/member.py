@@ -122,7 +122,8 @@ def _certified(problem: Any, request: Request) -> SVMResult:
             break
         tol *= SHARPER
         options = {name: value for name, value in request.options.items() if name != "begun"}
-        again = attempt(problem, backend, "dual", nothing, replace(request, tol=tol, options=options, start=best.alpha))
+        sharper = replace(request, tol=tol, options=options, start=problem.start(best.alpha))
+        again = attempt(problem, backend, "dual", nothing, sharper)
         if again.gap < best.gap:
             best = again
         if best.gap <= request.tol:

@@ -85,6 +85,16 @@ class Proof:
         same = proven.yf is certificate.yf and proven.rho == certificate.rho
         return proven.changed(measured=certificate.gap if same else self._measured(proven))
 
+    def bounded(self, point: Certificate) -> Certificate:
+        """This very point, and none beside it, with `gap` a bound that counts all rounding.
+
+        Parameters
+        ----------
+        point : Certificate
+            Measured.
+        """
+        return self._refined(self._bounded(point))
+
     def _measured(self, point: Certificate) -> float:
         """The gap of a proven point without what is there for rounding."""
         rows = point.contributing

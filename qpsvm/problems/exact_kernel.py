@@ -66,21 +66,25 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
         return {}
     try:
         exact = problem.replace(kernel=kernel.approximated)
-        measured = exact._certify(
-            certificate.alpha, coef / problem.size_of_f, np.inf
-        )  # of this w, and of no better one
-        found = exact._proven(measured, 0.0, polished=False)
+        # of this w, and of no better one
+        measured = exact._certify(certificate.alpha, coef / problem.size_of_f, np.inf)
+        found, own = exact._proven(measured, 0.0, polished=False), exact._proof.bounded(measured)
     except TooLargeError:
         return {}
     if found.explicit is None:
         return {}
-    size = found.unit * found.size
-    lost, difference = found.rounding * size + _rounding_of_norms(exact.space, found), found.gap * size
-    return {
-        "exact_primal": measured.primal + lost,
-        "exact_dual": max(measured.dual, measured.primal - difference) - lost,
-        "exact_gap": found.gap,
-    }  # fmt: skip
+    moved = found.b != measured.b or found.rho != measured.rho or not np.array_equal(found.coef, measured.coef)
+    values, known = measured, measured.gap
+    if not moved and found.gap < own.gap:  # what is proven of a better point beside this one is not proven of this
+        own = found
+        if not exact.svm.homogeneous:  # the same point with more digits: values and gap go together
+            values, known = found, found.measured
+    lost, below = _rounding_of_norms(exact.space, own), values.dual
+    if np.isfinite(own.gap):
+        size = own.unit * own.size
+        lost += max(own.gap - known, 0.0) * size
+        below = max(below, values.primal - own.gap * size)
+    return {"exact_primal": values.primal + lost, "exact_dual": below - lost, "exact_gap": own.gap}
 
 
 def _rounding_of_norms(space: FeatureSpace, found: Certificate) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from teams import together
 
 import qpsvm
+from qpsvm.distributed import member as members_program
 from qpsvm.distributed import solving
 from qpsvm.distributed.member import Order, solve_share
 from qpsvm.distributed.result import SpreadResult
@@ -19,6 +21,7 @@ from qpsvm.distributed.run import Settings
 from qpsvm.distributed.task import Chunk
 from qpsvm.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.problems.replaced import outlined
+from qpsvm.qp.solution import Status
 
 rng = np.random.default_rng(11)
 N, D = 240, 5
@@ -52,6 +55,27 @@ def shares(problem, cuts, Z=X, weight=None):
         return solve_share(team, [part], order)
 
     return together(len(cuts) - 1, program)
+
+
+@pytest.mark.parametrize("name", ["C", "penalised", "tube"])
+def test_members_go_on_together_from_where_a_first_solve_ended(name, monkeypatch):
+    """With samples that do not take part, and an intercept that is a sum over the rows of all."""
+    attempt, starts = members_program.attempt, []
+
+    def not_satisfied_at_first(problem, *asked):
+        if asked[-1].start is None:
+            return replace(attempt(problem, *asked), status=Status.INACCURATE, gap=1.0)
+        starts.append(asked[-1].start)
+        return attempt(problem, *asked)
+
+    monkeypatch.setattr(members_program, "attempt", not_satisfied_at_first)
+    first, second, third = (part.small for part in shares(MACHINES[name]((X, Y, T)), (0, 90, 90, N), weight=S))
+    assert first["status"] == Status.OPTIMAL
+    assert len(starts) == 3
+    for other in (second, third):
+        assert (other["gap"], other["b"], other["model"].w.tolist()) == (
+            first["gap"], first["b"], first["model"].w.tolist(),
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("cuts", [(0, N), (0, 100, N), (0, 0, 7, N)], ids=["alone", "two", "one without rows"])
