@@ -37,8 +37,9 @@ def test_the_example_prints_what_the_readme_says():
 def test_the_two_commands_are_those_that_are_run_here():
     """`.ci/run` runs both in fresh environments, by these words."""
     commands = re.findall(r"```sh\n(.*?)\n```", README, flags=re.DOTALL)
-    mine, first, tests = commands  # the first is for a file of the reader's own
+    mine, large, first, tests = commands  # the first two are for files of the reader's own
     assert "solve customers.csv" in mine
+    assert "--target" in large
     assert first.endswith(".venv/bin/python -m qpsvm")
     assert 'pip install -e ".[test]" && .venv/bin/python -m pytest' in tests
 

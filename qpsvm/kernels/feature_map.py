@@ -213,8 +213,8 @@ class FeatureMap(Kernel):
         """What a result says of the machine that was solved."""
         largest, mean = self.learnt.error
         return (
-            f"the certificate is for the machine with the approximate kernel K̃ = {self}, not with {self.approximated} "
-            f"itself; between {COMPARED_ROWS} sampled rows at most, |K̃ − K| was measured to be {largest:.2g} at the "
+            f"the certificate is for the machine with the approximate kernel {self}, not with {self.approximated} "
+            f"itself; between {COMPARED_ROWS} sampled rows at most, their difference was measured to be {largest:.2g} at the "
             f"most and {mean:.2g} on average. {self.claim}"
         )
 
