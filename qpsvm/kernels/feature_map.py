@@ -214,8 +214,8 @@ class FeatureMap(Kernel):
         largest, mean = self.learnt.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.approximated} "
-            f"itself; between {COMPARED_ROWS} sampled rows at most, their difference was measured to be {largest:.2g} at the "
-            f"most and {mean:.2g} on average. {self.claim}"
+            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest:.2g} at the "
+            f"most and {mean:.2g} on average, as measured. {self.claim}"
         )
 
     def __eq__(self, other: object) -> bool:
