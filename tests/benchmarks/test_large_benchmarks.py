@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,3 +111,9 @@ def test_entrants_fit_their_tables(table):
     assert fits == {*HERE, "cluster"}
     assert large._fits("text", Table(table.folder, "text", 50))
     assert isinstance(large._parser(), argparse.ArgumentParser)
+
+
+def test_what_is_shown_is_what_the_committed_lines_say():
+    root = Path(large.__file__).parents[1]
+    shown = (root / "RESULTS.md").read_text(encoding="utf-8")
+    assert tables(lines.read([root / "results" / "large.jsonl"])).strip() in shown
