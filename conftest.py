@@ -18,13 +18,6 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: while some tests wait for a worker that hangs, others have their core."""
-    from qpsvm.resources.workers import cores  # it loads NumPy
-
-    return cores() + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every notebook that is run, so that `-m "not notebook"` leaves it out; they are long, and begin."""
     for item in items:

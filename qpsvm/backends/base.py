@@ -148,7 +148,8 @@ class Compiled(ABC):
         except REFUSALS as error:
             if not options:
                 raise
-            settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            plain = (int, float, str)  # what else there is says little, and at length
+            settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ParameterError(f"{self.backend.name} refused its settings {settings}: {why}") from error
         except MemoryError as error:

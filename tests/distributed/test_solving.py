@@ -78,7 +78,7 @@ def test_members_go_on_together_from_where_a_first_solve_ended(name, monkeypatch
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("cuts", [(0, N), (0, 100, N), (0, 0, 7, N)], ids=["alone", "two", "one without rows"])
+@pytest.mark.parametrize("cuts", [(0, 100, N), (0, 0, 7, N)], ids=["two", "one without rows"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_members_agree_and_their_gap_is_that_of_the_whole(name, cuts):
     whole = MACHINES[name]((X, Y, T))
@@ -124,7 +124,7 @@ def held(whole):
 @cluster
 def test_a_machine_over_a_cluster(held):
     Z, y, t, s = held
-    for name in ("C", "squared", "tube"):
+    for name in ("C", "tube"):
         problem, known = MACHINES[name]((Z, y, t)), qpsvm.solve(MACHINES[name]((X, Y, T)))
         result = qpsvm.solve(problem)
         assert isinstance(result, SpreadResult)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.arrays.checks import as_finite_vector, as_real
+from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_real
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import ParameterError
 
@@ -49,9 +49,12 @@ class State:
         DataError
             w has another length, or is not finite.
         ParameterError
-            b is not finite, σ is not positive, or τ is negative or not finite.
+            b is not finite, numbers of w or b are so large that their squares overflow, σ is not positive, or τ is
+            negative or not finite.
         """
         w, b = as_finite_vector(self.w, "w of the state", width), as_real(self.b, "b of the state")
+        if not max(float(np.abs(w).max(initial=0.0)), abs(b)) < LARGEST_VALUE:
+            raise ParameterError("a state to go on from has numbers whose squares overflow; begin anew")
         if not (0.0 < self.sigma < np.inf and 0.0 <= self.tau < np.inf):
             raise ParameterError(
                 f"a state to go on from has sigma > 0 and tau >= 0, got {self.sigma!r} and {self.tau!r}; begin anew"
