@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from spread_programs import slow_share
 from teams import together
 
 import qpsvm
@@ -171,13 +172,13 @@ def test_sparse_partitions():
 @pytest.mark.usefixtures("whole")
 def test_a_worker_killed_in_the_middle_of_a_solve(monkeypatch, tmp_path):
     da = pytest.importorskip("dask.array")
-    many = da.random.default_rng(3).normal(size=(400_000, 12), chunks=(100_000, 12))  # which Dask can make again
+    many = da.random.default_rng(3).normal(size=(200_000, 12), chunks=(50_000, 12))  # which Dask can make again
     there, labels = many[:, 1:], da.where(many.sum(axis=1) > 0, 1, -1)
     problem = qpsvm.CSVM(there, labels)
     struck = []
     spread = solving.spread
 
-    def with_a_blow(placed, program, *args, on_state, **options):
+    def with_a_blow(placed, _, *args, on_state, **options):
         address = next(iter(placed.holders()))
         pid = placed.client.run(os.getpid, workers=[address])[address]
 
@@ -187,7 +188,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve(monkeypatch, tmp_path):
             on_state(state)
 
         settings = Settings(patience=1.0, recovery=30.0)
-        return spread(placed, program, *args, on_state=strike, settings=settings, **options)
+        return spread(placed, slow_share, *args, on_state=strike, settings=settings, **options)
 
     monkeypatch.setattr(solving, "spread", with_a_blow)
     path = tmp_path / "state"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.distributed.member import Order, solve_share
 from qpsvm.distributed.task import Chunk, Returned
 from qpsvm.errors import DataError
 from qpsvm.resources.interrupts import noted
@@ -72,3 +73,15 @@ def faulty(team: Team, _chunks: list[Chunk], kind: str, **_: Any) -> Any:
     if team.rank:
         raise DataError("row 7 is no good") if kind == "refuses" else ZeroDivisionError("a bug")
     return team.sum(1.0)
+
+
+def slow_share(team: Team, chunks: list[Chunk], order: Order, begun: Any = None) -> Any:
+    """A member's solve that waits after each state, so that a blow is struck in the middle; not where it goes on."""
+    note = team.note
+
+    def slowly(state: Any) -> None:
+        note(state)
+        time.sleep(0.0 if begun is not None else 1.5)
+
+    team.note = slowly  # type: ignore[method-assign]
+    return solve_share(team, chunks, order, begun=begun)
