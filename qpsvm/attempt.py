@@ -55,7 +55,10 @@ LEAST_SPACE = 1.5e8
 
 @dataclass(frozen=True)
 class Request:
-    """What `solve` was asked, besides the problem and who should solve it; the clock runs from when it was."""
+    """What `solve` was asked, besides the problem and who should solve it; the clock runs from when it was.
+
+    `aim` is the tolerance that the solver is asked for where that is not `tol`, by which the answer is judged.
+    """
 
     tol: float
     polish: bool
@@ -65,12 +68,13 @@ class Request:
     options: dict[str, Any]
     start: FloatArray | None
     clock: Clock
+    aim: float | None = None
 
     def limits(self, backend: Backend, tol: float | None = None, allowed: float = float("inf")) -> Limits:
         """What to ask of a backend, within `allowed` seconds. One that can tighten starts at its own tolerances."""
         left = min(self.clock.left, allowed if backend.abilities.grants("time_limit") else float("inf"))
         seconds = None if left == float("inf") else max(left, SHORTEST)
-        return Limits(tol if backend.abilities.tightens else self.tol, self.max_iter, seconds, self.verbose)
+        return Limits(tol if backend.abilities.tightens else self.aim or self.tol, self.max_iter, seconds, self.verbose)
 
     @property
     def asks(self) -> bool:

@@ -116,18 +116,16 @@ def _certified(problem: Any, request: Request) -> SVMResult:
     """The result; of a sharper solve where the first one is not satisfactory, from where that ended."""
     backend, nothing = get(BACKEND), Cost(0.0, 0.0, 0.0)
     best = attempt(problem, backend, "dual", nothing, request)
-    tol = request.tol
+    aim = request.tol
     for _ in range(TRIES):
         if best.status is not Status.INACCURATE or request.max_iter is not None:
             break
-        tol *= SHARPER
+        aim *= SHARPER
         options = {name: value for name, value in request.options.items() if name != "begun"}
-        sharper = replace(request, tol=tol, options=options, start=problem.start(best.alpha))
+        sharper = replace(request, aim=aim, options=options, start=problem.start(best.alpha))
         again = attempt(problem, backend, "dual", nothing, sharper)
         if again.gap < best.gap:
             best = again
-        if best.gap <= request.tol:
-            best = replace(best, status=Status.OPTIMAL, message="")
     return best
 
 
