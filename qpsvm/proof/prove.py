@@ -1,11 +1,13 @@
 """From the numbers in a user's hands to a theorem about them.
 
-(PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are
-(PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
-(PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
-           that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
-           affordable
-(PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+    (PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are
+    (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
+    (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
+               that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
+               affordable
+    (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+
+Source of (CERT.3) and (GAP.1): `dual.certificate`.
 """
 
 from __future__ import annotations
