@@ -1,8 +1,10 @@
 """Vectors of rational numbers: as floats below and above them, and exactly where somebody asks.
 
-(EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
-           C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
-(EXACT.2)  in floats it is off by at most 6u of itself, and by nothing where low = 0 and the factor is 1
+    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
+               C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
+    (EXACT.2)  in floats it is off by at most 6u of itself, and by nothing where low = 0 and the factor is 1
+
+A bound is rounded outwards: what is below is a float that is not above the number.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.rounding import UNIT, gamma
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup
@@ -32,6 +32,8 @@ BITS, LEAST_EXPONENT = 52, -960
 HALF = 26
 #: Values of a column that are worked on row by row.
 FEW_VALUES = 4
+#: Rows times the largest entry of a column up to which sums of halves stay below 2⁵³.
+MOST_ROWS = 2**26
 #: Rows that are asked for room before nothing is repaired.
 CARRIERS = 10_000
 
@@ -71,6 +73,12 @@ class Feasible:
             low[k] = self.alpha[k] if near <= value else math.nextafter(self.alpha[k], -math.inf)
             high[k] = self.alpha[k] if near >= value else math.nextafter(self.alpha[k], math.inf)
         return low, high
+
+    @property
+    def total(self) -> Fraction:
+        """Σα itself."""
+        ones = ExactGroup("", repeated(1.0, self.program.m))
+        return missing(ones, self)
 
     def integers(self) -> tuple[list[int], int]:
         """j and an exponent with α_k = j_k 2^exponent: integers that serve the carriers too, where these are dyadic.
@@ -158,42 +166,55 @@ def _integers(alpha: FloatArray, exponent: int) -> IntArray:
 
 def missing(group: ExactGroup, found: Feasible) -> Fraction:
     """E_gᵀα − e_g, exactly."""
-    surplus = _surplus(group, found.alpha, found.exponent)
-    for k, value in found.carriers.items():
-        surplus += Fraction(float(group.column[k])) * (value - Fraction(float(found.alpha[k])))
-    return surplus
+    return _surplus(group, found.alpha, found.exponent, found.carriers)
 
 
-def _surplus(group: ExactGroup, alpha: FloatArray, exponent: int) -> Fraction:
-    """E_gᵀα − e_g of floats."""
-    column, total = group.column, Fraction(0)
-    q = Fraction(2) ** exponent
+def _surplus(group: ExactGroup, alpha: FloatArray, exponent: int, carriers: Mapping[int, Fraction]) -> Fraction:
+    """E_gᵀα − e_g of multiples of q = 2^exponent, and of carriers."""
+    column = group.column
     j = np.ldexp(alpha, -exponent)
-    whole = j == np.rint(j)
-    integers = np.where(whole, j, 0.0).astype(np.int64)
-    low = integers & ((1 << HALF) - 1)
-    high = integers >> HALF
+    j[list(carriers)] = 0.0
+    total = exact_dot(column, j) * Fraction(2) ** exponent
+    for k, value in carriers.items():
+        total += Fraction(float(column[k])) * value
+    return total - group.total
 
-    def added(mask: NDArray[np.bool_] | slice) -> int:
-        return (int(high[mask].sum()) << HALF) + int(low[mask].sum())
 
+def exact_dot(column: FloatArray, j: FloatArray) -> Fraction:
+    """Σ column_k j_k without rounding, for whole numbers 0 ≤ j < 2⁵³: (m,) each.
+
+    In two halves of 26 bits: where the column is of small whole numbers too, every partial sum is a whole number below
+    2⁵³, whatever the order.
+    """
+    high = np.floor(np.ldexp(j, -HALF))
+    low = j - np.ldexp(high, HALF)
     one = common_value(column)
     if one is not None:
-        total = Fraction(one) * added(slice(None)) * q
+        return (
+            Fraction(one) * (int(high.sum()) * 2**HALF + int(low.sum())) if len(j) <= MOST_ROWS else _slowly(column, j)
+        )
+    largest = float(np.abs(column).max(initial=0.0))
+    if largest * len(j) <= MOST_ROWS and (column == np.rint(column)).all():
+        return Fraction(int(column @ high) * 2**HALF + int(column @ low))
+    return _slowly(column, j)
+
+
+def _slowly(column: FloatArray, j: FloatArray) -> Fraction:
+    """The same, one distinct value of the column after the other."""
+    values, places = np.unique(column, return_inverse=True)
+    if len(values) > FEW_VALUES:
+        usual = np.argsort(np.bincount(places))[-FEW_VALUES:]
+        rest = np.flatnonzero(~np.isin(places, usual) & (j != 0.0)).tolist()
+        few = [(float(values[v]), places == v) for v in usual.tolist()]
     else:
-        values, counts = np.unique(column, return_counts=True)
-        usual = values[np.argsort(counts)[-FEW_VALUES:]]
-        rest = np.ones(len(column), dtype=bool)
-        for value in usual.tolist():
-            mask = column == value
-            rest &= ~mask
-            if value:
-                total += Fraction(value) * added(mask) * q
-        for k in np.flatnonzero(rest & (integers != 0)).tolist():
-            total += Fraction(float(column[k])) * int(integers[k]) * q
-    for k in np.flatnonzero(~whole).tolist():
-        total += Fraction(float(column[k])) * Fraction(float(alpha[k]))
-    return total - group.total
+        rest, few = [], [(float(value), places == v) for v, value in enumerate(values.tolist())]
+    found = sum((Fraction(float(column[k])) * int(j[k]) for k in rest), Fraction(0))
+    for value, mask in few:
+        if value:
+            whole = j[mask].astype(np.int64)
+            low = whole & ((1 << HALF) - 1)
+            found += Fraction(value) * ((int((whole >> HALF).sum()) << HALF) + int(low.sum()))
+    return found
 
 
 def _repaired(
@@ -204,7 +225,7 @@ def _repaired(
     carriers: dict[int, Fraction],
 ) -> bool:
     """(FEAS.3) in place, and whether there was room for it."""
-    surplus = [_surplus(group, a, exponent) for group in equalities]
+    surplus = [_surplus(group, a, exponent, {}) for group in equalities]
     if not any(surplus):
         return True
     parts = _parts(equalities, surplus)
@@ -253,7 +274,11 @@ def _taken(
     room = np.where(mask, np.where(down, a, most - a) * np.abs(column), -1.0)
     room[np.isinf(room)] = np.finfo(np.float64).max
     few = min(CARRIERS, len(room))
-    order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
+    first = int(np.argmax(room))
+    if room[first] > 2.0 * abs(float(surplus)):
+        order = np.array([first])
+    else:
+        order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
     for k in order[np.argsort(-room[order], kind="stable")].tolist():
         if not room[k] > 0.0:
             return False

@@ -1,11 +1,13 @@
 """From the numbers in a user's hands to a theorem about them.
 
-(PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are
-(PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
-(PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
-           that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
-           affordable
-(PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+    (PROVE.1)  α̂ of `feasible`, exactly feasible; w and every μ as they are
+    (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
+    (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
+               that matter are evaluated in twice the precision, and then all of it in rational numbers, if that is
+               affordable
+    (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+
+Source of (CERT.3) and (GAP.1): `dual.certificate`.
 """
 
 from __future__ import annotations
@@ -138,14 +140,11 @@ def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, eno
 
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
-    rows = terms.rows_of(program, point)
-    t = terms.shortfalls(program, held, measured.values).ends
-    upper = terms.most(rows, t)
+    sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT
     ridge = terms.penalties(program, held, point)
-    high = apart + terms.total(upper, up=True) + above(ridge)
-    low = terms.total(terms.least(rows, t), up=False) + below(ridge)
-    psi_low, psi_high = terms.losses(rows, t)
+    high = apart + sums.terms[1] + above(ridge)
+    low = sums.terms[0] + below(ridge)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
     own_low = math.sqrt(2.0 * measured.half_square[0]) - measured.apart
     own_high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
@@ -157,14 +156,14 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         -_sum_below(-gain[1], half_low, curved[0], penalty[0]),
     )
     primal = (
-        _sum_below(measured.half_square[0], terms.total(psi_low, up=False), cost[0]),
-        -_sum_below(-measured.half_square[1], -terms.total(psi_high, up=True), -cost[1]),
+        _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
+        -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
     high = math.nextafter(high * terms.OUT, math.inf)
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), upper
+    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
 
 
 def _sum_below(*parts: float) -> float:

@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.losses import loss
@@ -29,6 +30,8 @@ from qpsvm.proof.spaces import Values
 #: More than the roundings of one term: every bound of (LOSS.3) is a handful of operations.
 OUT = 1.0 + 16.0 * UNIT
 IN = 1.0 - 16.0 * UNIT
+#: Rows whose vectors are worked on at a time: 64 kB each.
+AT_A_TIME = 8192
 #: Terms that are added exactly, one by one, in Python.
 FSUM = 200_000
 
@@ -58,7 +61,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         high, low = -sign * v, -sign * v_low
         size = np.abs(v_low)
     else:
-        A = program.mix[rows] if not isinstance(rows, slice) else program.mix
+        A = program.mix[rows]
         high, low = -sign * (A @ values.high), -sign * (A @ values.low)
         terms = int(np.diff(A.indptr).max(initial=0))
         sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
@@ -81,10 +84,16 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
             continue
         near = float(mu)
         rest = float(mu - Fraction(near))
-        product, error = two_product(np.ascontiguousarray(group.column[rows]), np.full(len(high), -near))
-        high, other = two_sum(high, product)
-        low = low + (error + other - group.column[rows] * rest)
-        size = size + np.abs(error) + np.abs(other) + np.abs(group.column[rows] * rest)
+        column = group.column[rows]
+        if group.column is program.sign or abs(common_value(group.column) or 0.0) == 1.0:  # no product is rounded
+            high, other = two_sum(high, -near * column)
+        else:
+            product, error = two_product(np.ascontiguousarray(column), np.full(len(high), -near))
+            high, other = two_sum(high, product)
+            low, size = low + error, size + np.abs(error)
+        if rest:
+            low, size = low - column * rest, size + np.abs(column * rest)
+        low, size = low + other, size + np.abs(other)
     high, error = two_sum(high, low)
     radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 8.0 * UNDERFLOW
     return Short(high, error, radius)
@@ -98,11 +107,55 @@ class Rows:
     price: tuple[FloatArray, FloatArray]
     curvature: tuple[FloatArray, FloatArray]
 
+    def at(self, rows: slice) -> Rows:
+        """Some of them."""
+        return Rows(*((low[rows], high[rows]) for low, high in (self.alpha, self.price, self.curvature)))
 
-def rows_of(program: ExactDual, point: Feasible, rows: IntArray | slice = slice(None)) -> Rows:
-    """What the terms of some rows are made of."""
-    pairs = (point.ends, program.price.bounds, program.curvature.bounds)
-    return Rows(*((low[rows], high[rows]) for low, high in pairs))
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What one pass over the rows gives.
+
+    Attributes
+    ----------
+    upper : ndarray, shape (m,)
+        g_k from above.
+    terms, losses : (float, float)
+        Σ g_k and Σ ψ_k(t_k) from below and from above.
+    """
+
+    upper: FloatArray
+    terms: tuple[float, float]
+    losses: tuple[float, float]
+
+
+def summed(program: ExactDual, held: Held, point: Feasible, values: Values) -> Sums:
+    """The terms and losses of all rows, some of them at a time: so many that they stay in the cache."""
+    rows = Rows(point.ends, program.price.bounds, program.curvature.bounds)
+    flat, upper = program.curvature.nothing, np.empty(program.m)
+    parts: list[tuple[float, float, float, float]] = []
+    for start in range(0, program.m, AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        row, t = rows.at(some), shortfalls(program, held, values, some).ends
+        high, low = (straight_terms(row, t)) if flat else (most(row, t), least(row, t))
+        upper[some] = high
+        psi_low, psi_high = losses(row, t)
+        parts.append((total(low, up=False), total(high, up=True), total(psi_low, up=False), total(psi_high, up=True)))
+    sums = np.array(parts).reshape(-1, 4).T
+    g, psi = ((max(total(sums[k], up=False), 0.0), total(sums[k + 1], up=True)) for k in (0, 2))
+    return Sums(upper, g, psi)
+
+
+def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """(BOUND.2) from above and from below where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        room = np.maximum(row.price[1] - row.alpha[0], 0.0)
+        beyond = np.where(t[1] > 0.0, room * t[1], 0.0)
+        high = OUT * np.maximum(beyond, row.alpha[1] * np.maximum(-t[0], 0.0)) + UNDERFLOW
+        room = np.maximum(row.price[0] - row.alpha[1], 0.0)
+        beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
+        low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
+    return np.where(np.isnan(t[0]) | np.isnan(t[1]), np.inf, high), np.fmax(low, 0.0)
 
 
 def most(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
@@ -172,7 +225,9 @@ def penalties(program: ExactDual, held: Held, point: Feasible) -> Fraction:
 
 def linear_part(program: ExactDual, point: Feasible) -> tuple[float, float]:
     """ℓᵀα from below and from above."""
-    level = program.level
+    level, one = program.level, common_value(program.level.high)
+    if one is not None and level.plain and not level.low.any():
+        return rounded(Fraction(one) * point.total)
     support = np.flatnonzero(point.ends[1])
     a = point.alpha[support]
     if not level.plain:
