@@ -161,7 +161,7 @@ def solve(
     Returns
     -------
     SVMResult or JointResult
-        Its `status` says what was proven, with `check=False` also where that is not enough.
+        Its `status` says what was certified, with `check=False` also where that is not enough.
 
     Raises
     ------
