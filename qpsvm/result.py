@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from qpsvm.html import Cell, table
 from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
 from qpsvm.qp.solution import Solver, Status
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Proof
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
@@ -117,6 +120,8 @@ class SVMResult:
         The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
         λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
         only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
+    problem : Problem or None
+        What was solved, without what was computed of it; None of a result out of a file.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -170,6 +175,54 @@ class SVMResult:
     kinds: Kinds = Kinds()
     pairs: IntArray | None = None
     constraints: NDArray[np.void] | None = None
+    problem: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the problem, whose samples do not belong into a file."""
+        return {name: value for name, value in vars(self).items() if name != "problem"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+
+        Parameters
+        ----------
+        problem : Problem, optional
+            What was solved: only of a result that comes out of a file, which has no samples with it.
+        tol : float, optional
+            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+
+        Returns
+        -------
+        Proof
+            With `gap`, a bound of the relative gap that is true whatever was rounded, and its `claims` as sentences.
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, or a machine or kernel that nobody has stated exactly.
+        DataError
+            The problem has other samples.
+
+        See Also
+        --------
+        Proof.save : A file that anyone can check.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> proof = result.verify()
+        >>> proof.gap < 1e-14, bool(proof)
+        (True, True)
+        """
+        owner = self.problem if problem is None else problem
+        if owner is None:
+            raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
+        proof: Proof = owner.prove(self, tol=tol)
+        return proof
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:

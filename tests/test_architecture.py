@@ -36,6 +36,7 @@ ROOMS = (
     {"operators"},
     {"kernels"},
     {"dual", "saving", "voting"},
+    {"proof"},
     {"joint_model", "pairs_model"},
     {"qp", "model", "kkt_table"},
     {"result", "joint_result", "costs"},

@@ -39,7 +39,7 @@ HOPELESS = 0.5
 SAMPLED = 255
 
 
-class Proof:
+class Prover:
     """Proves the gap of points of one dual.
 
     Parameters
@@ -410,4 +410,4 @@ class Proof:
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 
 
-__all__ = ["Proof"]
+__all__ = ["Prover"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
 from qpsvm.dual.held import Held, infeasible, room_of
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
-from qpsvm.dual.proven import Proof
+from qpsvm.dual.proven import Prover
 from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
@@ -57,6 +57,9 @@ from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import Kinds, SVMResult
 from qpsvm.rows import Mapped, RowSource, as_row_source
 from qpsvm.samples import Samples
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Proof
 
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
 LOST_TO_ROUNDING = (
@@ -853,23 +856,23 @@ class Problem(Machine[SVMResult], ABC):
 
     def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
         """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
-        proven = self._proof.prove(certificate, tol, lambda: in_time and not noted())
+        proven = self._prover.prove(certificate, tol, lambda: in_time and not noted())
         twin = self._by_differences if in_time and certificate.gap <= tol < proven.gap else None
         if twin is None:
             return proven
         exact = twin._certify(certificate.alpha)
-        exact = twin._proof.prove(twin._polished(exact, tol) if polished else exact, tol)
+        exact = twin._prover.prove(twin._polished(exact, tol) if polished else exact, tol)
         return exact if exact.gap < proven.gap else proven
 
     @remembered
-    def _proof(self) -> Proof:
+    def _prover(self) -> Prover:
         """What bounds the gap of this problem's points."""
-        return Proof(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
+        return Prover(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
 
     @remembered
     def _held(self) -> Held:
         """What brings points to keep the user's rows."""
-        return Held(self._proof.bounds)
+        return Held(self._prover.bounds)
 
     def _feasible_rows(self, svm: SVMDual) -> SVMDual:
         """The dual, once it is known that the user's rows can be kept, and which of them as equalities only.
@@ -896,10 +899,43 @@ class Problem(Machine[SVMResult], ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        for derived in ("_proof", "_held", "svm", "_stated"):
+        for derived in ("_prover", "_held", "svm", "_stated"):
             twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
+
+    def prove(self, result: SVMResult, *, tol: float | None = None) -> Proof:
+        """What `result.verify()` returns: a theorem about the numbers of a result of this problem.
+
+        Parameters
+        ----------
+        result : SVMResult
+            Of this problem, optimal or not; `at(alpha)` makes one of any α.
+        tol : float, optional
+            A relative gap that is claimed.
+
+        Returns
+        -------
+        Proof
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Not a result, or over other rows or features.
+        UnsupportedError
+            A machine or a kernel that nobody has stated exactly.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> proof = problem.prove(problem.at([0.25, 0.25, 0.25, 0.25]), tol=0.1)
+        >>> print(round(proof.gap, 2), proof.claims[-1])
+        0.5 refuted: the relative gap is at most the tolerance, 0.1: it is at least 0.5
+        """
+        from qpsvm.problems.stated import verified  # proofs are loaded when somebody asks for one
+
+        return verified(self, result, tol)
 
     def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
         """Read α off a solution, and w where it is explicit.

@@ -68,7 +68,7 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
         exact = problem.replace(kernel=kernel.approximated)
         # of this w, and of no better one
         measured = exact._certify(certificate.alpha, coef / problem.size_of_f, np.inf)
-        found, own = exact._proven(measured, 0.0, polished=False), exact._proof.bounded(measured)
+        found, own = exact._proven(measured, 0.0, polished=False), exact._prover.bounded(measured)
     except TooLargeError:
         return {}
     if found.explicit is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,16 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
         rounding=certificate.rounding, kind=spread(kind) if svm.rows is None else samples.spread(by_sample(svm, kind)),
         yf=yf, margin=margin, upper=spread(svm.upper), curvature=spread(svm.curvature), unit=svm.unit / size,
         model=model, extras=extras, intervals=intervals, target=problem.shown_target, kinds=problem.kinds,
-        pairs=problem.shown_pairs, **record,
+        pairs=problem.shown_pairs, problem=bare(problem), **record,
     )  # fmt: skip
+
+
+def bare(problem: Any) -> Any:
+    """The problem without what was computed of it, such as its Gram matrix."""
+    twin, kind = object.__new__(type(problem)), type(problem)
+    kept = {name: v for name, v in vars(problem).items() if not isinstance(getattr(kind, name, None), cached_property)}
+    twin.__dict__.update(kept)
+    return twin
 
 
 def _itself(values: NDArray[Any]) -> NDArray[Any]:

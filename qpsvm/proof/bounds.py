@@ -1,0 +1,52 @@
+"""P and D of the numbers in a user's hands between two others each, and the relative gap from above and below."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from qpsvm.proof.exactly import above, below
+
+#: A real number between two floats.
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GapBounds:
+    """What is proven of P(w, μ) and D(α), in units of (DUAL.1).
+
+    Attributes
+    ----------
+    primal, dual, difference : (float, float)
+        P, D and P − D from below and from above. P is infinite where (w, μ) is no point of the primal.
+    exactly : bool
+        Whether all three are the numbers themselves, rounded outwards.
+    """
+
+    primal: Interval
+    dual: Interval
+    difference: Interval
+    exactly: bool = False
+
+    @property
+    def gap(self) -> float:
+        """(P − D)/max(|P|, |D|), (CERT.3), from above."""
+        size = max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
+        if not self.difference[1] > 0.0 or math.isnan(size):
+            return 0.0 if self.difference[1] <= 0.0 else math.inf
+        if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
+            return math.inf
+        return above(Fraction(self.difference[1]) / Fraction(min(size, LARGEST)))
+
+    @property
+    def least_gap(self) -> float:
+        """The same from below."""
+        size = max(abs(end) for end in (*self.primal, *self.dual))
+        if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
+            return 0.0
+        return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
+
+
+#: The largest float.
+LARGEST = math.nextafter(math.inf, 0.0)

@@ -1,0 +1,212 @@
+"""Vectors of rational numbers: as floats below and above them, and exactly where somebody asks.
+
+(EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
+           C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
+(EXACT.2)  in floats it is off by at most 6u of itself, and by nothing where low = 0 and the factor is 1
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.arrays.types import FloatArray
+
+#: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
+LOOSE = 6.0 * UNIT
+#: Products beside these sizes might lose their errors to underflow, or overflow.
+SMALLEST, LARGEST = 2.0**-400, 2.0**400
+
+
+def rounded(value: Fraction) -> tuple[float, float]:
+    """The floats next to a rational, below and above it; both are the number itself where it is a float.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> low, high = rounded(Fraction(1, 3))
+    >>> low < Fraction(1, 3) < high, rounded(Fraction(1, 4))
+    (True, (0.25, 0.25))
+    """
+    try:
+        near = value.numerator / value.denominator  # correctly rounded
+    except OverflowError:
+        return (math.nextafter(math.inf, 0.0), math.inf) if value > 0 else (-math.inf, math.nextafter(-math.inf, 0.0))
+    exact = Fraction(near)
+    low = near if exact <= value else math.nextafter(near, -math.inf)
+    return low, near if exact >= value else math.nextafter(near, math.inf)
+
+
+def below(value: Fraction) -> float:
+    """The largest float that is not above a rational."""
+    return rounded(value)[0]
+
+
+def above(value: Fraction) -> float:
+    """The least float that is not below a rational."""
+    return rounded(value)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Exactly:
+    """The numbers of (EXACT.1).
+
+    Attributes
+    ----------
+    high, low : ndarray, shape (m,)
+    factor : Fraction
+    inverse : bool
+        Whether the factor is divided by the sums.
+    """
+
+    high: FloatArray
+    low: FloatArray
+    factor: Fraction = Fraction(1)
+    inverse: bool = False
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        value = Fraction(float(self.high[k])) + Fraction(float(self.low[k]))
+        return self.factor / value if self.inverse else self.factor * value
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Floats that are not above and not below: (m,) each, (EXACT.2)."""
+        one = common_value(self.high)
+        if one is not None and common_value(self.low) is not None:
+            if math.isinf(one):
+                return self.high, self.high
+            low, high = rounded(self[0]) if len(self) else (0.0, 0.0)
+            return repeated(low, len(self)), repeated(high, len(self))
+        if self.factor == 1 and not self.inverse and not self.low.any():
+            return self.high, self.high
+        factor = float(self.factor)
+        sums = self.high + self.low
+        with np.errstate(divide="ignore", over="ignore"):
+            values = factor / sums if self.inverse else factor * sums
+        radius = LOOSE * np.abs(values) + np.finfo(np.float64).tiny
+        infinite = np.isinf(values)
+        return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
+
+    @property
+    def plain(self) -> bool:
+        """Whether each number is high + low itself."""
+        return self.factor == 1 and not self.inverse
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Which of the numbers are ∞: (m,)."""
+        return np.isinf(self.high)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all of them are 0."""
+        return not self.inverse and not (self.high.any() or self.low.any())
+
+    def finite(self, k: int) -> Fraction | None:
+        """The number itself; None where it is ∞."""
+        return None if math.isinf(self.high[k]) else self[k]
+
+
+@dataclass(frozen=True, eq=False)
+class Joined(Exactly):
+    """The numbers of several vectors, one behind the other.
+
+    Attributes
+    ----------
+    parts : tuple of Exactly
+    """
+
+    parts: tuple[Exactly, ...] = ()
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        for part in self.parts:
+            if k < len(part):
+                return part[k]
+            k -= len(part)
+        raise IndexError(k)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Those of the parts."""
+        ends = [part.bounds for part in self.parts]
+        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+
+    @property
+    def plain(self) -> bool:
+        """Whether that is true of every part."""
+        return all(part.plain for part in self.parts)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether that is true of every part."""
+        return all(part.nothing for part in self.parts)
+
+
+def joined(*parts: Exactly) -> Exactly:
+    """The numbers of several vectors, one behind the other."""
+    high, low = (np.concatenate(each) for each in zip(*((part.high, part.low) for part in parts), strict=True))
+    return Joined(high, low, parts=parts)
+
+
+def constant(value: Fraction | float, m: int) -> Exactly:
+    """One number m times."""
+    if isinstance(value, float):
+        return Exactly(repeated(value, m), repeated(0.0, m))
+    return Exactly(repeated(1.0, m), repeated(0.0, m), value)
+
+
+def floats(values: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+    """Floats times one rational."""
+    return Exactly(values, repeated(0.0, len(values)), factor)
+
+
+def sums(a: FloatArray, b: FloatArray) -> Exactly:
+    """a + b, (m,) each."""
+    return Exactly(*two_sum(a, b))
+
+
+def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+    """factor·a∘b, (m,) each.
+
+    Raises
+    ------
+    ArithmeticError
+        Numbers of sizes whose products two doubles cannot hold.
+    """
+    one, other = common_value(a), common_value(b)
+    if one is not None and other is not None:
+        return constant(factor * Fraction(one) * Fraction(other), len(a))
+    if one is not None:
+        return floats(b, factor * Fraction(one))
+    if other is not None:
+        return floats(a, factor * Fraction(other))
+    for each in (a, b):
+        sizes = np.abs(each[each != 0.0])
+        if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
+            raise ArithmeticError("numbers of these sizes have products that two doubles cannot hold")
+    return Exactly(*two_product(a, b), factor)
+
+
+def inverses(values: Exactly, factor: Fraction) -> Exactly:
+    """factor over each of the numbers."""
+    return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
+
+
+def sum_of(values: FloatArray) -> Fraction:
+    """The exact sum of floats, (n,)."""
+    one = common_value(values)
+    if one is not None:
+        return Fraction(one) * len(values)
+    distinct, counts = np.unique(values, return_counts=True)
+    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))

@@ -1,0 +1,270 @@
+"""An α that is feasible as integers are: within its box, and with every equality kept without any rounding.
+
+    (FEAS.1)  α_k = j_k·q for integers j_k < 2⁵², q a power of 2: floats all, and their sums are sums of integers
+    (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
+    (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
+              them, the carrier, has an α that is a rational number, and no float
+
+A solver's α is moved by some q: the gap counts that, as it counts everything.
+
+Source: Neumaier & Shcherbina, *Safe bounds in linear and mixed-integer linear programming*, Math. Programming 99
+(2004), for the idea that a bound is made safe by what is done to the point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.rounding import UNIT, gamma
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.proof.exact_dual import ExactDual, ExactGroup
+
+#: Bits of the integers of (FEAS.1), and the least exponent of q: products with q are normal numbers.
+BITS, LEAST_EXPONENT = 52, -960
+#: Bits of the lower half of an integer: sums of halves over all rows of any machine fit into 64 bits.
+HALF = 26
+#: Values of a column that are worked on row by row.
+FEW_VALUES = 4
+#: Rows that are asked for room before nothing is repaired.
+CARRIERS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible:
+    """α that keeps (DUAL.1) exactly.
+
+    Attributes
+    ----------
+    program : ExactDual
+    alpha : ndarray, shape (m,)
+        Floats; a carrier's is the nearest.
+    exponent : int
+        q = 2^exponent.
+    carriers : mapping of int to Fraction
+        The rows whose α is another number, and which.
+    """
+
+    program: ExactDual
+    alpha: FloatArray
+    exponent: int
+    carriers: Mapping[int, Fraction]
+
+    def __getitem__(self, k: int) -> Fraction:
+        """α_k itself."""
+        return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Floats below and above: (m,) each, the same but for the carriers."""
+        if not self.carriers:
+            return self.alpha, self.alpha
+        low, high = self.alpha.copy(), self.alpha.copy()
+        for k, value in self.carriers.items():
+            near = Fraction(float(self.alpha[k]))
+            low[k] = self.alpha[k] if near <= value else math.nextafter(self.alpha[k], -math.inf)
+            high[k] = self.alpha[k] if near >= value else math.nextafter(self.alpha[k], math.inf)
+        return low, high
+
+    def integers(self) -> tuple[list[int], int]:
+        """j and an exponent with α_k = j_k 2^exponent: integers that serve the carriers too, where these are dyadic.
+
+        Raises
+        ------
+        ArithmeticError
+            A carrier is no multiple of a power of 2.
+        """
+        exponent = self.exponent
+        for value in self.carriers.values():
+            bits = value.denominator.bit_length() - 1
+            if value.denominator != 1 << bits:
+                raise ArithmeticError("an α that makes an equality exact is no multiple of a power of 2")
+            exponent = min(exponent, -bits)
+        found = [int(j) << (self.exponent - exponent) for j in _integers(self.alpha, self.exponent)]
+        for k, value in self.carriers.items():
+            found[k] = int(value * Fraction(2) ** -exponent)
+        return found, exponent
+
+    def beta(self) -> tuple[FloatArray, FloatArray]:
+        """β of (DUAL.5) at the points, and its radii: (n,) each. Differences of multiples of q are exact."""
+        program, signed = self.program, self.alpha * self.program.sign
+        radius = np.zeros(self.program.n)
+        off = np.zeros(program.m)
+        for k in self.carriers:
+            off[k] = UNIT * abs(float(self.alpha[k]))
+        if program.mix is not None:
+            A, size = program.mix, abs(program.mix)
+            found: FloatArray = A.T @ signed
+            most = int(np.diff(A.tocsc().indptr).max(initial=0))
+            radius = (size.T @ (gamma(most + 2) * self.alpha + off)) * (1.0 + gamma(most + 4))
+            return found, radius
+        if program.rows is None:
+            return signed, off
+        found = np.bincount(program.rows, signed, minlength=program.n).astype(np.float64, copy=False)
+        for k in self.carriers:
+            radius[program.rows[k]] += 4.0 * UNIT * (abs(found[program.rows[k]]) + abs(float(self.alpha[k])))
+        return found, radius
+
+    def exact_beta(self) -> list[Fraction]:
+        """β of (DUAL.5) itself: (n,)."""
+        program = self.program
+        found = [Fraction(0)] * program.n
+        support = np.flatnonzero(self.alpha).tolist() + [k for k in self.carriers if self.alpha[k] == 0.0]
+        for k in support:
+            value = self[k] * int(program.sign[k])
+            if program.mix is not None:
+                row = program.mix[[k]]
+                for i, a in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+                    found[i] += value * Fraction(a)
+            else:
+                found[k if program.rows is None else int(program.rows[k])] += value
+        return found
+
+
+def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
+    """The nearest such α that is easily found; None where the rows have no room for an equality.
+
+    Parameters
+    ----------
+    program : ExactDual
+    alpha : ndarray, shape (m,)
+        Finite.
+    """
+    most = program.price.bounds[0]
+    a = np.clip(alpha, 0.0, most)
+    largest = float(a.max(initial=0.0))
+    exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
+    q = math.ldexp(1.0, exponent)
+    integers = np.rint(a / q)
+    integers -= integers * q > most  # (FEAS.2)
+    a = np.maximum(integers, 0.0) * q  # (FEAS.1)
+    equalities = [group for group in program.groups if group.ridge == 0]
+    carriers: dict[int, Fraction] = {}
+    if equalities and not _repaired(program, equalities, a, exponent, carriers):
+        return None
+    return Feasible(program, a, exponent, carriers)
+
+
+def _integers(alpha: FloatArray, exponent: int) -> IntArray:
+    """j of (FEAS.1): (m,). A carrier's float need not be a multiple of q; its integer is not used."""
+    return np.rint(np.ldexp(alpha, -exponent)).astype(np.int64)
+
+
+def missing(group: ExactGroup, found: Feasible) -> Fraction:
+    """E_gᵀα − e_g, exactly."""
+    surplus = _surplus(group, found.alpha, found.exponent)
+    for k, value in found.carriers.items():
+        surplus += Fraction(float(group.column[k])) * (value - Fraction(float(found.alpha[k])))
+    return surplus
+
+
+def _surplus(group: ExactGroup, alpha: FloatArray, exponent: int) -> Fraction:
+    """E_gᵀα − e_g of floats."""
+    column, total = group.column, Fraction(0)
+    q = Fraction(2) ** exponent
+    j = np.ldexp(alpha, -exponent)
+    whole = j == np.rint(j)
+    integers = np.where(whole, j, 0.0).astype(np.int64)
+    low = integers & ((1 << HALF) - 1)
+    high = integers >> HALF
+
+    def added(mask: NDArray[np.bool_] | slice) -> int:
+        return (int(high[mask].sum()) << HALF) + int(low[mask].sum())
+
+    one = common_value(column)
+    if one is not None:
+        total = Fraction(one) * added(slice(None)) * q
+    else:
+        values, counts = np.unique(column, return_counts=True)
+        usual = values[np.argsort(counts)[-FEW_VALUES:]]
+        rest = np.ones(len(column), dtype=bool)
+        for value in usual.tolist():
+            mask = column == value
+            rest &= ~mask
+            if value:
+                total += Fraction(value) * added(mask) * q
+        for k in np.flatnonzero(rest & (integers != 0)).tolist():
+            total += Fraction(float(column[k])) * int(integers[k]) * q
+    for k in np.flatnonzero(~whole).tolist():
+        total += Fraction(float(column[k])) * Fraction(float(alpha[k]))
+    return total - group.total
+
+
+def _repaired(
+    program: ExactDual,
+    equalities: list[ExactGroup],
+    a: FloatArray,
+    exponent: int,
+    carriers: dict[int, Fraction],
+) -> bool:
+    """(FEAS.3) in place, and whether there was room for it."""
+    surplus = [_surplus(group, a, exponent) for group in equalities]
+    if not any(surplus):
+        return True
+    parts = _parts(equalities, surplus)
+    return parts is not None and all(_taken(program, a, carriers, *part) for part in parts)
+
+
+def _parts(
+    equalities: list[ExactGroup], surplus: list[Fraction]
+) -> list[tuple[FloatArray, NDArray[np.bool_], Fraction]] | None:
+    """For each of some disjoint sets of rows a column and what its sum over them has too much; None where unknown."""
+    if len(equalities) == 1:
+        column = equalities[0].column
+        return [(column, np.abs(column) > 0.0, surplus[0])]
+    if len(equalities) != 2:
+        return None
+    E = np.column_stack([group.column for group in equalities])
+    first = E[0]
+    same = (first == E).all(axis=1)
+    others = np.flatnonzero(~same)
+    if not len(others):
+        return None
+    second = E[others[0]]
+    a, b, c, d = (Fraction(float(v)) for v in (first[0], first[1], second[0], second[1]))
+    determinant = a * d - b * c
+    if determinant == 0:
+        return None
+    x = (surplus[0] * d - surplus[1] * c) / determinant  # of Σα over the first set: first·x + second·z = surplus
+    z = (surplus[1] * a - surplus[0] * b) / determinant
+    ones = np.ones(len(E))
+    return [(ones, same, x), (ones, (second == E).all(axis=1), z)]
+
+
+def _taken(
+    program: ExactDual,
+    a: FloatArray,
+    carriers: dict[int, Fraction],
+    column: FloatArray,
+    mask: NDArray[np.bool_],
+    surplus: Fraction,
+) -> bool:
+    """Take Σ column·α over the rows of a mask down by the surplus, where there is most room."""
+    if surplus == 0:
+        return True
+    most = program.price.bounds[0]
+    down = (column > 0.0) == (surplus > 0)  # α falls where its column has the surplus' sign
+    room = np.where(mask, np.where(down, a, most - a) * np.abs(column), -1.0)
+    room[np.isinf(room)] = np.finfo(np.float64).max
+    few = min(CARRIERS, len(room))
+    order = np.argpartition(-room, few - 1)[:few] if few < len(room) else np.arange(len(room))
+    for k in order[np.argsort(-room[order], kind="stable")].tolist():
+        if not room[k] > 0.0:
+            return False
+        value, factor = Fraction(float(a[k])), Fraction(float(column[k]))
+        wanted = value - surplus / factor
+        bound = wanted if math.isinf(most[k]) else min(wanted, Fraction(float(most[k])))
+        moved = max(bound, Fraction(0))
+        surplus -= (value - moved) * factor
+        a[k] = float(moved)
+        if Fraction(float(moved)) != moved:
+            carriers[k] = moved
+        if surplus == 0:
+            return True
+    return False

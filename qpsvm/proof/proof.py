@@ -1,0 +1,101 @@
+"""What is proven of the numbers in a user's hands, as numbers and as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import outline
+
+#: What became of a claim.
+Verdict = Literal["proven", "refuted", "open"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One program about the numbers, and what is known of it.
+
+    Attributes
+    ----------
+    kind : str
+        "feasible", "primal", "dual", "gap", "optimal", "kernel", …: what it is about.
+    verdict : "proven", "refuted" or "open"
+    text : str
+        A sentence.
+    value : float or None
+        The number in it.
+    """
+
+    kind: str
+    verdict: Verdict
+    text: str
+    value: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A theorem about the very numbers of a result: α as integers, and w, b and the rest as the floats that they are.
+
+    Every bound is true for IEEE 754 arithmetic whatever was rounded, and in whatever order a BLAS adds.
+
+    Attributes
+    ----------
+    title : str
+        The machine.
+    gap : float
+        (P − D)/max(|P|, |D|) is at most this; infinite where nothing is proven.
+    least_gap : float
+        And at least this: a claim of less is refuted.
+    primal, dual : float
+        P of (w, b, …) is at most the one, D of α at least the other: the optimal value is between them. In the units of
+        the objective.
+    difference : float
+        P − D is at most this, in the units of the objective.
+    remains : float
+        What of the gap remains with the best b for this w, which is a rational number and in general no float; `gap`
+        itself where that is not known.
+    alpha : ndarray, shape (m,)
+        The α that it is a proof of, up to its last digits: what keeps the box and every equality exactly.
+    exactly : bool
+        Whether the gap was computed in rational numbers, so that it is no bound, but the number, rounded up.
+    claims : tuple of Claim
+    assumptions : tuple of str
+        What is taken for granted beside the arithmetic.
+    record : mapping
+        What a proof file holds of the machine: see `save`.
+
+    See Also
+    --------
+    SVMResult.verify : What makes one.
+    """
+
+    title: str
+    gap: float
+    least_gap: float
+    primal: float
+    dual: float
+    difference: float
+    alpha: FloatArray
+    exactly: bool
+    claims: tuple[Claim, ...]
+    remains: float
+    assumptions: tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        shown = {name: part for name, part in vars(self).items() if name != "record"}
+        return outline("Proof", **shown)
+
+    def __str__(self) -> str:
+        lines = [self.title, *(f"  {claim.verdict:8}  {claim.text}" for claim in self.claims)]
+        lines += [f"  assumed   {assumption}" for assumption in self.assumptions]
+        return "\n".join(lines)
+
+    def __bool__(self) -> bool:
+        """Whether no claim is refuted, and none open."""
+        return all(claim.verdict == "proven" for claim in self.claims)

@@ -1,0 +1,153 @@
+"""The gap in rational numbers: no rounding at all, for machines of few samples.
+
+    (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
+    (RATIO.2)  for w and the other multipliers as they are, P is convex in b and piecewise linear where δ = 0: its
+               least value is at a b where some t_k is 0, in general no float
+
+With a kernel whose values are irrational, each number is between two rational ones, and so are P and D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from qpsvm.proof.bounds import GapBounds
+from qpsvm.proof.exact_dual import ExactDual, Held
+from qpsvm.proof.exactly import above, below
+from qpsvm.proof.feasible import Feasible, missing
+from qpsvm.proof.spaces import Between, ExactValues
+
+
+@dataclass(frozen=True, eq=False)
+class RationalGap:
+    """(RATIO.1) as it is.
+
+    Attributes
+    ----------
+    primal, dual, difference : (Fraction, Fraction), or None
+        Each between two; None for P and P − D where P is infinite.
+    """
+
+    primal: Between | None
+    dual: Between
+    difference: Between | None
+
+    @property
+    def bounds(self) -> GapBounds:
+        """The same in floats."""
+        infinite = (float("inf"), float("inf"))
+        low, high = self.dual
+        return GapBounds(
+            infinite if self.primal is None else (below(self.primal[0]), above(self.primal[1])),
+            (below(low), above(high)),
+            infinite if self.difference is None else (below(self.difference[0]), above(self.difference[1])),
+            True,
+        )
+
+
+def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Between]:
+    """t_k of (DUAL.2), each between two: (m,)."""
+    values = exact.values
+    found = []
+    for k in range(program.m):
+        sign = int(program.sign[k])
+        if program.mix is None:
+            low, high = values[k if program.rows is None else int(program.rows[k])]
+        else:
+            row = program.mix[[k]]
+            low = high = Fraction(0)
+            for i, a in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+                ends = sorted((Fraction(a) * values[i][0], Fraction(a) * values[i][1]))
+                low, high = low + ends[0], high + ends[1]
+        fixed = program.level[k]
+        for group in program.groups:
+            fixed -= Fraction(float(group.column[k])) * held.multipliers[group.multiplier]
+        found.append((fixed - high, fixed - low) if sign > 0 else (fixed + low, fixed + high))
+    return found
+
+
+def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
+    """ψ_k of (LOSS.1); None where it is infinite."""
+    if t <= 0:
+        return Fraction(0)
+    bend = program.curvature[k]
+    U = program.price.finite(k)
+    if bend == 0:
+        return None if U is None else U * t
+    if U is not None and t > bend * U:
+        return U * t - bend * U * U / 2
+    return t * t / (2 * bend)
+
+
+def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactValues) -> RationalGap:
+    """(RATIO.1) for numbers that are exact."""
+    dual = -exact.own_square[1] / 2, -exact.own_square[0] / 2
+    rest = Fraction(0)
+    for k in range(program.m):
+        a = point[k]
+        if a:
+            rest += program.level[k] * a - program.curvature[k] * a * a / 2
+    cost = Fraction(0)
+    for group in program.groups:
+        mu = held.multipliers[group.multiplier]
+        cost += group.total * mu + group.ridge * mu * mu / 2
+        if group.ridge:
+            rest -= missing(group, point) ** 2 / group.ridge / 2
+    dual = dual[0] + rest, dual[1] + rest
+    low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
+    for k, (t_low, t_high) in enumerate(shortfalls(program, held, exact)):
+        one = loss(program, k, t_high)
+        if one is None:
+            return RationalGap(None, dual, None)
+        high += one
+        low += one if t_low == t_high else loss(program, k, t_low) or Fraction(0)
+    return RationalGap((low, high), dual, (max(low - dual[1], Fraction(0)), high - dual[0]))
+
+
+def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fraction | None:
+    """(RATIO.2): the b that is best for this w; None where none is, where P is not piecewise linear, or t not exact."""
+    group = next((group for group in program.groups if group.multiplier == "b"), None)
+    if group is None or group.ridge or not program.curvature.nothing:
+        return None
+    without = Held(held.w, held.coef, {**held.multipliers, "b": Fraction(0)})
+    short = shortfalls(program, without, exact)
+    if any(low != high for low, high in short):
+        return None
+    bends: list[tuple[Fraction, Fraction | None]] = []  # where a row's loss begins or ends, and by how much P bends
+    slope: Fraction = group.total
+    floor: list[Fraction] = []
+    ceiling: list[Fraction] = []
+    for k, (t, _) in enumerate(short):
+        entry = Fraction(float(group.column[k]))
+        if entry == 0:
+            continue
+        at = t / entry  # t_k − E_k b = 0
+        U = program.price.finite(k)
+        if U is None:
+            (floor if entry > 0 else ceiling).append(at)
+            continue
+        bends.append((at, abs(entry) * U))
+        if entry > 0:
+            slope -= entry * U  # at b = −∞ these rows fall short
+    return _lowest(bends, slope, max(floor, default=None), min(ceiling, default=None))
+
+
+def _lowest(
+    bends: Sequence[tuple[Fraction, Fraction | None]], slope: Fraction, low: Fraction | None, high: Fraction | None
+) -> Fraction | None:
+    """Where a convex piecewise linear function with this slope at −∞ is least on an interval."""
+    if low is not None and high is not None and low > high:
+        return None
+    found = None
+    for at, bend in sorted(bends):
+        slope += bend or 0
+        if slope >= 0:
+            found = at
+            break
+    if found is None:
+        return high if high is not None else low
+    if low is not None and found < low:
+        return low
+    return high if high is not None and found > high else found

@@ -1,0 +1,112 @@
+"""What a proof has to know of φ: ⟨w, φ(x_i)⟩ with a radius, and how far w is from w(α).
+
+A radius is rigorous: true for IEEE 754 arithmetic, round to nearest, and sums in any order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.proof.exact_dual import Held
+
+#: A rational between two.
+Between = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """⟨w, φ(x_i)⟩ at some points: |⟨w, φ(x_i)⟩ − high_i − low_i| ≤ radius_i, (k,) each."""
+
+    high: FloatArray
+    low: FloatArray
+    radius: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What one look at all points gives.
+
+    Attributes
+    ----------
+    values : Values
+        At all n points.
+    apart : float
+        At least ‖w − Σ_j β_j φ(x_j)‖.
+    half_square : (float, float)
+        ½‖w‖² from below and from above.
+    """
+
+    values: Values
+    apart: float
+    half_square: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactValues:
+    """The same in rational numbers, each between two: equal ones where the kernel is rational.
+
+    Attributes
+    ----------
+    values : sequence of (Fraction, Fraction)
+        ⟨w, φ(x_i)⟩ at all n points.
+    square, own_square : (Fraction, Fraction)
+        ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
+    """
+
+    values: Sequence[Between]
+    square: Between
+    own_square: Between
+
+
+class Space(ABC):
+    """The points of a program in feature space.
+
+    Attributes
+    ----------
+    n : int
+        Points.
+    assumptions : tuple of str
+        What is taken for granted of the kernel, in words: "the kernel matrix is positive semidefinite"; mostly empty.
+    """
+
+    n: int
+    assumptions: tuple[str, ...] = ()
+
+    @abstractmethod
+    def measured(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+        """One look at all points, in floats.
+
+        Parameters
+        ----------
+        held : Held
+        beta, beta_radius : ndarray, shape (n,)
+            Σ α_k s_k φ(x_r(k)) = Σ_j (beta_j ± beta_radius_j) φ(x_j); the radii are mostly 0.
+        """
+
+    @abstractmethod
+    def sharpened(self, held: Held, points: IntArray) -> Values | None:
+        """⟨w, φ(x_i)⟩ at some points in twice the precision; None where that is not to be had, or takes too long."""
+
+    def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+        """In rational numbers; None where they are not to be had, or take more than about `most` multiplications.
+
+        Parameters
+        ----------
+        held : Held
+        beta : sequence of Fraction
+            (n,).
+        most : float
+        """
+        del held, beta, most
+        return None
+
+    def positive(self) -> float:
+        """σ ≥ 0 such that K + σI is proven to be positive semidefinite over these points; infinite where nothing is.
+
+        0 of every kernel that is so by construction.
+        """
+        return 0.0

@@ -1,0 +1,228 @@
+"""(GAP.1) from above and from below, of numbers that are known with a radius.
+
+    (BOUND.1)  t_k = ℓ_k − s_k⟨w, φ⟩ − Σ_g E_kg μ_g as a sum of two doubles and a radius r_k: that of ⟨w, φ⟩, and
+               what is rounded here
+    (BOUND.2)  g_k is convex in t_k, (LOSS.4): on t̂ ± r it is at most the larger of its values at the ends, and at least
+               its value at the number there that is nearest to δα
+    (BOUND.3)  a sum of m numbers that are not negative is off by γ_{m−1} of itself, in any order
+    (BOUND.4)  P − D ≤ ½(‖w − w(α)‖ + radius)² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²
+
+Floats bound real numbers by steps outwards: a product of a few factors that are not negative, times 1 + 8u.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product, two_sum
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.dual.losses import loss
+from qpsvm.proof.exact_dual import ExactDual, Held
+from qpsvm.proof.exactly import above, below, rounded
+from qpsvm.proof.feasible import Feasible, missing
+from qpsvm.proof.spaces import Values
+
+#: More than the roundings of one term: every bound of (LOSS.3) is a handful of operations.
+OUT = 1.0 + 16.0 * UNIT
+IN = 1.0 - 16.0 * UNIT
+#: Terms that are added exactly, one by one, in Python.
+FSUM = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Short:
+    """t of (BOUND.1) at some rows: |t_k − high_k − low_k| ≤ radius_k, (k,) each."""
+
+    high: FloatArray
+    low: FloatArray
+    radius: FloatArray
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Floats below and above t: (k,) each."""
+        widest = self.radius + np.abs(self.low)
+        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest) + UNDERFLOW
+        return self.high - slack, self.high + slack
+
+
+def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | slice = slice(None)) -> Short:
+    """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
+    sign = program.sign[rows]
+    if program.mix is None:
+        index = slice(None) if program.rows is None else program.rows
+        v, v_low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
+        high, low = -sign * v, -sign * v_low
+        size = np.abs(v_low)
+    else:
+        A = program.mix[rows] if not isinstance(rows, slice) else program.mix
+        high, low = -sign * (A @ values.high), -sign * (A @ values.low)
+        terms = int(np.diff(A.indptr).max(initial=0))
+        sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
+        radius = ((abs(A) @ values.radius) + gamma(terms + 1) * sizes) * (1.0 + gamma(terms + 6))
+        size = np.abs(low)
+    level = program.level
+    if level.plain:
+        high, error = two_sum(high, np.ascontiguousarray(level.high[rows]))
+        low = low + error + level.low[rows]
+        size = size + np.abs(error) + np.abs(level.low[rows])
+    else:
+        ends = level.bounds
+        middle = 0.5 * (ends[0][rows] + ends[1][rows])
+        radius = radius + (ends[1][rows] - ends[0][rows])
+        high, error = two_sum(high, middle)
+        low, size = low + error, size + np.abs(error)
+    for group in program.groups:
+        mu = held.multipliers[group.multiplier]
+        if mu == 0:
+            continue
+        near = float(mu)
+        rest = float(mu - Fraction(near))
+        product, error = two_product(np.ascontiguousarray(group.column[rows]), np.full(len(high), -near))
+        high, other = two_sum(high, product)
+        low = low + (error + other - group.column[rows] * rest)
+        size = size + np.abs(error) + np.abs(other) + np.abs(group.column[rows] * rest)
+    high, error = two_sum(high, low)
+    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 8.0 * UNDERFLOW
+    return Short(high, error, radius)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """α, U and δ at some rows as floats below and above: (k,) each."""
+
+    alpha: tuple[FloatArray, FloatArray]
+    price: tuple[FloatArray, FloatArray]
+    curvature: tuple[FloatArray, FloatArray]
+
+
+def rows_of(program: ExactDual, point: Feasible, rows: IntArray | slice = slice(None)) -> Rows:
+    """What the terms of some rows are made of."""
+    pairs = (point.ends, program.price.bounds, program.curvature.bounds)
+    return Rows(*((low[rows], high[rows]) for low, high in pairs))
+
+
+def most(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """(BOUND.2) from above: (k,); infinite where a hard row may fall short."""
+    found = np.zeros(len(t[0]))
+    for a in row.alpha[:1] if row.alpha[0] is row.alpha[1] else row.alpha:
+        for end in t:
+            found = np.maximum(found, _most_at(a, row, end))
+    return found
+
+
+def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
+    """(LOSS.3) from above at a float t and a float α."""
+    U, bend = row.price[1], row.curvature
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        below_level = a * (0.5 * bend[1] * a - t)  # both parts are positive
+        room = np.maximum(U - a, 0.0)
+        straight = np.where((room == 0.0) | (t <= 0.0), 0.0, room * t)
+        if not bend[1].any():
+            return OUT * np.where(t <= 0.0, below_level, straight) + UNDERFLOW
+        apart = np.abs(t - bend[0] * a) + 4.0 * UNIT * (np.abs(t) + bend[1] * a)
+        between = 0.5 * apart * (apart / bend[0])
+        beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
+        curved = np.where(t > OUT * bend[1] * U, beyond, between)
+    return OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+
+
+def least(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """(BOUND.2) from below: (k,)."""
+    a, U, bend = row.alpha[0], row.price[0], row.curvature
+    a_high = row.alpha[1]
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        if bend[1].any():
+            above_level = t[0] - OUT * bend[1] * a_high  # t beyond δα
+            under = IN * bend[0] * a - t[1]
+            cut = np.minimum(np.maximum(above_level, 0.0), np.where(np.isinf(U), np.inf, 0.0))
+            square = 0.5 * cut * (cut / np.where(bend[1] > 0.0, bend[1], 1.0))
+            low = np.where(under > 0.0, np.minimum(under, bend[0] * a), 0.0)
+            return IN * np.where(bend[1] > 0.0, square + 0.5 * low * (low / bend[1]), 0.0) - UNDERFLOW
+        short = np.maximum(t[0], 0.0)
+        beyond = np.where(short > 0.0, np.maximum(U - a_high - UNIT * U, 0.0) * short, 0.0)
+        inside = a * np.maximum(-t[1], 0.0)
+    return IN * np.maximum(beyond, inside) - UNDERFLOW
+
+
+def losses(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
+    low = IN * loss(t[0], row.price[0], row.curvature[1]) - UNDERFLOW
+    return np.maximum(low, 0.0), OUT * loss(t[1], row.price[1], row.curvature[0]) + UNDERFLOW
+
+
+def total(values: FloatArray, up: bool) -> float:
+    """(BOUND.3) of numbers that are not negative."""
+    found = float(values.sum())
+    return found * (1.0 + gamma(len(values) + 2)) if up else found * (1.0 - gamma(len(values) + 2))
+
+
+def penalties(program: ExactDual, held: Held, point: Feasible) -> Fraction:
+    """½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)², exactly."""
+    found = Fraction(0)
+    for group in program.groups:
+        if group.ridge:
+            apart = held.multipliers[group.multiplier] - missing(group, point) / group.ridge
+            found += group.ridge * apart * apart / 2
+    return found
+
+
+def linear_part(program: ExactDual, point: Feasible) -> tuple[float, float]:
+    """ℓᵀα from below and from above."""
+    level = program.level
+    support = np.flatnonzero(point.ends[1])
+    a = point.alpha[support]
+    if not level.plain:
+        low, high = (end[support] for end in level.bounds)
+        middle, spread = 0.5 * (low + high), high - low
+        rest = np.zeros(len(support))
+    else:
+        middle, rest = np.ascontiguousarray(level.high[support]), level.low[support]
+        spread = np.zeros(len(support))
+    product, error = two_product(a, middle)
+    tail = error + a * rest
+    parts = product.sum(), tail.sum()
+    sizes = float(np.abs(product).sum())
+    k = len(support)
+    exact = math.fsum(product.tolist()) if k <= FSUM else float(parts[0])
+    lost = 2.0 * UNIT * abs(exact) if k <= FSUM else gamma(k + 2) * sizes * OUT
+    lost += (gamma(k + 4) + 4.0 * UNIT) * float(np.abs(error).sum() + np.abs(a * rest).sum()) * OUT
+    lost += float((a * spread).sum()) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
+    for index in point.carriers:
+        lost += UNIT * abs(float(point.alpha[index])) * (abs(float(level.bounds[1][index])) * OUT) * 2.0
+    value = exact + float(parts[1])
+    lost += 4.0 * UNIT * (abs(exact) + abs(float(parts[1])))
+    return value - lost * OUT, value + lost * OUT
+
+
+def half_curved(program: ExactDual, point: Feasible) -> tuple[float, float]:
+    """½Σδα² from below and from above."""
+    bend, a = program.curvature.bounds, point.ends
+    if not bend[1].any():
+        return 0.0, 0.0
+    return (
+        max(IN * total(0.5 * bend[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
+        OUT * total(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
+    )
+
+
+def multiplier_cost(program: ExactDual, held: Held) -> tuple[float, float]:
+    """eᵀμ + ½Σ R μ²: floats next to it."""
+    found = Fraction(0)
+    for group in program.groups:
+        mu = held.multipliers[group.multiplier]
+        found += group.total * mu + group.ridge * mu * mu / 2
+    return rounded(found)
+
+
+def ridge_part(program: ExactDual, point: Feasible) -> tuple[float, float]:
+    """½Σ (E_gᵀα − e_g)²/R_g of the penalised groups: floats next to it."""
+    found = Fraction(0)
+    for group in program.groups:
+        if group.ridge:
+            apart = missing(group, point)
+            found += apart * apart / group.ridge / 2
+    return below(found), above(found)
