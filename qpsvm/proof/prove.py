@@ -29,8 +29,10 @@ from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
-#: Multiplications of integers up to which rational numbers are what is tried first, and at all.
-AT_ONCE, AT_MOST = 5_000.0, 3_000_000.0
+#: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
+AT_ONCE, AT_MOST = 50_000.0, 2_000_000.0
+#: What a row costs beside the multiplications that it needs, in multiplications.
+EACH_ROW = 200.0
 #: Share of the sum of the terms that the rows left as they are may have, where others are evaluated again.
 LEFT = 0.01
 #: A proven gap is as good as the measured one up to this factor and this much.
@@ -79,6 +81,9 @@ def prove(asked: Asked) -> Proof:
         With an infinite gap where nothing could be proven: its claims say why.
     """
     program, held = asked.program, asked.held
+    given = (asked.alpha, held.w, held.coef)
+    if not all(part is None or np.isfinite(part).all() for part in given):
+        return _nothing(asked, "α or w has entries that are no numbers")
     point = feasible(program, asked.alpha)
     if point is None:
         return _nothing(
@@ -113,19 +118,22 @@ def _times(unit: float, value: float, up: bool) -> float:
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | None]:
     """(PROVE.2) or (PROVE.3)."""
     program, space, held = asked.program, asked.space, asked.held
-    rows = max(program.m, 1)
-    exact = space.exact(held, point.exact_beta(), AT_ONCE) if rows <= AT_ONCE else None
+    exact = _exactly(asked, point, AT_ONCE)
     if exact is not None:
         return rational.rational_gap(program, held, point, exact).bounds, exact
     enough = max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
     found = in_floats(program, space, held, point, enough)
-    if found.gap <= enough or rows > AT_MOST:
-        return found, None
-    exact = space.exact(held, point.exact_beta(), AT_MOST)
+    exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
     if exact is None:
         return found, None
     better = rational.rational_gap(program, held, point, exact).bounds
     return (better if better.gap <= found.gap else found), exact
+
+
+def _exactly(asked: Asked, point: Feasible, most: float) -> ExactValues | None:
+    """Rational numbers, where they are had for so many multiplications."""
+    left = most - EACH_ROW * asked.program.m
+    return asked.space.exact(asked.held, point.exact_beta(), left) if left > 0.0 else None
 
 
 def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, enough: float) -> GapBounds:
@@ -135,7 +143,16 @@ def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, eno
     if found.gap <= enough:
         return found
     better = _sharper(program, space, held, measured, upper)
-    return found if better is None else _by_terms(program, held, point, better)[0]
+    if better is not None:
+        sharper, _ = _by_terms(program, held, point, better)
+        found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
+    if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
+        return found
+    apart = space.sharpened_apart(held, *point.beta())
+    if apart is None or not apart < measured.apart:
+        return found
+    sharper, _ = _by_terms(program, held, point, replace(measured, apart=apart))
+    return sharper if sharper.gap < found.gap else found
 
 
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
