@@ -26,7 +26,7 @@ from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
-from qpsvm.proof.intercept import best_intercept, moved, near_intercept
+from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
@@ -91,7 +91,9 @@ def prove(asked: Asked) -> Proof:
             asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
     found, values = _bounded(asked, point)
-    remains, said = _remains(asked, point, values, found.gap) if found.gap > NOTHING else (found.gap, "")
+    remains, said = found.gap, ""
+    if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
+        remains, said = _remains(asked, point, values, found.gap)
     lacking = asked.space.positive()
     unit = float(program.unit)
     own, more = _of_kernel(asked, lacking)
