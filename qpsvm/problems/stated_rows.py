@@ -17,6 +17,7 @@ from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
 from qpsvm.problems.constraints import Constraints
+from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exactly import Exactly, constant, floats, rationals
 from qpsvm.proof.integers import as_integers
 from qpsvm.rows import RowSource, as_row_source
@@ -59,6 +60,8 @@ def half_diagonal(problem: Any) -> Exactly:
         return constant(Fraction(1, 2), X.shape[0])
     if isinstance(kernel, Precomputed):
         return floats(as_dense(X)[np.arange(X.shape[0]), problem.rows], Fraction(1, 2))
+    if isinstance(kernel, Linear):
+        return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
     value, rows = own_value(kernel), as_row_source(X).matrix()
     return rationals([value(rows[[i]]) / 2 for i in range(rows.shape[0])])
 

@@ -27,6 +27,7 @@ from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
+from qpsvm.proof.relaxed import relaxed
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
@@ -94,12 +95,17 @@ def prove(asked: Asked) -> Proof:
     remains, said = found.gap, ""
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
         remains, said = _remains(asked, point, values, found.gap)
+    wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
+    if wider is not None:
+        remains = _gap_of(wider.program, held, point, values)
     lacking = asked.space.positive()
     unit = float(program.unit)
     own, more = _of_kernel(asked, lacking)
     claims = [*_claims(asked, point, found), *more]
     if said:
         claims.append(Claim("intercept", "proven", said, remains))
+    if wider is not None and math.isfinite(remains):
+        claims.append(Claim("rows", "proven", wider.said(remains), remains))
     return Proof(
         title=asked.title, gap=found.gap if own else math.inf, least_gap=found.least_gap,
         primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
@@ -148,7 +154,7 @@ def in_floats(
     better = _sharper(program, space, held, measured, upper)
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
-        found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
+        found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
     if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
         return found, measured
     apart = space.sharpened_apart(held, *point.beta())
@@ -195,9 +201,10 @@ def _sum_below(*parts: float) -> float:
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    order = np.argsort(-upper, kind="stable")
-    left = np.cumsum(upper[order][::-1])[::-1]
-    rows = order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
+    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    rows = order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
@@ -221,16 +228,20 @@ def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap:
     if b is None or b == held.multipliers["b"]:
         return gap, ""
     other = moved(held, b)
-    if isinstance(values, ExactValues):
-        least = rational.rational_gap(program, other, point, values).bounds.gap
-    else:
-        least = _by_terms(program, other, point, values)[0].gap
+    least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
         return gap, ""
     return least, (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {least:.3g}: the "
         "rest is what the rounding of b to a float costs"
     )
+
+
+def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
+    """The gap of other multipliers, or of a program with other levels."""
+    if isinstance(values, ExactValues):
+        return rational.rational_gap(program, held, point, values).bounds.gap
+    return _by_terms(program, held, point, values)[0].gap
 
 
 def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
