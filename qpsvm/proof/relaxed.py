@@ -19,7 +19,7 @@ from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.proof import rational, terms
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import Exactly, above, constant, enclosed
+from qpsvm.proof.exactly import Exactly, above, at_most, constant, enclosed
 from qpsvm.proof.spaces import ExactValues, Measured
 
 #: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
@@ -50,13 +50,13 @@ class Relaxed:
         """A sentence."""
         if self.scaled:
             return (
-                f"these numbers fall short of their margin by at most {self.most:.2g} of it; times 1/(1 − "
-                f"{self.most!r}) they keep it exactly, with a relative gap of at most {gap:.3g}"
+                f"these numbers fall short of their margin by at most {at_most(self.most, 2)} of it; times 1/(1 − "
+                f"{self.most!r}) they keep it exactly, with a relative gap of at most {at_most(gap)}"
             )
         rows = "one row" if self.rows == 1 else f"{self.rows} rows"
         return (
-            f"{rows} of those that have to be kept may be broken, by at most {self.most:.2g}; with bounds that are so "
-            f"much wider, the relative gap of these numbers is at most {gap:.3g}"
+            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that are so "
+            f"much wider, the relative gap of these numbers is at most {at_most(gap)}"
         )
 
 
