@@ -6,6 +6,7 @@ rows and columns, which are exact there, are taken from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -64,13 +65,14 @@ def space_of(problem: Any) -> Space:
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
-    """w or coefficients, and every multiplier, as a user has them."""
+    """w or coefficients, and every multiplier that is a number, as a user has them."""
     size = Fraction(problem.size_of_f)
     multipliers = {}
     for group in problem.outlined.groups:
         name = group.multiplier
-        value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
-        multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
+        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        if math.isfinite(value):
+            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if result.model.w is not None:
         return Held(result.model.w / float(size), None, multipliers)
     return Held(None, problem.taking_part(result.coef) / float(size), multipliers)

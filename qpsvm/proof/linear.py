@@ -67,7 +67,7 @@ class LinearSpace(Space):
         np.sqrt(lengths, out=lengths)
         lengths *= 1.0 + gamma(self._terms + 6)  # (PLIN.3)
         lengths += self._terms * TINY_LENGTH
-        radius = lengths * (gamma(self._terms + 2) * _length(w)) + self._terms * UNDERFLOW  # (PLIN.1)
+        radius = lengths * _length(w) * gamma(self._terms + 3) + self._terms * UNDERFLOW  # (PLIN.1)
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
         off = gamma(PIECE + pieces + 4) * size + self.n * self.d * UNDERFLOW  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))

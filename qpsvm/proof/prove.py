@@ -84,6 +84,8 @@ def prove(asked: Asked) -> Proof:
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
         return _nothing(asked, "α or w has entries that are no numbers")
+    if any(group.multiplier not in held.multipliers for group in program.groups):
+        return _nothing(asked, "b, ρ or another multiplier is no number")
     point = feasible(program, asked.alpha)
     if point is None:
         return _nothing(
@@ -146,7 +148,7 @@ def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, eno
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
         found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
-    if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
         return found
     apart = space.sharpened_apart(held, *point.beta())
     if apart is None or not apart < measured.apart:
