@@ -26,6 +26,7 @@ from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
+from qpsvm.proof.intercept import best_intercept, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
@@ -91,10 +92,8 @@ def prove(asked: Asked) -> Proof:
         return _nothing(
             asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
-    found, exact = _bounded(asked, point)
-    remains, said = found.gap, ""
-    if exact is not None and found.gap > NOTHING:
-        remains, said = _remains(asked, point, exact, found.gap)
+    found, values = _bounded(asked, point)
+    remains, said = _remains(asked, point, values, found.gap) if found.gap > NOTHING else (found.gap, "")
     lacking = asked.space.positive()
     unit = float(program.unit)
     own, more = _of_kernel(asked, lacking)
@@ -117,17 +116,17 @@ def _times(unit: float, value: float, up: bool) -> float:
     return above(exact) if up else below(exact)
 
 
-def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | None]:
-    """(PROVE.2) or (PROVE.3)."""
-    program, space, held = asked.program, asked.space, asked.held
+def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
+    """(PROVE.2) or (PROVE.3), and what was measured for it."""
+    program, held = asked.program, asked.held
     exact = _exactly(asked, point, AT_ONCE)
     if exact is not None:
         return rational.rational_gap(program, held, point, exact).bounds, exact
     enough = max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
-    found = in_floats(program, space, held, point, enough)
+    found, measured = in_floats(program, asked.space, held, point, enough)
     exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
     if exact is None:
-        return found, None
+        return found, measured
     better = rational.rational_gap(program, held, point, exact).bounds
     return (better if better.gap <= found.gap else found), exact
 
@@ -138,23 +137,25 @@ def _exactly(asked: Asked, point: Feasible, most: float) -> ExactValues | None:
     return asked.space.exact(asked.held, point.exact_beta(), left) if left > 0.0 else None
 
 
-def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, enough: float) -> GapBounds:
-    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`."""
+def in_floats(
+    program: ExactDual, space: Space, held: Held, point: Feasible, enough: float
+) -> tuple[GapBounds, Measured]:
+    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`; and what they were made of."""
     measured = space.measured(held, *point.beta())
     found, upper = _by_terms(program, held, point, measured)
     if found.gap <= enough:
-        return found
+        return found, measured
     better = _sharper(program, space, held, measured, upper)
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
         found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
     if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
-        return found
+        return found, measured
     apart = space.sharpened_apart(held, *point.beta())
     if apart is None or not apart < measured.apart:
-        return found
-    sharper, _ = _by_terms(program, held, point, replace(measured, apart=apart))
-    return sharper if sharper.gap < found.gap else found
+        return found, measured
+    measured = replace(measured, apart=apart)
+    return _by_terms(program, held, point, measured)[0], measured
 
 
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
@@ -210,13 +211,20 @@ def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, u
     return replace(measured, values=Values(high, low, radius))
 
 
-def _remains(asked: Asked, point: Feasible, exact: ExactValues, gap: float) -> tuple[float, str]:
+def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
     """The gap with the best b there is, where that is clearly less; and a sentence about it."""
-    b = rational.best_intercept(asked.program, asked.held, exact)
-    if b is None or b == asked.held.multipliers["b"]:
+    program, held = asked.program, asked.held
+    if isinstance(values, ExactValues):
+        b = best_intercept(program, held, values)
+    else:
+        b = near_intercept(program, held, values.values)
+    if b is None or b == held.multipliers["b"]:
         return gap, ""
-    other = Held(asked.held.w, asked.held.coef, {**asked.held.multipliers, "b": b})
-    least = rational.rational_gap(asked.program, other, point, exact).bounds.gap
+    other = moved(held, b)
+    if isinstance(values, ExactValues):
+        least = rational.rational_gap(program, other, point, values).bounds.gap
+    else:
+        least = _by_terms(program, other, point, values)[0].gap
     if not least < 0.5 * gap:
         return gap, ""
     return least, (

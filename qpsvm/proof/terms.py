@@ -12,7 +12,6 @@ Floats bound real numbers by steps outwards: a product of a few factors that are
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
