@@ -69,7 +69,7 @@ class LinearSpace(Space):
         lengths += self._terms * TINY_LENGTH
         radius = lengths * _length(w) * gamma(self._terms + 3) + self._terms * UNDERFLOW  # (PLIN.1)
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(PIECE + pieces + 4) * size + self.n * self.d * UNDERFLOW  # (PLIN.2)
+        off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
         apart = (_length(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds
@@ -161,7 +162,7 @@ def in_floats(
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * terms.OUT
+    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     high = apart + sums.terms[1] + above(ridge)
     low = sums.terms[0] + below(ridge)
@@ -179,11 +180,11 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = math.nextafter(high * terms.OUT, math.inf)
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
+    return GapBounds(primal, dual, (min(max(low * terms.IN, 0.0), LARGEST), high)), sums.upper
 
 
 def _sum_below(*parts: float) -> float:

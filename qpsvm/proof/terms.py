@@ -149,8 +149,10 @@ def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatAr
     """(BOUND.2) from above and from below where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
     with np.errstate(invalid="ignore", over="ignore"):
         room = np.maximum(row.price[1] - row.alpha[0], 0.0)
-        beyond = np.where(t[1] > 0.0, room * t[1], 0.0)
-        high = OUT * np.maximum(beyond, row.alpha[1] * np.maximum(-t[0], 0.0)) + UNDERFLOW
+        beyond = np.where((t[1] > 0.0) & (room > 0.0), room * t[1], 0.0)
+        inside = np.where(row.alpha[1] > 0.0, row.alpha[1] * np.maximum(-t[0], 0.0), 0.0)
+        some = ((room > 0.0) & (t[1] > 0.0)) | ((row.alpha[1] > 0.0) & (t[0] < 0.0))
+        high = np.where(some, OUT * np.maximum(beyond, inside) + UNDERFLOW, 0.0)  # a factor 0 is one without rounding
         room = np.maximum(row.price[0] - row.alpha[1], 0.0)
         beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
         low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
@@ -179,7 +181,8 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
         between = 0.5 * apart * (apart / bend[0])
         beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
         curved = np.where(t > OUT * bend[1] * U, beyond, between)
-    return OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    found = OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    return np.where((t <= 0.0) & (a == 0.0), 0.0, found)
 
 
 def least(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
