@@ -47,13 +47,13 @@ class Short:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Floats below and above t: (k,) each."""
         widest = self.radius + np.abs(self.low)
-        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest) + UNDERFLOW
+        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest)  # no sum underflows
         return self.high - slack, self.high + slack
 
 
 def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | slice = slice(None)) -> Short:
     """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
-    sign = program.sign[rows]
+    sign, lost = program.sign[rows], 0.0
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
         v, v_low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
@@ -74,7 +74,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
     else:
         ends = level.bounds
         middle = 0.5 * (ends[0][rows] + ends[1][rows])
-        radius = radius + (ends[1][rows] - ends[0][rows])
+        radius, lost = radius + (ends[1][rows] - ends[0][rows]), UNDERFLOW
         high, error = two_sum(high, middle)
         low, size = low + error, size + np.abs(error)
     for group in program.groups:
@@ -89,12 +89,12 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         else:
             product, error = two_product(np.ascontiguousarray(column), np.full(len(high), -near))
             high, other = two_sum(high, product)
-            low, size = low + error, size + np.abs(error)
-        if rest:
-            low, size = low - column * rest, size + np.abs(column * rest)
+            low, size, lost = low + error, size + np.abs(error), lost + UNDERFLOW
+        if mu != near:
+            low, size, lost = low - column * rest, size + np.abs(column * rest), lost + UNDERFLOW
         low, size = low + other, size + np.abs(other)
     high, error = two_sum(high, low)
-    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 8.0 * UNDERFLOW
+    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
     return Short(high, error, radius)
 
 
