@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from qpsvm.arrays.words import at_most
+
 #: What a residual stays below at a polished optimum. What is shown marks those that are larger.
 HOLDS = 1e-8
 #: What is written between two sides that should stand in a relation and do not.
@@ -62,6 +64,12 @@ class ShownStep:
         Why the equation holds for whatever α there is, or "".
     absent : bool
         Whether the step does not exist here: then there is no equation to show, only the reason.
+    proof : bool
+        Whether a proof was asked for.
+    proven : float or None
+        A bound of the violation, relative, that is true of the very numbers; None where a proof says nothing of it.
+    proven_of : str
+        What that is a bound of, or "".
     """
 
     tag: str
@@ -80,6 +88,9 @@ class ShownStep:
     of: str = ""
     construction: str = ""
     absent: bool = False
+    proof: bool = False
+    proven: float | None = None
+    proven_of: str = ""
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -112,6 +123,20 @@ class ShownStep:
             return "residual -" if self.residual is None else "residual 0"
         return f"residual {self.residual:.1e}"
 
+    @property
+    def proven_text(self) -> str:
+        """What is proven, for people: rounded up, so that what is printed is a bound too; empty without a proof."""
+        if not self.proof:
+            return ""
+        if not self.proven:
+            return "proven -" if self.proven is None else "proven 0"
+        return f"proven ≤ {at_most(self.proven, FEW)}"
+
+    @property
+    def proven_sentence(self) -> str:
+        """What that is a bound of, as a sentence; or ""."""
+        return f"Proven: {self.proven_of}." if self.proven_of else ""
+
 
 @dataclass(frozen=True)
 class ShownDerivation:
@@ -126,9 +151,12 @@ class ShownDerivation:
     trusted : bool
         Whether they are those of an optimum of this problem.
     steps : tuple of ShownStep
+    proven : str
+        What is proven of the result as a whole, in sentences; empty without a proof.
     """
 
     title: str
     headline: str
     trusted: bool
     steps: tuple[ShownStep, ...]
+    proven: str = ""

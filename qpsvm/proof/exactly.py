@@ -55,6 +55,16 @@ def above(value: Fraction) -> float:
     return rounded(value)[1]
 
 
+def root_below(value: Fraction) -> float:
+    """A float that is not above √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
+
+
+def root_above(value: Fraction) -> float:
+    """A float that is not below √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Exactly:
     """The numbers of (EXACT.1).

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
@@ -181,7 +182,9 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
+    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    difference = max(low * terms.IN, 0.0), high
+    return GapBounds(primal, dual, difference, apart=measured.apart, length=length), sums.upper
 
 
 def _sum_below(*parts: float) -> float:
@@ -230,8 +233,8 @@ def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap:
     if not least < 0.5 * gap:
         return gap, ""
     return least, (
-        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {least:.3g}: the "
-        "rest is what the rounding of b to a float costs"
+        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
+        "the rest is what the rounding of b to a float costs"
     )
 
 
@@ -245,17 +248,24 @@ def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
     return False, [Claim("kernel", "open", text, lacking)]
 
 
+def _within(point: Feasible, alpha: FloatArray) -> float:
+    """How far the point is from an α, in its worst row, from above."""
+    near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
+    near = 0.0 if np.array_equal(point.alpha, alpha) else near
+    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
+
+
 def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
     program = asked.program
     equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
     kept = f" and {' and '.join(equalities)}" if equalities else ""
-    near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
+    near = _within(point, asked.alpha)
     unit = float(program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
     claims = [
         Claim("feasible", "proven", f"α keeps its box{kept} exactly, as integers times 2^{point.exponent}; it "
-              f"is within {near:.2g} of the one that was given", near),
+              f"is within {at_most(near, 2)} of the one that was given", near),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]  # fmt: skip
     if not math.isfinite(found.difference[1]):
@@ -263,12 +273,12 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
         return [*claims, Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf)]
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     how = "is, rounded up," if found.exactly else "is at most"
-    claims.append(Claim("gap", "proven", f"the relative gap of these numbers {how} {found.gap:.3g}", found.gap))
+    claims.append(Claim("gap", "proven", f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
     if asked.tol is not None:
         verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
         said = f"the relative gap is at most the tolerance, {asked.tol:g}"
         if verdict == "refuted":
-            said += f": it is at least {found.least_gap:.3g}"
+            said += f": it is at least {at_least(found.least_gap)}"
         claims.append(Claim("optimal", verdict, said, asked.tol))
     return claims
 
