@@ -23,11 +23,11 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof import rational, terms
-from qpsvm.proof.bounds import GapBounds
+from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
-from qpsvm.proof.intercept import best_intercept, moved, near_intercept
+from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
@@ -92,7 +92,9 @@ def prove(asked: Asked) -> Proof:
             asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
     found, values = _bounded(asked, point)
-    remains, said = _remains(asked, point, values, found.gap) if found.gap > NOTHING else (found.gap, "")
+    remains, said = found.gap, ""
+    if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
+        remains, said = _remains(asked, point, values, found.gap)
     lacking = asked.space.positive()
     unit = float(program.unit)
     own, more = _of_kernel(asked, lacking)
@@ -165,10 +167,10 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     high = apart + sums.terms[1] + above(ridge)
     low = sums.terms[0] + below(ridge)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    own_low = math.sqrt(2.0 * measured.half_square[0]) * terms.IN - measured.apart * terms.OUT
+    own_low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
     own_high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    half_low = 0.5 * max(own_low, 0.0) ** 2 * terms.IN  # ½‖w(α)‖²
-    half_high = 0.5 * own_high**2 * terms.OUT
+    half_low = 0.5 * own_low * own_low * terms.IN  # ½‖w(α)‖²; no power: that raises
+    half_high = 0.5 * own_high * own_high * terms.OUT
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         _sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
@@ -189,13 +191,9 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
 
 def _sum_below(*parts: float) -> float:
     """A sum of few floats from below."""
-    try:
-        return below(sum((Fraction(part) for part in parts), Fraction(0)))
-    except (OverflowError, ValueError):  # an infinite part, or no number
-        total = (
-            math.fsum(part for part in parts if not math.isnan(part)) if not any(map(math.isnan, parts)) else -math.inf
-        )
-        return total if math.isinf(total) else -math.inf
+    if any(math.isnan(part) or part == -math.inf for part in parts):
+        return -math.inf
+    return below(sum((Fraction(min(part, LARGEST)) for part in parts), Fraction(0)))
 
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
@@ -273,7 +271,8 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
         return [*claims, Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf)]
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     how = "is, rounded up," if found.exactly else "is at most"
-    claims.append(Claim("gap", "proven", f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
+    known: Verdict = "proven" if math.isfinite(found.gap) else "open"
+    claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
     if asked.tol is not None:
         verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
         said = f"the relative gap is at most the tolerance, {asked.tol:g}"
