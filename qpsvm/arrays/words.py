@@ -27,6 +27,7 @@ def at_most(value: float, digits: int = 3) -> str:
 
     Examples
     --------
+    >>> from qpsvm.arrays.words import at_most
     >>> at_most(1.0001e-7), f"{1.0001e-7:.3g}"
     ('1.01e-07', '1e-07')
     """

@@ -33,6 +33,13 @@ class Proven(NamedTuple):
     bound: float | None = None
     of: str = ""
 
+    @property
+    def text(self) -> str:
+        """For people: rounded up, so that what is printed is a bound too."""
+        if not self.bound:
+            return "proven -" if self.bound is None else "proven 0"
+        return f"proven ≤ {at_most(self.bound, 2)}"
+
 
 #: What is known of an equation that no proof is about.
 NOTHING = Proven()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qpsvm.arrays.words import at_most
-
 #: What a residual stays below at a polished optimum. What is shown marks those that are larger.
 HOLDS = 1e-8
 #: What is written between two sides that should stand in a relation and do not.
@@ -64,10 +62,8 @@ class ShownStep:
         Why the equation holds for whatever α there is, or "".
     absent : bool
         Whether the step does not exist here: then there is no equation to show, only the reason.
-    proof : bool
-        Whether a proof was asked for.
-    proven : float or None
-        A bound of the violation, relative, that is true of the very numbers; None where a proof says nothing of it.
+    proven_text : str
+        What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked for.
     proven_of : str
         What that is a bound of, or "".
     """
@@ -88,8 +84,7 @@ class ShownStep:
     of: str = ""
     construction: str = ""
     absent: bool = False
-    proof: bool = False
-    proven: float | None = None
+    proven_text: str = ""
     proven_of: str = ""
 
     @property
@@ -124,17 +119,8 @@ class ShownStep:
         return f"residual {self.residual:.1e}"
 
     @property
-    def proven_text(self) -> str:
-        """What is proven, for people: rounded up, so that what is printed is a bound too; empty without a proof."""
-        if not self.proof:
-            return ""
-        if not self.proven:
-            return "proven -" if self.proven is None else "proven 0"
-        return f"proven ≤ {at_most(self.proven, FEW)}"
-
-    @property
     def proven_sentence(self) -> str:
-        """What that is a bound of, as a sentence; or ""."""
+        """What is proven of it, as a sentence; or ""."""
         return f"Proven: {self.proven_of}." if self.proven_of else ""
 
 

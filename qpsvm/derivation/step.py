@@ -202,7 +202,7 @@ class Step:
             measured_by=None if self.measure is self.function else code(self.measure, self.tag, self.general),
             solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
             reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
-            proof=proven is not None, proven=proven.bound if proven else None, proven_of=proven.of if proven else "",
+            proven_text="" if proven is None else proven.text, proven_of="" if proven is None else proven.of,
         )  # fmt: skip
 
     @property

@@ -21,7 +21,7 @@ def describe(derivation: ShownDerivation) -> str:
 def describe_step(step: ShownStep) -> str:
     """One step in a few lines."""
     title, residual = f"({step.tag})  {step.title}", step.residual_text
-    residual += f"{step.proven_text:>{PROVEN + 2}}" if step.proof and residual else ""
+    residual += f"{step.proven_text:>{PROVEN + 2}}" if step.proven_text and residual else ""
     lines = [f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()]
     if step.absent:
         return "\n".join([title, *_wrapped(f"[{step.reason}]", INDENT + "  ")])

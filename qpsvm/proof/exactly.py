@@ -34,6 +34,7 @@ def rounded(value: Fraction) -> tuple[float, float]:
     Examples
     --------
     >>> from fractions import Fraction
+    >>> from qpsvm.proof.exactly import rounded
     >>> low, high = rounded(Fraction(1, 3))
     >>> low < Fraction(1, 3) < high, rounded(Fraction(1, 4))
     (True, (0.25, 0.25))
