@@ -22,10 +22,11 @@ import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import above, at_least, at_most, below
+from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
@@ -194,7 +195,9 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (min(max(low * terms.IN, 0.0), LARGEST), high)), sums.upper
+    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    difference = min(max(low * terms.IN, 0.0), LARGEST), high
+    return GapBounds(primal, dual, difference, apart=measured.apart, length=length), sums.upper
 
 
 def _sum_below(*parts: float) -> float:
@@ -259,12 +262,19 @@ def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
     return False, [Claim("kernel", "open", text, lacking)]
 
 
+def _within(point: Feasible, alpha: FloatArray) -> float:
+    """How far the point is from an α, in its worst row, from above."""
+    near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
+    near = 0.0 if np.array_equal(point.alpha, alpha) else near
+    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
+
+
 def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
     program = asked.program
     equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
     kept = f" and {' and '.join(equalities)}" if equalities else ""
-    near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
+    near = _within(point, asked.alpha)
     unit = float(program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
     claims = [
