@@ -56,6 +56,26 @@ EXTRA_LINES = {
 SHOWN_ROWS = 10
 
 
+def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
+    """What `verify` of a result returns, whatever the machine.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no problem, as it does not go into files.
+    """
+    owner = result.problem if problem is None else problem
+    if owner is None:
+        raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
+    proof: Proof = owner.prove(result, tol=tol)
+    return proof
+
+
+def without_problem(result: Any) -> dict[str, Any]:
+    """The state of a result that goes into a file: all but the problem, whose samples do not belong there."""
+    return {name: value for name, value in vars(result).items() if name != "problem"}
+
+
 @dataclass(frozen=True, eq=False)
 class SVMResult:
     """A solved SVM, with the proof of how well it is solved.
@@ -178,8 +198,7 @@ class SVMResult:
     problem: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the problem, whose samples do not belong into a file."""
-        return {name: value for name, value in vars(self).items() if name != "problem"}
+        return without_problem(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -218,11 +237,7 @@ class SVMResult:
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        owner = self.problem if problem is None else problem
-        if owner is None:
-            raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
-        proof: Proof = owner.prove(self, tol=tol)
-        return proof
+        return proof_of(self, problem, tol)
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:

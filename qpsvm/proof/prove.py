@@ -16,13 +16,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.rounding import UNDERFLOW
+from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.proof import rational, terms
-from qpsvm.proof.bounds import GapBounds
+from qpsvm.proof.bounds import GapBounds, Interval
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
@@ -66,6 +67,43 @@ class Asked:
     record: Mapping[str, Any] | None = None
 
 
+class Program(Protocol):
+    """What the sentences say of a program: `ExactDual`, or `ExactJoint` of several classes."""
+
+    @property
+    def unit(self) -> Fraction: ...
+    @property
+    def kept(self) -> str: ...
+
+
+class Point(Protocol):
+    """And of a feasible α."""
+
+    @property
+    def alpha(self) -> FloatArray: ...
+    @property
+    def exponent(self) -> int: ...
+
+
+class Question(Protocol):
+    """What a proof needs of what is asked, whatever the machine: `Asked` is one."""
+
+    @property
+    def program(self) -> Program: ...
+    @property
+    def space(self) -> Space: ...
+    @property
+    def held(self) -> object: ...
+    @property
+    def alpha(self) -> FloatArray: ...
+    @property
+    def tol(self) -> float | None: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def record(self) -> Mapping[str, Any] | None: ...
+
+
 def prove(asked: Asked) -> Proof:
     """The theorem.
 
@@ -81,15 +119,18 @@ def prove(asked: Asked) -> Proof:
     program, held = asked.program, asked.held
     point = feasible(program, asked.alpha)
     if point is None:
-        return _nothing(
-            asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
-        )
+        return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, exact = _bounded(asked, point)
     remains, said = found.gap, ""
     if exact is not None and found.gap > NOTHING:
         remains, said = _remains(asked, point, exact, found.gap)
+    return concluded(asked, point, found, remains, said)
+
+
+def concluded(asked: Question, point: Point, found: GapBounds, remains: float, said: str) -> Proof:
+    """The theorem, with a sentence about what remains of the gap with other intercepts, where there is something."""
     lacking = asked.space.positive()
-    unit = float(program.unit)
+    unit = float(asked.program.unit)
     own, more = _of_kernel(asked, lacking)
     claims = [*_claims(asked, point, found), *more]
     if said:
@@ -99,7 +140,7 @@ def prove(asked: Asked) -> Proof:
         primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
         difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
         claims=tuple(claims), remains=remains if own else math.inf, assumptions=asked.space.assumptions,
-        record={**(asked.record or {}), "point": point, "held": held, "bounds": found},
+        record={**(asked.record or {}), "point": point, "held": asked.held, "bounds": found},
     )  # fmt: skip
 
 
@@ -143,30 +184,37 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT
     ridge = terms.penalties(program, held, point)
-    high = apart + sums.terms[1] + above(ridge)
-    low = sums.terms[0] + below(ridge)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    own_low = math.sqrt(2.0 * measured.half_square[0]) - measured.apart
-    own_high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    half_low = 0.5 * max(own_low, 0.0) ** 2 * terms.IN  # ½‖w(α)‖²
-    half_high = 0.5 * own_high**2 * terms.OUT
+    half_low, half_high = own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
-        _sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
-        -_sum_below(-gain[1], half_low, curved[0], penalty[0]),
+        sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
+        -sum_below(-gain[1], half_low, curved[0], penalty[0]),
     )
     primal = (
-        _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
-        -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
+        sum_below(measured.half_square[0], sums.losses[0], cost[0]),
+        -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = math.nextafter(high * terms.OUT, math.inf)
-    # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
-    primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
-    dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
+    difference = sums.terms[0] + below(ridge), apart + sums.terms[1] + above(ridge)
+    return assembled(primal, dual, difference), sums.upper
 
 
-def _sum_below(*parts: float) -> float:
+def own_half_square(measured: Measured) -> Interval:
+    """½‖w(α)‖² from below and from above."""
+    low = math.sqrt(2.0 * measured.half_square[0]) * terms.IN - measured.apart
+    high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
+    return 0.5 * max(low, 0.0) ** 2 * terms.IN, 0.5 * high**2 * terms.OUT + UNDERFLOW
+
+
+def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
+    """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
+    high = math.nextafter(difference[1] * terms.OUT, math.inf)
+    primal = max(primal[0], dual[0]), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], primal[1])
+    return GapBounds(primal, dual, (max(difference[0] * terms.IN, 0.0), high))
+
+
+def sum_below(*parts: float) -> float:
     """A sum of few floats from below."""
     try:
         return below(sum((Fraction(part) for part in parts), Fraction(0)))
@@ -179,20 +227,28 @@ def _sum_below(*parts: float) -> float:
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    order = np.argsort(-upper, kind="stable")
-    left = np.cumsum(upper[order][::-1])[::-1]
-    rows = order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+    rows = rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
         points = np.unique(rows if program.rows is None else program.rows[rows])
-    found = space.sharpened(held, points.astype(np.intp))
-    if found is None:
-        return None
-    values = measured.values
+    points = points.astype(np.intp)
+    found = space.sharpened(held, points)
+    return None if found is None else replace(measured, values=sharpened(measured.values, points, found))
+
+
+def rows_that_matter(upper: FloatArray) -> IntArray:
+    """The rows with the largest terms, so that the others have next to nothing of the sum."""
+    order = np.argsort(-upper, kind="stable")
+    left = np.cumsum(upper[order][::-1])[::-1]
+    return order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+
+
+def sharpened(values: Values, points: IntArray, found: Values) -> Values:
+    """Values at all points, with better ones at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
     high[points], low[points], radius[points] = found.high, found.low, found.radius
-    return replace(measured, values=Values(high, low, radius))
+    return Values(high, low, radius)
 
 
 def _remains(asked: Asked, point: Feasible, exact: ExactValues, gap: float) -> tuple[float, str]:
@@ -210,7 +266,7 @@ def _remains(asked: Asked, point: Feasible, exact: ExactValues, gap: float) -> t
     )
 
 
-def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
+def _of_kernel(asked: Question, lacking: float) -> tuple[bool, list[Claim]]:
     """Whether weak duality holds, and what is said of it."""
     if lacking == 0.0:
         return True, []
@@ -220,16 +276,13 @@ def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
     return False, [Claim("kernel", "open", text, lacking)]
 
 
-def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
+def _claims(asked: Question, point: Point, found: GapBounds) -> list[Claim]:
     """The sentences."""
-    program = asked.program
-    equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
-    kept = f" and {' and '.join(equalities)}" if equalities else ""
     near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
-    unit = float(program.unit)
+    unit = float(asked.program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
     claims = [
-        Claim("feasible", "proven", f"α keeps its box{kept} exactly, as integers times 2^{point.exponent}; it "
+        Claim("feasible", "proven", f"α keeps {asked.program.kept} exactly, as integers times 2^{point.exponent}; it "
               f"is within {near:.2g} of the one that was given", near),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]  # fmt: skip
@@ -248,7 +301,7 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     return claims
 
 
-def _nothing(asked: Asked, why: str) -> Proof:
+def nothing(asked: Question, why: str) -> Proof:
     """A proof of nothing."""
     return Proof(
         title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
