@@ -97,7 +97,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
     ),
     "estimators": (
         "Estimators with scikit-learn's names",
-        "Four fifths of a standardised table are fitted at the defaults of each package (a proven relative gap of 1e-6 "
+        "Four fifths of a standardised table are fitted at the defaults of each package (a certified gap of 1e-6 "
         "of ours, a violation of 1e-3 of theirs), scikit-learn's again at 1e-6. The gap is that of the worst of its "
         "machines, of two classes each, by one judge. Then the rest is predicted, all rows at once and one. Right: "
         "the share of them, or R². Off: the share of the rows that machines certified to 1e-9 predict otherwise; of a "

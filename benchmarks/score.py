@@ -160,7 +160,7 @@ class EstimatorJudge:
 
     @cached_property
     def _exact(self) -> FloatArray:
-        """What our estimator predicts of the rows held out, asked for a gap that is proven to be small."""
+        """What our estimator predicts of the rows held out, asked for a gap that is certified to be small."""
         exact = ESTIMATORS[OURS]
         data = exact.prepare(self.machine)
         answer, _ = exact.run(data, Rung(tol=EXACT_TOL))

@@ -33,11 +33,7 @@ optimal [1.] -2.0 True
 
 from typing import TYPE_CHECKING
 
-from qpsvm import backends, plotting
-from qpsvm.backends import register_backend, unregister_backend
-from qpsvm.comparison.compare import compare
-from qpsvm.comparison.table import Comparison, ComparisonRow
-from qpsvm.derivation import Derivation, derive
+from qpsvm import backends
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import (
@@ -63,66 +59,90 @@ from qpsvm.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.grid.cross_validation import CrossValidation, cross_validate
-from qpsvm.grid.path import Path, path, solve_path
-from qpsvm.joint_model import JointModel
-from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.kernels.nystroem import Nystroem
-from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
-from qpsvm.kernels.random_fourier import RandomFourier
+from qpsvm.late import late_names
 from qpsvm.model import Model, load
 from qpsvm.operators import Dense, Diagonal, LowRank, Operator
-from qpsvm.pairs_model import PairsModel
-from qpsvm.problems import (
-    CSVM,
-    SVDD,
-    Constraints,
-    CrammerSinger,
-    EpsilonSVR,
-    HardMargin,
-    HuberHinge,
-    NuSVM,
-    NuSVR,
-    OneClass,
-    PrimalHinge,
-    Problem,
-    QuantileSVR,
-    Ranking,
-    SquaredHinge,
-    ValueConstraints,
-    WestonWatkins,
-)
-from qpsvm.qp.dualise import dualise
+from qpsvm.problems import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.qp.program import QP, Rows
 from qpsvm.qp.solution import QPSolution, Status
 from qpsvm.result import SVMResult
 from qpsvm.solve import compile, solve
-from qpsvm.sources import StoredRows, open_rows
 
 if TYPE_CHECKING:
+    from qpsvm import derivation as derivation
     from qpsvm import estimators as estimators
+    from qpsvm import plotting
+    from qpsvm.backends.registering import register_backend, unregister_backend
+    from qpsvm.comparison.compare import compare
+    from qpsvm.comparison.table import Comparison, ComparisonRow
+    from qpsvm.derivation.derive import Derivation, derive
     from qpsvm.estimators.patching import patch_sklearn as patch_sklearn
     from qpsvm.estimators.patching import unpatch_sklearn as unpatch_sklearn
+    from qpsvm.grid.cross_validation import CrossValidation, cross_validate
+    from qpsvm.grid.path import Path, path, solve_path
+    from qpsvm.joint_model import JointModel
+    from qpsvm.joint_result import JointResult
+    from qpsvm.kernels.nystroem import Nystroem
+    from qpsvm.kernels.pivoted_cholesky import PivotedCholesky
+    from qpsvm.kernels.random_fourier import RandomFourier
+    from qpsvm.pairs_model import PairsModel
     from qpsvm.play.widget import Playground as Playground
+    from qpsvm.problems.crammer_singer import CrammerSinger
+    from qpsvm.problems.epsilon_svr import EpsilonSVR
+    from qpsvm.problems.hard_margin import HardMargin
+    from qpsvm.problems.huber_hinge import HuberHinge
+    from qpsvm.problems.nu_svm import NuSVM
+    from qpsvm.problems.nu_svr import NuSVR
+    from qpsvm.problems.one_class import OneClass
+    from qpsvm.problems.primal_hinge import PrimalHinge
+    from qpsvm.problems.quantile_svr import QuantileSVR
+    from qpsvm.problems.ranking import Ranking
+    from qpsvm.problems.squared_hinge import SquaredHinge
+    from qpsvm.problems.svdd import SVDD
+    from qpsvm.problems.weston_watkins import WestonWatkins
+    from qpsvm.qp.dualise import dualise
+    from qpsvm.sources.opening import open_rows
+    from qpsvm.sources.stored import StoredRows
 else:
-
-    def __getattr__(name: str) -> object:
-        """`Playground` and what needs scikit-learn, whose packages are imported when they are first used (PEP 562)."""
-        from importlib import import_module
-
-        if name == "Playground":
-            return import_module("qpsvm.play.widget").Playground
-        if name == "estimators":
-            return import_module("qpsvm.estimators")
-        if name in ("patch_sklearn", "unpatch_sklearn"):
-            return getattr(import_module("qpsvm.estimators.patching"), name)
-        raise AttributeError(f"module 'qpsvm' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        """Every name, those that are imported late too."""
-        return sorted({*globals(), "Playground", "estimators", "patch_sklearn", "unpatch_sklearn"})
-
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "qpsvm.derivation": (),
+            "qpsvm.estimators": (),
+            "qpsvm.plotting": (),
+            "qpsvm.backends.registering": ("register_backend", "unregister_backend"),
+            "qpsvm.comparison.compare": ("compare",),
+            "qpsvm.comparison.table": ("Comparison", "ComparisonRow"),
+            "qpsvm.derivation.derive": ("Derivation", "derive"),
+            "qpsvm.estimators.patching": ("patch_sklearn", "unpatch_sklearn"),
+            "qpsvm.grid.cross_validation": ("CrossValidation", "cross_validate"),
+            "qpsvm.grid.path": ("Path", "path", "solve_path"),
+            "qpsvm.joint_model": ("JointModel",),
+            "qpsvm.joint_result": ("JointResult",),
+            "qpsvm.kernels.nystroem": ("Nystroem",),
+            "qpsvm.kernels.pivoted_cholesky": ("PivotedCholesky",),
+            "qpsvm.kernels.random_fourier": ("RandomFourier",),
+            "qpsvm.pairs_model": ("PairsModel",),
+            "qpsvm.play.widget": ("Playground",),
+            "qpsvm.problems.crammer_singer": ("CrammerSinger",),
+            "qpsvm.problems.epsilon_svr": ("EpsilonSVR",),
+            "qpsvm.problems.hard_margin": ("HardMargin",),
+            "qpsvm.problems.huber_hinge": ("HuberHinge",),
+            "qpsvm.problems.nu_svm": ("NuSVM",),
+            "qpsvm.problems.nu_svr": ("NuSVR",),
+            "qpsvm.problems.one_class": ("OneClass",),
+            "qpsvm.problems.primal_hinge": ("PrimalHinge",),
+            "qpsvm.problems.quantile_svr": ("QuantileSVR",),
+            "qpsvm.problems.ranking": ("Ranking",),
+            "qpsvm.problems.squared_hinge": ("SquaredHinge",),
+            "qpsvm.problems.svdd": ("SVDD",),
+            "qpsvm.problems.weston_watkins": ("WestonWatkins",),
+            "qpsvm.qp.dualise": ("dualise",),
+            "qpsvm.sources.opening": ("open_rows",),
+            "qpsvm.sources.stored": ("StoredRows",),
+        },
+    )
 
 __version__ = "0.1.0"
 

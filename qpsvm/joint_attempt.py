@@ -162,9 +162,9 @@ def _able(name: str) -> Backend:
 
 
 def _result(problem: JointProblem, found: Found, request: Request) -> JointResult:
-    """The result, with the status that the certificate proves."""
+    """The result, with the status that the certificate gives it."""
     with np.errstate(all="ignore"):
-        point = problem.judge.proven(found.point, request.tol) if np.isinf(found.point.gap) else found.point
+        point = problem.judge.counted(found.point, request.tol) if np.isinf(found.point.gap) else found.point
     status, message = found.status, ""
     if point.gap <= request.tol:
         status = Status.OPTIMAL
@@ -240,7 +240,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> F
             if heard(request.verbose):
                 say(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.measured:.1e}", request.verbose)
             if best.measured <= tol and (best.measured <= FINE or not request.polish or solving > LONG):
-                best = judge.proven(best, tol)
+                best = judge.counted(best, tol)
                 if best.gap <= tol:
                     break
             if ended:
@@ -301,7 +301,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
         solver_gap = point.measured
         if request.polish and answer.status not in STOPPED_BY_USER:
             point = _polished(problem, point, min(max(LAST_POLISH, solving), max(request.clock.left, 0.0)))
-        point = judge.proven(point, request.tol)
+        point = judge.counted(point, request.tol)
         found = Found(
             point,
             answer.status,

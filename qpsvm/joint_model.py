@@ -14,7 +14,6 @@ from qpsvm.arrays.columns import column_order
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
-from qpsvm.saving.model_file import write_model
 
 #: Kernel values that predicting evaluates at a time: 64 MB.
 BLOCK_VALUES = 8_000_000
@@ -163,4 +162,6 @@ class JointModel:
         >>> print((qpsvm.load("model.npz").w == model.w).all())
         True
         """
+        from qpsvm.saving.model_file import write_model
+
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})

@@ -27,7 +27,7 @@ KINDS = ("idle", "margin", "bound")
 
 @dataclass(frozen=True, eq=False)
 class JointResult:
-    """A solved machine of several classes, with the proof of how well it is solved.
+    """A solved machine of several classes, with the certificate of how well it is solved.
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
     slack and kind are 0. Every other class is a rival, and each pair of a sample and a rival is a row of the program.
@@ -45,7 +45,7 @@ class JointResult:
     primal, dual : float
         Certified values: primal ≥ optimum ≥ dual, up to their last digits.
     gap : float
-        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (JPROOF.3).
+        (primal − dual)/primal, with all rounding counted: a bound for exactly these α, w and b, by (JCOUNT.3).
     rounding : float
         How much of `gap` is there for rounding alone. The rest was measured.
     solver_gap : float

@@ -19,7 +19,6 @@ from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.pairs_model import PairsModel
 from qpsvm.rows import RowSource
-from qpsvm.saving.model_file import read_model, write_model
 
 #: Kernel values that predicting evaluates at a time: 64 MB.
 BLOCK_VALUES = 8_000_000
@@ -233,6 +232,8 @@ class Model:
         >>> print(qpsvm.load("model.npz").metadata)
         {'trained': '2026-11-22'}
         """
+        from qpsvm.saving.model_file import write_model
+
         write_model(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
@@ -273,6 +274,8 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
     >>> model.kernel == result.model.kernel, model.b == result.b, bool((model.coef == result.model.coef).all())
     (True, True, True)
     """
+    from qpsvm.saving.model_file import read_model
+
     attributes = read_model(path)
     if "counts" in attributes:
         return PairsModel(**attributes)

@@ -17,7 +17,6 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
 from qpsvm.kernels.scores import Scores
-from qpsvm.saving.model_file import write_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,4 +179,6 @@ class PairsModel:
         >>> print(qpsvm.load("model.npz").metadata)
         {'trained': '2026-11-22'}
         """
+        from qpsvm.saving.model_file import write_model
+
         write_model(path, {each.name: getattr(self, each.name) for each in fields(self)})

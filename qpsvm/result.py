@@ -78,7 +78,7 @@ def without_problem(result: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class SVMResult:
-    """A solved SVM, with the proof of how well it is solved.
+    """A solved SVM, with the certificate of how well it is solved.
 
     Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.
 
@@ -97,10 +97,11 @@ class SVMResult:
     primal, dual : float
         Certified values: primal ≥ optimum ≥ dual, up to their last digits.
     gap : float
-        (primal − dual)/max(|primal|, |dual|), with all rounding counted. It is a bound for exactly these α, w, b and
-        ρ, by (PROOF.4). A smaller `tol` makes the library prove a smaller gap, where doubles allow it.
+        (primal − dual)/max(|primal|, |dual|) of exactly these α, w, b and ρ: measured in doubles, with the rounding
+        of the measurement counted, (COUNT.4). `verify` proves it. A smaller `tol` makes the library reach a smaller
+        gap, where doubles allow it.
     rounding : float
-        How much of `gap` is there for rounding alone. The rest was measured.
+        How much of `gap` is there for rounding alone.
     solver_gap : float
         The relative gap (CERT.3) of the point that the solver returned, as measured before polishing.
     kind : ndarray of int8, shape (n,)
@@ -127,7 +128,7 @@ class SVMResult:
         What was solved; and what else a user should know, or "".
     extras, intervals : mapping of str to float, and to (float, float)
         What else the primal has a variable for, by name ("rho", "epsilon", "radius"), and all values that are as good.
-        With a `PivotedCholesky` kernel also what is proven of the machine with the kernel that it stands in for:
+        With a `PivotedCholesky` kernel also what is certified of the machine with the kernel that it stands in for:
         "exact_primal", "exact_dual" and their relative gap, "exact_gap".
     target : ndarray, shape (n,), or None
         t of a regression.

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
 from qpsvm.choice import Choice, Followers, choices, machine_traits, size_of
 from qpsvm.costs import Cost
-from qpsvm.distributed.solving import on_members, solve_spread
 from qpsvm.errors import (
     DataError,
     InaccurateWarning,
@@ -30,10 +29,8 @@ from qpsvm.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.joint_attempt import solve_joint
 from qpsvm.joint_result import JointResult
-from qpsvm.kept import backend_of, kept
-from qpsvm.problems import JointProblem, Problem
+from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form, check_form
 from qpsvm.problems.machine import Machine, R
 from qpsvm.qp.program import QP
@@ -42,7 +39,11 @@ from qpsvm.resources.clock import Clock
 from qpsvm.resources.log import heard, say
 from qpsvm.resources.threads import one_thread
 from qpsvm.result import SVMResult
-from qpsvm.saving.checkpoint import Checkpoint
+from qpsvm.samples import SpreadSamples
+
+if TYPE_CHECKING:
+    from qpsvm.problems.joint import JointProblem
+    from qpsvm.saving.checkpoint import Checkpoint
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -161,7 +162,7 @@ def solve(
     Returns
     -------
     SVMResult or JointResult
-        Its `status` says what was proven, with `check=False` also where that is not enough.
+        Its `status` says what was certified, with `check=False` also where that is not enough.
 
     Raises
     ------
@@ -227,12 +228,14 @@ def solve(
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, (Problem, JointProblem)):
+    if not isinstance(problem, Problem) and not _is_joint(problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
     if checkpoint is not None:
+        from qpsvm.kept import backend_of
+
         backend = backend_of(problem, backend)
     for name, flag in (("polish", polish), ("check", check), ("verbose", verbose)):
         as_flag(flag, name)
@@ -240,13 +243,12 @@ def solve(
     request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
-            if isinstance(problem, JointProblem):
-                result: SVMResult | JointResult = solve_joint(problem, backend, form, request)
+            if not isinstance(problem, Problem):
+                result: SVMResult | JointResult = _solved_jointly(problem, backend, form, request)
             elif checkpoint is None:
                 result = _solved(problem, backend, form, request)
             else:
-                with kept(problem, checkpoint, request.verbose) as file:
-                    result = _solved(problem, backend, form, request, file)
+                result = _solved_and_kept(problem, backend, form, request, checkpoint)
         except TooLargeError:
             raise
         except MemoryError as error:
@@ -257,12 +259,39 @@ def solve(
     return cast("R", result)
 
 
+def _is_joint(problem: object) -> TypeGuard[JointProblem]:
+    """Whether a machine learns several classes in one program; what those need is imported where there is one."""
+    from qpsvm.problems.joint import JointProblem
+
+    return isinstance(problem, JointProblem)
+
+
+def _solved_jointly(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
+    """The result of a machine that learns several classes in one program."""
+    from qpsvm.joint_attempt import solve_joint
+
+    return solve_joint(problem, backend, form, request)
+
+
+def _solved_and_kept(
+    problem: Problem, backend: str, form: Form | None, request: Request, checkpoint: str | os.PathLike[str]
+) -> SVMResult:
+    """The result of a solve that keeps where it is in a file."""
+    from qpsvm.kept import kept
+
+    with kept(problem, checkpoint, request.verbose) as file:
+        return _solved(problem, backend, form, request, file)
+
+
 def _solved(
     problem: Problem, backend: str, form: Form | None, request: Request, file: Checkpoint | None = None
 ) -> SVMResult:
     """The result: of the workers that hold the samples, where they can, or of this process."""
-    if on_members(problem, backend, form, request):
-        return solve_spread(problem, request, *(() if file is None else (file.keep, file.state)))
+    if isinstance(problem.samples, SpreadSamples):
+        from qpsvm.distributed.solving import on_members, solve_spread
+
+        if on_members(problem, backend, form, request):
+            return solve_spread(problem, request, *(() if file is None else (file.keep, file.state)))
     if file is not None:
         states = {"keep": file.keep, "begun": file.state}
         request = replace(request, options={**request.options, **states})

@@ -1,4 +1,4 @@
-"""Kernel machines over features of a map: what is solved, what is certified, what is proven of the kernel itself."""
+"""Kernel machines over features of a map: what is solved, what is certified, what is certified of the kernel itself."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_bounds_on_the_machine_with_the_kernel_enclose_its_optimum(name, gamma):
                 assert gap < 1e-5
 
 
-def test_what_is_proven_of_a_point_beside_this_one_is_not_proven_of_this():
+def test_what_holds_of_a_point_beside_this_one_does_not_hold_of_this():
     """At this C the digits that f has not are worth more than the gap: values of two points would not fit together."""
     for seed in range(8):
         Z = np.random.default_rng(seed).normal(size=(8, 4))

@@ -18,12 +18,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend, Compiled
 from qpsvm.backends.outside import OUTSIDE, Registered, offered
-from qpsvm.backends.registering import register_backend, unregister_backend
 from qpsvm.errors import UnknownOptionError, nearest
+from qpsvm.late import late_names
+
+if TYPE_CHECKING:
+    from qpsvm.backends.registering import register_backend, unregister_backend
+else:
+    __getattr__, __dir__ = late_names(
+        __name__, {"qpsvm.backends.registering": ("register_backend", "unregister_backend")}
+    )
 
 #: One line a solver: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {

@@ -13,7 +13,6 @@ from threading import RLock
 from types import TracebackType
 
 from qpsvm.arrays.words import shown
-from qpsvm.backends.admission import admitted, checked_name
 from qpsvm.backends.base import Backend
 from qpsvm.errors import ParameterError, QPSVMError, UnknownOptionError, UnsupportedError, nearest
 
@@ -149,6 +148,8 @@ def offered() -> dict[str, importlib.metadata.EntryPoint]:
 
 
 def _loaded(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
+    from qpsvm.backends.admission import admitted, checked_name
+
     point = offered()[name]
     try:
         return admitted(checked_name(name), point.load(), False, peers)

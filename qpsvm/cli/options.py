@@ -183,7 +183,7 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how it is solved."""
     group = parser.add_argument_group("solver")
     group.add_argument("--form", choices=("dual", "primal"), help="default: what the backend certifies best")
-    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding included (1e-6)")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
     group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
     group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")
     group.add_argument("--no-polish", action="store_true", help="certify the solver's own point")

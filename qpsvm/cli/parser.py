@@ -121,7 +121,7 @@ def make_parser() -> Parser:
         add_variant(group)
         add_parameters(group, grid.numbers, grid.words)
         group = gridding.add_argument_group("solver")
-        group.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove, rounding included (1e-6)")
+        group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
         group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point")
         group.add_argument("--n-jobs", type=int, metavar="N", help="processes; -1 is one for each core")
         group.add_argument("--verbose", action="store_true", help="show progress")

@@ -1,1 +1,1 @@
-"""One problem on many backends: what each proved, and what that took."""
+"""One problem on many backends: how far each came, and what that took."""

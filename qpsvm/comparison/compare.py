@@ -65,7 +65,7 @@ def compare(
     repeat: int = 1,
     verbose: bool = False,
 ) -> Comparison:
-    """Solve one problem with several backends, and put what each proved beside what it took.
+    """Solve one problem with several backends, and put how far each came beside what it took.
 
     Every backend is warmed up on a few rows. Then it solves the problem from nothing: what an earlier one computed,
     such as the Gram matrix, is not there for it. No solver reports its own accuracy, the certificate does.
@@ -80,7 +80,7 @@ def compare(
     forms : "dual", "primal" or a sequence of them, optional
         By default those that a backend takes; of a textbook method, the one that suits it.
     tol : float, default=1e-6
-        Relative gap that is to be proven.
+        Relative gap that is to be certified.
     time_limit : float, optional
         Seconds for each solve; a textbook method gets five where there is none. A backend that cannot keep a limit
         works without it, and its note says so.

@@ -109,7 +109,7 @@ class Comparison(Sequence[ComparisonRow]):
     samples, features : int
         Its size.
     tol : float
-        The relative gap that was to be proven.
+        The relative gap that was to be certified.
     rows : tuple of ComparisonRow
         In the order in which they were solved.
     repeat : int

@@ -1,1 +1,1 @@
-"""The dual, and what any α of it proves."""
+"""The dual, and what any α of it is worth."""

@@ -2,19 +2,19 @@
 
 The repaired α need not meet its equalities Eᵀα = e to the last bit. Moving the surplus of each onto one row does, so
 
-    (PROOF.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
-    (PROOF.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
+    (COUNT.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
+    (COUNT.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
 
 with S_j ≥ |e_j − E_jᵀα| and k(j) a row that has room for it. t_k = m_k − s_k f_k is known up to a radius r_k
 (`accuracy`), and g_k is convex in t_k, (LOSS.4), so that its largest value over t_k ± r_k is at an end:
 
-    (PROOF.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
-    (PROOF.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
+    (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
+    (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
 A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
 pair of floats (w, b) keeps to the last bit. There
 
-    (PROOF.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
+    (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
                term is α(|t| + r), what that much would be worth at the price α
 
 Over a team every sum is that of all members, with a rounding more for each, and the surplus moves onto a row of one.
@@ -63,7 +63,7 @@ class Gap:
     @property
     def gap(self) -> float:
         if not self.difference > 0.0:
-            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no proof
+            return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
         return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
@@ -90,7 +90,7 @@ class Bounds:
             _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard, svm.curved
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
-        """t and r of (PROOF.3) at some rows: (r,) each."""
+        """t and r of (COUNT.3) at some rows: (r,) each."""
         if point.slack is not None and point.radius is not None:
             return point.slack[rows].copy(), point.radius[rows]
         common = common_value(point.margin)
@@ -215,7 +215,7 @@ class Bounds:
         return kappa
 
     def total_gap(self, point: Certificate) -> Gap:
-        """(PROOF.1) to (PROOF.4)."""
+        """(COUNT.1) to (COUNT.4)."""
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
         losses = 0.0
@@ -319,7 +319,7 @@ class Bounds:
         return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
 
     def terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
-        """Σ of (PROOF.3) over some rows (r,) of this member, for their t and radius.
+        """Σ of (COUNT.3) over some rows (r,) of this member, for their t and radius.
 
         Infinite where a hard row may fall short.
         """
@@ -374,14 +374,14 @@ class Bounds:
         return (size, reach) if room <= gamma(n + 4) * top * n else None
 
     def _moving(self, point: Certificate, k: int, bound: float) -> tuple[float, float]:
-        """ρ_k, and by how much g_k may grow for each unit of a surplus up to a bound that row k takes, (PROOF.2)."""
+        """ρ_k, and by how much g_k may grow for each unit of a surplus up to a bound that row k takes, (COUNT.2)."""
         t, r = self.slack(point, np.array([k]))
         bent = float(self.svm.curvature[k])
         reach = abs(float(t[0]) - bent * float(point.alpha[k])) + float(r[0]) + bent * bound
         return float(self.row_sizes(np.array([k]))[0]), reach
 
     def _repair(self, point: Certificate, rows: IntArray) -> tuple[float, float]:
-        """(PROOF.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
+        """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg."""
         team = self.team
         terms = team.count(len(point.coef)) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))

@@ -9,9 +9,9 @@ C-SVM, ρ for a ν-SVM), so that t_k = m_k − s_k f(x_r(k)).
     (CERT.2)  the last sum is over the penalised groups, whose multiplier of α is (E_gᵀα − e_g)/R_g
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
-(GAP.1) follows from (DUAL.3) and Eᵀα = e row by row: no large numbers are subtracted, so what is computed here, the
-measured gap, is exact but for the rounding of f, w and Eᵀα. `proven` bounds that too, and turns the measured gap into
-the one that a user is given, (PROOF.4). Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
+(GAP.1) follows from (DUAL.3) and Eᵀα = e row by row: no large numbers are subtracted, so what is computed here is
+exact but for the rounding of f, w and Eᵀα. `counted` counts that too, and makes of it the measured gap that a user is
+given, (COUNT.4); `qpsvm.proof` proves one. Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Certificate:
     coef : ndarray, shape (n,)
         f = K coef + b.
     primal, dual, gap : float
-        Values in the units of the objective, and the relative gap: (CERT.3) as measured, or, once it is proven, the
-        bound (PROOF.4) that counts all rounding.
+        Values in the units of the objective, and the relative gap: (CERT.3) as computed, or, once rounding is
+        counted, the bound (COUNT.4).
     measured : float
         The gap before rounding was counted; NaN where it was not.
     level, level_radius : float
@@ -90,9 +90,9 @@ class Certificate:
     slack, radius : ndarray, shape (n,), or None
         t and how far it may be off, where that is known better than a-priori: (m,) each.
     contributing : ndarray of int, or None
-        Rows whose terms of the proven gap are not exactly 0.
+        Rows whose terms of the gap, rounding counted, are not exactly 0.
     size : float
-        What the proven gap is a share of, from below; NaN where it is not proven.
+        What that gap is a share of, from below; NaN where rounding was not counted.
     kind : ndarray of int8, shape (m,), or None
         Which rows are at a bound, where somebody has looked at these numbers already.
 

@@ -1,6 +1,6 @@
 """Certificates of a machine with a user's rows: the primal point is brought to keep them, rounding included.
 
-A point that breaks a row is no point of the primal, so it proves nothing. What a solver returns breaks the rows at
+A point that breaks a row is no point of the primal, so it bounds nothing. What a solver returns breaks the rows at
 which it ends by its tolerance, and w(α) by as much. Three steps mend that:
 
     (HELD.1)  b, and ρ or ε with it, is the best for w among those that the rows allow:  the machine's own best, moved
@@ -13,7 +13,7 @@ which it ends by its tolerance, and w(α) by as much. Three steps mend that:
               point (w₀, b₀) with room in every row: 0 where all h > 0, or else that of `interior`
 
 The gap grows by what this moves, which is of the size of λ·(what was broken), and no more. Rows that can be kept as
-equalities only are brought to rounding by (HELD.2), (PROOF.5). w and α need not belong together, (GAP.1).
+equalities only are brought to rounding by (HELD.2), (COUNT.5). w and α need not belong together, (GAP.1).
 
 Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
@@ -113,7 +113,7 @@ class Held:
                 break
         assert best is not None  # w(α) is always a candidate
         if best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
-            return self.certify(np.zeros(svm.m), best.point.w, enough)  # the best there is, and α = 0 proves it
+            return self.certify(np.zeros(svm.m), best.point.w, enough)  # the best there is, and α = 0 says so
         penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
         return certificate_of(self.space, svm, a, beta, best, cost + penalties)
 

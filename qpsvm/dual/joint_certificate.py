@@ -3,11 +3,11 @@
 α is feasible to the last bit (`joint_repair`), so that the gap of the numbers that the user gets is (JOINT.5) and
 nothing else. Of f_c(x_i) only an interval is known, F_ic ± r_ic, by (ACC.2), or in twice the precision:
 
-    (JPROOF.1)  t_ic is within R_ic = r_iy + r_ic and its own roundings
-    (JPROOF.2)  a term of (JOINT.6) is convex in t, and at most its largest value at the ends;  where the slack is
+    (JCOUNT.1)  t_ic is within R_ic = r_iy + r_ic and its own roundings
+    (JCOUNT.2)  a term of (JOINT.6) is convex in t, and at most its largest value at the ends;  where the slack is
                 shared, T_i − t_ic = max(−t_ic, max over other rivals of f_c′ − f_c, 0), which f_y is no part of
-    (JPROOF.3)  gap ≤ (½Σ_c d_c² + Σ g from above) / (P from below),  d_c ≥ ‖w_c − w_c(α)‖
-    (JPROOF.4)  where all slack is as small as R, (w, b) is stretched by 1 + max (t + R)/ℓ, so that there is none: where
+    (JCOUNT.3)  gap ≤ (½Σ_c d_c² + Σ g from above) / (P from below),  d_c ≥ ‖w_c − w_c(α)‖
+    (JCOUNT.4)  where all slack is as small as R, (w, b) is stretched by 1 + max (t + R)/ℓ, so that there is none: where
                 C is large, slack of the size of rounding costs more than the norm does
 
 Source: (JOINT.5); a-priori bounds, Higham (2002), see `accuracy`.
@@ -32,9 +32,9 @@ from qpsvm.dual.joint import JointDual
 from qpsvm.dual.joint_repair import feasible
 from qpsvm.kernels.space import FeatureSpace
 
-#: A measured gap above which better intercepts are looked for one by one, (JB.2).
+#: A gap as computed above which better intercepts are looked for one by one, (JB.2).
 ROUGH = 1e-9
-#: A proven gap that nothing is done about.
+#: A gap, rounding counted, that nothing is done about.
 FINE = 1e-9
 #: What is missing to a level, as a share of it, up to which (w, b) is stretched until nothing is; and a little more.
 STRETCHED, MORE = 1e-3, 1e-15
@@ -63,7 +63,7 @@ class JointPoint:
     half_norm : float
         ½Σ‖w_c‖².
     factor : float
-        What w(α) and b are multiplied by, (JPROOF.4).
+        What w(α) and b are multiplied by, (JCOUNT.4).
     """
 
     alpha: FloatArray
@@ -163,7 +163,7 @@ class JointJudge:
             dual=primal - difference, measured=relative_gap(difference, primal, primal - difference), half_norm=half,
         )  # fmt: skip
 
-    def proven(self, point: JointPoint, tol: float) -> JointPoint:
+    def counted(self, point: JointPoint, tol: float) -> JointPoint:
         """The point with a gap that counts all rounding: in twice the precision where that is needed for `tol`."""
         bounded, r = self._bounded(point)
         if bounded.gap <= FINE:
@@ -183,7 +183,7 @@ class JointJudge:
         return replace(point, gap=self._gap(point, point.f, r, self._distances(point))), r
 
     def _stretched(self, point: JointPoint, r: FloatArray) -> JointPoint | None:
-        """The point with (JPROOF.4); None where something is missing that is no rounding."""
+        """The point with (JCOUNT.4); None where something is missing that is no rounding."""
         dual = self.dual
         most = float(self._ends(point.f, r)[1][~dual.own].max()) / dual.level
         if not 0.0 < most <= STRETCHED:
@@ -196,14 +196,14 @@ class JointJudge:
         return point.factor * self.accuracy.kappa(point.beta[:, c], None if point.w is None else point.w[:, c])
 
     def _radii(self, point: JointPoint) -> FloatArray:
-        """r of (JPROOF.1), without what f_y and f_c lose when one is taken from the other: (n, k)."""
+        """r of (JCOUNT.1), without what f_y and f_c lose when one is taken from the other: (n, k)."""
         sizes = self.accuracy.sizes(np.arange(self.dual.n))
         kappas = np.array([self._kappa(point, c) for c in range(self.dual.k)])
         radii: FloatArray = sizes[:, None] * kappas
         return radii * FEW + point.inner_radius + 2.0 * UNIT * (2.0 * np.abs(point.f) + np.abs(point.inner))
 
     def _distances(self, point: JointPoint) -> FloatArray:
-        """d of (JPROOF.3): (k,). Of another kernel than the linear, f is made of β itself, or a multiple of it."""
+        """d of (JCOUNT.3): (k,). Of another kernel than the linear, f is made of β itself, or a multiple of it."""
         found, apart = np.zeros(self.dual.k), abs(point.factor - 1.0)
         for c, column in enumerate(point.beta.T):
             w = None if point.w is None else point.w[:, c]
@@ -218,7 +218,7 @@ class JointJudge:
         return found * FEW
 
     def _gap(self, point: JointPoint, f: FloatArray, r: FloatArray, distances: FloatArray) -> float:
-        """(JPROOF.3)."""
+        """(JCOUNT.3)."""
         dual = self.dual
         low, high = self._ends(f, r)
         difference = 0.5 * float(distances @ distances) + float(self._terms(point, f, r, low, high).sum()) * FEW
@@ -233,7 +233,7 @@ class JointJudge:
         return relative_gap(difference * FEW, size / FEW, 0.0) if size > 0.0 else math.inf
 
     def _ends(self, f: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """t from below and from above, 0 at the own class, by (JPROOF.1): (n, k) each."""
+        """t from below and from above, 0 at the own class, by (JCOUNT.1): (n, k) each."""
         dual = self.dual
         each = np.arange(dual.n)
         t, own = dual.missing(f), np.abs(f[each, dual.label])[:, None]
@@ -243,7 +243,7 @@ class JointJudge:
         return t - R, t + R
 
     def _terms(self, point: JointPoint, f: FloatArray, r: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The terms of (JOINT.6) from above, by (JPROOF.2): (n, k)."""
+        """The terms of (JOINT.6) from above, by (JCOUNT.2): (n, k)."""
         dual, a = self.dual, point.alpha
         each = np.arange(dual.n)
         if not dual.shared:

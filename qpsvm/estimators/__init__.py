@@ -1,4 +1,4 @@
-"""Scikit-learn's support vector machines by their own names, with the proof of how exact each answer is.
+"""Scikit-learn's support vector machines by their own names, with a certificate of how exact each answer is.
 
 Change one line, and pipelines, grid searches and pickles go on as before:
 

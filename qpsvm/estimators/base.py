@@ -1,7 +1,7 @@
 """What every estimator has in common: checked parameters, one way to the solver, and the gap afterwards.
 
 An estimator is scikit-learn's in names, parameters and attributes, and a machine of this library in what it solves. Its
-`tol` is the relative duality gap that has to be proven, where that of scikit-learn's solvers is a number of their own.
+`tol` is the relative duality gap that has to be reached, where that of scikit-learn's solvers is a number of their own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, 
 
 
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
-    """A fit ended before its gap was proven to be within `tol`; the estimator has the best certified point.
+    """A fit ended before its gap was certified to be within `tol`; the estimator has the best certified point.
 
     It is scikit-learn's `ConvergenceWarning` too, and is filtered as that.
 
@@ -180,7 +180,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _certified(self, problem: Problem, start: SVMResult | None) -> SVMResult:
-        """What `qpsvm.solve` proves of one problem.
+        """What `qpsvm.solve` certifies of one problem.
 
         Raises
         ------

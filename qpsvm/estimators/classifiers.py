@@ -52,7 +52,7 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machines, and prove how close to their optima they are.
+        """Fit the machines, and certify how close to their optima they are.
 
         Parameters
         ----------

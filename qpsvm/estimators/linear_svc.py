@@ -36,8 +36,8 @@ LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
 
 
 class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a proven
-    gap.
+    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
+    certified gap.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
     dual : "auto" or bool, default="auto"
         Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.
     tol : float, default=1e-6
-        The relative duality gap that has to be proven, all rounding counted.
+        The relative duality gap that has to be reached, all rounding counted.
     C : float, default=1.0
         Price of slack, positive.
     multi_class : {"ovr", "crammer_singer", "weston_watkins"}, default="ovr"
@@ -87,7 +87,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
     n_iter_ : int
         The largest number of iterations.
     fit_status_ : int
-        0 where every gap is proven to be within `tol`, else 1.
+        0 where every gap is certified to be within `tol`, else 1.
     gap_ : float
         The largest of the certified relative gaps.
     results_ : sequence of SVMResult
@@ -170,7 +170,7 @@ class LinearSVC(SeveralMachines, LinearClassifierMixin, SparseCoefMixin, LinearM
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machines, and prove how close to their optima they are.
+        """Fit the machines, and certify how close to their optima they are.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ TUBES: dict[str, Literal["absolute", "squared"]] = {
 
 
 class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a proven
+    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
     gap.
 
     Parameters
@@ -38,7 +38,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
     epsilon : float, default=0.0
         Half the width of the tube within which an error costs nothing.
     tol : float, default=1e-6
-        The relative duality gap that has to be proven, all rounding counted.
+        The relative duality gap that has to be reached, all rounding counted.
     C : float, default=1.0
         Price of an error beyond the tube, positive.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
@@ -73,7 +73,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
     n_iter_ : int
         Iterations of the solver.
     fit_status_ : int
-        0 where the gap is proven to be within `tol`, else 1.
+        0 where the gap is certified to be within `tol`, else 1.
     gap_ : float
         The certified relative gap.
     result_ : SVMResult
@@ -136,7 +136,7 @@ class LinearSVR(StoredScore, RegressorMixin, LinearMachine):  # type: ignore[mis
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine, and prove how close to its optimum it is.
+        """Fit the machine, and certify how close to its optimum it is.
 
         Parameters
         ----------

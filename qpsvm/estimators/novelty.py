@@ -44,7 +44,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the machine, and prove how close to its optimum it is.
+        """Fit the machine, and certify how close to its optimum it is.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class KernelDetector(OutlierMixin, OneMachine):  # type: ignore[misc]
 
 
 class OneClassSVM(KernelDetector):
-    """One-class support vector machine with a proven gap: `sklearn.svm.OneClassSVM` on this library's solvers.
+    """One-class support vector machine with a certified gap: `sklearn.svm.OneClassSVM` on this library's solvers.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class OneClassSVM(KernelDetector):
     degree, gamma, coef0
         Of the kernel, as of `SVC`.
     tol : float, default=1e-6
-        The relative duality gap that has to be proven, all rounding counted.
+        The relative duality gap that has to be reached, all rounding counted.
     nu : float, default=0.5
         In (0, 1]: a bound on the share of samples outside, and the least share of support vectors.
     shrinking, cache_size
@@ -201,7 +201,7 @@ class OneClassSVM(KernelDetector):
 
 
 class SVDD(KernelDetector):
-    """Support vector data description: the least ball that holds most samples, with a proven gap.
+    """Support vector data description: the least ball that holds most samples, with a certified gap.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class SVDD(KernelDetector):
 
     @all_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the ball, and prove how close to the least one it is.
+        """Fit the ball, and certify how close to the least one it is.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     scikit-learn's class; the log says which. Calling it again changes nothing.
 
     The classes solve scikit-learn's problems with scikit-learn's defaults: `LinearSVC` and `LinearSVR` penalise the
-    intercept. `tol` is the relative gap that is proven, 1e-6 unless it is given, and `max_iter` no limit unless it is
+    intercept. `tol` is the relative gap that is reached, 1e-6 unless it is given, and `max_iter` no limit unless it is
     given; `random_state` does nothing. Where a fit cannot be taken over, scikit-learn's own class does it, and the
     logger "qpsvm" says so and why, as a warning; as information it says what is taken over, too.
 

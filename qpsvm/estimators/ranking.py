@@ -19,7 +19,7 @@ from qpsvm.problems import Ranking
 
 
 class RankingSVM(OneMachine):
-    """Ranking support vector machine with a proven gap: for i better than j, f(x_i) is to be f(x_j) + 1 at least.
+    """Ranking support vector machine with a certified gap: for i better than j, f(x_i) is to be f(x_j) + 1 at least.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class RankingSVM(OneMachine):
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the machine, and prove how close to its optimum it is.
+        """Fit the machine, and certify how close to its optimum it is.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ CLEARLY = 1e-9
 
 
 class SVC(KernelClassifier):
-    """C-support vector classification with a proven gap: `sklearn.svm.SVC` on this library's solvers.
+    """C-support vector classification with a certified gap: `sklearn.svm.SVC` on this library's solvers.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SVC(KernelClassifier):
     probability : bool, default="deprecated"
         True is refused: take `sklearn.calibration.CalibratedClassifierCV`. To give it is deprecated, as there.
     tol : float, default=1e-6
-        The relative duality gap that has to be proven, all rounding counted.
+        The relative duality gap that has to be reached, all rounding counted.
     cache_size : float, default=200
         Without effect: it belongs to LIBSVM.
     class_weight : dict, "balanced" or None, default=None
@@ -88,7 +88,7 @@ class SVC(KernelClassifier):
     intercept_ : ndarray, shape (P,)
         One for each machine.
     fit_status_ : int
-        0 where every gap is proven to be within `tol`, else 1.
+        0 where every gap is certified to be within `tol`, else 1.
     gap_ : float
         The largest of the certified relative gaps.
     results_ : sequence of SVMResult
@@ -168,7 +168,7 @@ class SVC(KernelClassifier):
 
 
 class NuSVC(KernelClassifier):
-    """ν-support vector classification with a proven gap: `sklearn.svm.NuSVC` on this library's solvers.
+    """ν-support vector classification with a certified gap: `sklearn.svm.NuSVC` on this library's solvers.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[
     @watched
     @all_at_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine, and prove how close to its optimum it is.
+        """Fit the machine, and certify how close to its optimum it is.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class KernelRegressor(StoredScore, RegressorMixin, OneMachine):  # type: ignore[
 
 
 class SVR(KernelRegressor):
-    """ε-support vector regression with a proven gap: `sklearn.svm.SVR` on this library's solvers.
+    """ε-support vector regression with a certified gap: `sklearn.svm.SVR` on this library's solvers.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SVR(KernelRegressor):
     degree, gamma, coef0
         Of the kernel, as of `SVC`.
     tol : float, default=1e-6
-        The relative duality gap that has to be proven, all rounding counted.
+        The relative duality gap that has to be reached, all rounding counted.
     C : float, default=1.0
         Price of an error beyond the tube, positive; `inf` allows none.
     epsilon : float, default=0.1
@@ -194,7 +194,7 @@ class SVR(KernelRegressor):
 
 
 class NuSVR(KernelRegressor):
-    """ν-support vector regression with a proven gap: `sklearn.svm.NuSVR` on this library's solvers.
+    """ν-support vector regression with a certified gap: `sklearn.svm.NuSVR` on this library's solvers.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class NuSVR(KernelRegressor):
 
 
 class QuantileSVR(KernelRegressor):
-    """Quantile regression with a kernel and a proven gap, which scikit-learn has for linear functions only.
+    """Quantile regression with a kernel and a certified gap, which scikit-learn has for linear functions only.
 
     Parameters
     ----------

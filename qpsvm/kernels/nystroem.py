@@ -87,7 +87,7 @@ class Nystroem(FeatureMap):
     @property
     def claim(self) -> str:
         """Nothing is."""
-        return "Nothing is proven of the machine with K."
+        return "Nothing is known of the machine with K."
 
     def _fitted(self, source: RowSource) -> Self:
         from sklearn.kernel_approximation import Nystroem as Root

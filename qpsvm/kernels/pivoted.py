@@ -5,7 +5,7 @@
                K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, as far as its diagonal is not far below the largest e in J:
                those are the new pivots
     (PIVOT.3)  L ← [L, (K_nJ − L L_Jᵀ) R⁻ᵀ],  e ← e − the squares of the new columns
-    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is what the proof of α costs
+    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is what the certificate of α costs
 
 The columns of a block cost one matrix product with those before. K is never made.
 

@@ -98,7 +98,7 @@ class PivotedCholesky(FeatureMap):
         """The bounds, by name."""
         return (
             "The same α and w are a feasible pair of the machine with K: extras['exact_gap'], where it is there, is a "
-            "proven bound on their relative gap, and 'exact_primal' and 'exact_dual' enclose its optimum."
+            "certified bound on their relative gap, and 'exact_primal' and 'exact_dual' enclose its optimum."
         )
 
     def _fitted(self, source: RowSource) -> Self:

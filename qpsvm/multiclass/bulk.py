@@ -1,6 +1,6 @@
 """The fast road of small C-SVMs and ν-SVMs: one Gram matrix, one loop, each exact optimum, all bounds at once.
 
-The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not prove goes the way of any machine,
+The loop is LIBSVM's, in one call for all pairs of classes. What the bounds do not certify goes the way of any machine,
 from where it is.
 """
 
@@ -132,7 +132,7 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apa
     """
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _stated(split)
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
         space = split.own_space
         if not _trusted(space):
             return None
@@ -146,11 +146,11 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None, apa
             source = _source(space)
         found = _settled(stack, source, alpha)
         own, points = points_of(space, stack, found)
-        proven = gaps(stack, points)
-        unproven = np.flatnonzero(~(proven <= tol))
-        if len(unproven) and source.loop.name != "linear":
-            proven = gaps(stack, refined(space, stack, points, unproven))
-    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver())
+        certified = gaps(stack, points)
+        uncertain = np.flatnonzero(~(certified <= tol))
+        if len(uncertain) and source.loop.name != "linear":
+            certified = gaps(stack, refined(space, stack, points, uncertain))
+    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver())
 
 
 def _trusted(space: FeatureSpace) -> bool:
@@ -240,7 +240,7 @@ def _settled(stack: Stack, source: Source, alpha: FloatArray) -> Found:
             alpha[part], u[part], b[p], rho[p] = found.alpha, found.u, found.b, found.rho
         else:
             u[part], b[p] = as_it_is(values, y, upper, alpha[part])
-            rho[p] = 1.0 if nu is None else np.nan  # which proves nothing
+            rho[p] = 1.0 if nu is None else np.nan  # which certifies nothing
         if W is not None and isinstance(values, LinearValues):
             W[p] = values.w
     return Found(alpha, u, b, rho, W)
@@ -272,25 +272,25 @@ def gathered_in_bulk(
     stack: Stack,
     found: Found,
     b: FloatArray,
-    proven: FloatArray,
+    certified: FloatArray,
     iterations: IntArray,
     asked: tuple[float, float | None],
     solver: Solver,
 ) -> Together:
-    """The machines side by side, those solved by themselves that are not proven.
+    """The machines side by side, those solved by themselves that are not certified.
 
     b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
     """
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
     tol, deadline = asked
-    unproven = np.flatnonzero(~(proven <= tol)).tolist()
-    for done, p in enumerate(unproven):
+    uncertain = np.flatnonzero(~(certified <= tol)).tolist()
+    for done, p in enumerate(uncertain):
         part = stack.part(p)
         start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None
-        options = in_time({"tol": tol}, deadline, len(unproven) - done)
+        options = in_time({"tol": tol}, deadline, len(uncertain) - done)
         known[p] = result = result_of(split.problem(p), start, options)
-        beta[part], b[p], proven[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
+        beta[part], b[p], certified[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
         if W is not None:
             W[p] = result.w
@@ -301,7 +301,7 @@ def gathered_in_bulk(
     )
     coef.sort_indices()
     return Together(
-        classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=proven,
+        classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=certified,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
         iterations=iterations, solver=solver,
         message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
@@ -322,7 +322,7 @@ class Maker:
     def __call__(self, p: int) -> SVMResult:
         """The same α as a result, certified again with all that `solve` has.
 
-        Where rounding in α tells b apart by more than the tolerance, a result near it: (α, w, b) was proven, and not α.
+        Where rounding in α tells b apart by more than the tolerance, a result near it: what is certified is (α, w, b).
         """
         places, _ = self.split.places(p)
         row = self.coef[[p]].toarray()[0]

@@ -68,14 +68,14 @@ def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> 
     as_intercept(split.intercept)  # type: ignore[arg-type]
     C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
     stack = stacked(split, times(C, split.weight)[split.order])
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not proven
+    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
         space = split.own_space
         curvature = 0.5 / stack.upper
         found, iterations = _solved(split, stack, as_dense(space.rows.matrix()), curvature)
         own, points = points_of(space, stack, found)
-        proven = squared_gaps(stack, points, curvature, split.intercept)
+        certified = squared_gaps(stack, points, curvature, split.intercept)
     solver = Solver("primal newton", built_in_version(), "converged")
-    return gathered_in_bulk(split, stack, found, own, proven, iterations, (tol, deadline), solver)
+    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver)
 
 
 def _solved(split: Split, stack: Stack, Z: FloatArray, curvature: FloatArray) -> tuple[Found, IntArray]:
@@ -93,7 +93,7 @@ def _solved(split: Split, stack: Stack, Z: FloatArray, curvature: FloatArray) ->
         y, delta = stack.sign[part], curvature[part]
         solved = newton(own, y, 1.0 / delta, penalty)
         if solved is None:
-            alpha[part], u[part] = np.nan, np.nan  # which proves nothing
+            alpha[part], u[part] = np.nan, np.nan  # which certifies nothing
             continue
         v, steps[p] = solved
         alpha[part] = np.maximum(1.0 - y * (own @ v), 0.0) / delta

@@ -39,7 +39,7 @@ class Together:
     gap : ndarray, shape (P,)
         The certified relative gap of each, all rounding counted.
     status : list of Status
-        What was proven of each.
+        What was certified of each.
     iterations : ndarray of int, shape (P,)
         Of the solver.
     solver : Solver

@@ -64,7 +64,7 @@ def solve_pairs(
         Of the same classes over the same rows: where to begin.
     **solve_options
         For `qpsvm.solve`; `tol` among them, and `time_limit`, which is for all machines together. `check` has no
-        effect: what was proven of each is in `status`.
+        effect: what was certified of each is in `status`.
 
     Returns
     -------

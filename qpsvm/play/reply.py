@@ -32,7 +32,7 @@ from qpsvm.problems import Problem
 from qpsvm.result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve import solve
 
-#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to prove.
+#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
 SECONDS, TOL = 4.0, 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (

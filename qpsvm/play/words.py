@@ -16,14 +16,14 @@ SEEN = 1e-6
 def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
     """What a solved result means; `norm` is ‖w‖."""
     if result.status is not Status.OPTIMAL:
-        known = f" The gap proven is {_gap(result)}." if np.isfinite(result.gap) else ""
+        known = f" The certified gap is {_gap(result)}." if np.isfinite(result.gap) else ""
         return f"{result.status.sentence}{known}"
     within = max(result.gap, EPS)  # less than one rounding of the objective is not worth telling
     point = {"labels": "(w, b)", "numbers": "(w, b)", "none": "(w, ρ)"}[machine.learnt]
     point = "(c, R)" if "radius" in result.extras else point
-    proven = f"Optimal, and proven: no other α or {point} is better by more than {within:.1g} of the objective."
+    certified = f"Optimal, and certified: no other α or {point} is better by more than {within:.1g} of the objective."
     meaning = _MEANINGS[machine.learnt](result, machine, norm)
-    return f"{proven} {meaning}".rstrip()
+    return f"{certified} {meaning}".rstrip()
 
 
 def _of_classes(result: SVMResult, machine: Machine, norm: float) -> str:
@@ -77,7 +77,7 @@ def verdict_on_yours(result: SVMResult, machine: Machine) -> str:
         return f"This α is optimal: the gap is {_gap(result)}."
     if not np.isfinite(result.gap):
         said = "f separates no classes, so " if machine.learnt == "labels" else ""
-        return f"This α proves nothing yet: {said}no primal point comes with it."
+        return f"This α bounds nothing yet: {said}no primal point comes with it."
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     return (
         f"The gap is {_gap(result)}: so far may this α be from the optimum. Sample {int(np.argmax(terms))} has the "

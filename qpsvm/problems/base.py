@@ -24,9 +24,9 @@ from qpsvm.dual.accuracy import Accuracy
 from qpsvm.dual.bounds import Bounds
 from qpsvm.dual.certificate import Certificate
 from qpsvm.dual.certify import certify
+from qpsvm.dual.counted import Counting
 from qpsvm.dual.held import Held, infeasible, room_of
 from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS, polish
-from qpsvm.dual.proven import Prover
 from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
@@ -576,7 +576,7 @@ class Problem(Machine[SVMResult], ABC):
         return self._dual(self.space.with_penalised_intercept(), None)
 
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
-        """Turn any α into a feasible primal-dual pair with a proven gap.
+        """Turn any α into a feasible primal-dual pair with a certified gap.
 
         Parameters
         ----------
@@ -620,7 +620,7 @@ class Problem(Machine[SVMResult], ABC):
             explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
             explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-            return self._proven(self._certify(a, explicit), 0.0)
+            return self._counted(self._certify(a, explicit), 0.0)
 
     def _given(self, alpha: ArrayLike, name: str) -> FloatArray:
         """α as a user gives it, prices of the constraints behind it or not, over the rows of the dual: (m,)."""
@@ -676,7 +676,7 @@ class Problem(Machine[SVMResult], ABC):
         a, tol = self._given(alpha, "alpha"), as_positive(tol, "tol")
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self._certify(a)
-            certificate = self._proven(measured, tol, polished=False)
+            certificate = self._counted(measured, tol, polished=False)
         return svm_result(
             self, certificate, title=self.title, message=self._note(certificate),
             status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
@@ -824,7 +824,7 @@ class Problem(Machine[SVMResult], ABC):
         if polished and not stopped:
             certificate = self._polished(certificate, tol, polishing, each)
         in_time = self.team.agreed(not stopped and (polishing is None or not polishing.stopped()))
-        certificate = self._proven(certificate, tol, in_time)
+        certificate = self._counted(certificate, tol, in_time)
         certificate, status, message, error = self._judge(certificate, solution, tol, polished and in_time, clock)
         return svm_result(
             self, certificate, title=self.title, status=status, message=message, error=error,
@@ -854,25 +854,27 @@ class Problem(Machine[SVMResult], ABC):
             return certificate
         return polish(self.svm, certificate, self._certify, clock=clock, each=each)
 
-    def _proven(self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True) -> Certificate:
+    def _counted(
+        self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
+    ) -> Certificate:
         """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
-        proven = self._prover.prove(certificate, tol, lambda: in_time and not noted())
-        twin = self._by_differences if in_time and certificate.gap <= tol < proven.gap else None
+        counted = self._counting.counted(certificate, tol, lambda: in_time and not noted())
+        twin = self._by_differences if in_time and certificate.gap <= tol < counted.gap else None
         if twin is None:
-            return proven
+            return counted
         exact = twin._certify(certificate.alpha)
-        exact = twin._prover.prove(twin._polished(exact, tol) if polished else exact, tol)
-        return exact if exact.gap < proven.gap else proven
+        exact = twin._counting.counted(twin._polished(exact, tol) if polished else exact, tol)
+        return exact if exact.gap < counted.gap else counted
 
     @remembered
-    def _prover(self) -> Prover:
+    def _counting(self) -> Counting:
         """What bounds the gap of this problem's points."""
-        return Prover(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
+        return Counting(Accuracy(self.space), self.svm, self.__dict__.get("_equalities"))
 
     @remembered
     def _held(self) -> Held:
         """What brings points to keep the user's rows."""
-        return Held(self._prover.bounds)
+        return Held(self._counting.bounds)
 
     def _feasible_rows(self, svm: SVMDual) -> SVMDual:
         """The dual, once it is known that the user's rows can be kept, and which of them as equalities only.
@@ -899,7 +901,7 @@ class Problem(Machine[SVMResult], ABC):
         if space is None:
             return None
         twin = copy.copy(self)
-        for derived in ("_prover", "_held", "svm", "_stated"):
+        for derived in ("_counting", "_held", "svm", "_stated"):
             twin.__dict__.pop(derived, None)
         twin.__dict__["space"] = space
         return twin
@@ -990,7 +992,7 @@ class Problem(Machine[SVMResult], ABC):
     def _judge(
         self, certificate: Certificate, solution: QPSolution, tol: float, polished: bool, clock: Clock | None
     ) -> tuple[Certificate, Status, str, QPSVMError | None]:
-        """The status that the certificate proves. A soft margin is feasible and bounded, whatever a solver says."""
+        """The status that the certificate gives. A soft margin is feasible and bounded, whatever a solver says."""
         del polished, clock
         if certificate.gap <= tol:
             return certificate, Status.OPTIMAL, self._note(certificate), None

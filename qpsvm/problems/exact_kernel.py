@@ -1,4 +1,4 @@
-"""From the machine over a pivoted factor to the machine with the kernel itself: what the same α and w prove of it.
+"""From the machine over a pivoted factor to the machine with the kernel itself: what the same α and w are worth there.
 
 With K = LLᵀ + E of (PIVOT.1), R of the pivots' K_zz = RRᵀ, v the weights of the linear machine over the rows of L, and
 β of its α:
@@ -34,7 +34,7 @@ from qpsvm.rows import as_row_source
 
 
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
-    """What is proven of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap.
+    """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
         exact = problem.replace(kernel=kernel.approximated)
         # of this w, and of no better one
         measured = exact._certify(certificate.alpha, coef / problem.size_of_f, np.inf)
-        found, own = exact._proven(measured, 0.0, polished=False), exact._prover.bounded(measured)
+        found, own = exact._counted(measured, 0.0, polished=False), exact._counting.bounded(measured)
     except TooLargeError:
         return {}
     if found.explicit is None:
         return {}
     moved = found.b != measured.b or found.rho != measured.rho or not np.array_equal(found.coef, measured.coef)
     values, known = measured, measured.gap
-    if not moved and found.gap < own.gap:  # what is proven of a better point beside this one is not proven of this
+    if not moved and found.gap < own.gap:  # what holds of a better point beside this one does not hold of this
         own = found
         if not exact.svm.homogeneous:  # the same point with more digits: values and gap go together
             values, known = found, found.measured

@@ -24,7 +24,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
                ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
 
-δ > 0 proves that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`.
+δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class HardMargin(Problem):
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self._certify(hulls.u + hulls.v, explicit)
-        better = self._proven(self._polished(start, tol) if polished and not hulls.undecided else start, tol)
+        better = self._counted(self._polished(start, tol) if polished and not hulls.undecided else start, tol)
         return better if better.gap < certificate.gap else certificate
 
 

@@ -428,7 +428,7 @@ class JointProblem(Machine[JointResult]):
         tol = as_positive(tol, "tol")
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self.judge.certify(self.given(alpha))
-            point = self.judge.proven(measured, tol)
+            point = self.judge.counted(measured, tol)
         return self.result(
             point, status=Status.OPTIMAL if point.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
             iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),

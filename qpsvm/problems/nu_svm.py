@@ -195,7 +195,7 @@ class NuSVM(Problem):
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
-        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Prover` alone
+        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Counting` alone
             note = (
                 "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
                 f"no information. {note}"

@@ -22,6 +22,8 @@ from qpsvm.arrays.types import FloatArray
 
 #: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
 LOOSE = 6.0 * UNIT
+#: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
+TINY, GREAT = 2.0**-960, 2.0**960
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
@@ -91,13 +93,18 @@ class Exactly:
             return repeated(low, len(self)), repeated(high, len(self))
         if self.factor == 1 and not self.inverse and not self.low.any():
             return self.high, self.high
-        factor = float(self.factor)
-        sums = self.high + self.low
-        with np.errstate(divide="ignore", over="ignore"):
+        factor, sums = above(self.factor), self.high + self.low
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = factor / sums if self.inverse else factor * sums
-        radius = LOOSE * np.abs(values) + np.finfo(np.float64).tiny
-        infinite = np.isinf(values)
-        return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
+        sizes = np.abs(values[~self.infinite & (sums != 0.0)])
+        least, most = sizes.min(initial=1.0), sizes.max(initial=1.0)
+        if not (least > TINY and most < GREAT and TINY < abs(factor) < GREAT):  # a factor, or a value, is denormal
+            ends = [(h, h) if math.isinf(h) else rounded(self[k]) for k, h in enumerate(self.high.tolist())]
+            return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+        radius = LOOSE * np.abs(values)
+        with np.errstate(invalid="ignore"):
+            infinite = np.isinf(values)
+            return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
 
     @property
     def plain(self) -> bool:

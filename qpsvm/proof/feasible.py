@@ -3,7 +3,7 @@
     (FEAS.1)  α_k = j_k·q for integers j_k < 2⁵², q a power of 2: floats all, and their sums are sums of integers
     (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
     (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
-              them, the carrier, has an α that is a rational number, and no float
+              them, the carrier, has an α that is a rational number, and no such integer
 
 A solver's α is moved by some q: the gap counts that, as it counts everything.
 
@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated
-from qpsvm.arrays.rounding import UNIT, gamma
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup
 
 #: Bits of the integers of (FEAS.1), and the least exponent of q: products with q are normal numbers.
 BITS, LEAST_EXPONENT = 52, -960
+#: An α beyond this is no point that a proof would be about: sums and products with it overflow.
+LARGEST_ALPHA = 2.0**900
 #: Bits of the lower half of an integer: sums of halves over all rows of any machine fit into 64 bits.
 HALF = 26
 #: Values of a column that are worked on row by row.
@@ -105,18 +107,19 @@ class Feasible:
         radius = np.zeros(self.program.n)
         off = np.zeros(program.m)
         for k in self.carriers:
-            off[k] = UNIT * abs(float(self.alpha[k]))
+            off[k] = UNIT * abs(float(self.alpha[k])) + UNDERFLOW
         if program.mix is not None:
             A, size = program.mix, abs(program.mix)
             found: FloatArray = A.T @ signed
             most = int(np.diff(A.tocsc().indptr).max(initial=0))
-            radius = (size.T @ (gamma(most + 2) * self.alpha + off)) * (1.0 + gamma(most + 4))
+            radius = (size.T @ (gamma(most + 2) * self.alpha + off)) * (1.0 + gamma(most + 4)) + most * UNDERFLOW
             return found, radius
         if program.rows is None:
             return signed, off
         found = np.bincount(program.rows, signed, minlength=program.n).astype(np.float64, copy=False)
         for k in self.carriers:
-            radius[program.rows[k]] += 4.0 * UNIT * (abs(found[program.rows[k]]) + abs(float(self.alpha[k])))
+            size = abs(found[program.rows[k]]) + abs(float(self.alpha[k]))
+            radius[program.rows[k]] += 4.0 * UNIT * size + UNDERFLOW
         return found, radius
 
     def exact_beta(self) -> list[Fraction]:
@@ -142,11 +145,12 @@ def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     ----------
     program : ExactDual
     alpha : ndarray, shape (m,)
-        Finite.
     """
     most = program.price.bounds[0]
     a = np.clip(alpha, 0.0, most)
     largest = float(a.max(initial=0.0))
+    if not largest < LARGEST_ALPHA:  # true for NaN too
+        return None
     exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
     q = math.ldexp(1.0, exponent)
     integers = np.rint(a / q)
@@ -229,7 +233,7 @@ def _repaired(
     if not any(surplus):
         return True
     parts = _parts(equalities, surplus)
-    return parts is not None and all(_taken(program, a, carriers, *part) for part in parts)
+    return parts is not None and all(_taken(program, a, exponent, carriers, *part) for part in parts)
 
 
 def _parts(
@@ -261,6 +265,7 @@ def _parts(
 def _taken(
     program: ExactDual,
     a: FloatArray,
+    exponent: int,
     carriers: dict[int, Fraction],
     column: FloatArray,
     mask: NDArray[np.bool_],
@@ -269,7 +274,7 @@ def _taken(
     """Take Σ column·α over the rows of a mask down by the surplus, where there is most room."""
     if surplus == 0:
         return True
-    most = program.price.bounds[0]
+    most, step = program.price.bounds[1], Fraction(2) ** exponent
     down = (column > 0.0) == (surplus > 0)  # α falls where its column has the surplus' sign
     room = np.where(mask, np.where(down, a, most - a) * np.abs(column), -1.0)
     room[np.isinf(room)] = np.finfo(np.float64).max
@@ -284,11 +289,14 @@ def _taken(
             return False
         value, factor = Fraction(float(a[k])), Fraction(float(column[k]))
         wanted = value - surplus / factor
-        bound = wanted if math.isinf(most[k]) else min(wanted, Fraction(float(most[k])))
-        moved = max(bound, Fraction(0))
+        U = program.price.finite(k)
+        moved = max(wanted if U is None else min(wanted, U), Fraction(0))
+        if moved > LARGEST_ALPHA:
+            return False
         surplus -= (value - moved) * factor
         a[k] = float(moved)
-        if Fraction(float(moved)) != moved:
+        j = moved / step
+        if j.denominator > 1 or j >= 2**BITS:  # (FEAS.1) is not true of it
             carriers[k] = moved
         if surplus == 0:
             return True

@@ -23,9 +23,19 @@ from qpsvm.proof.exactly import above, below, rounded
 from qpsvm.proof.joint_dual import ExactJoint, FeasibleJoint, HeldJoint, feasible_joint
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import (
-    AS_GOOD, AT_MOST, AT_ONCE, NOTHING, assembled, concluded, nothing, own_half_square, rows_that_matter, sharpened,
+    AS_GOOD,
+    AT_MOST,
+    AT_ONCE,
+    EACH_ROW,
+    LEFT,
+    NOTHING,
+    assembled,
+    own_half_square,
+    rows_that_matter,
+    sharpened,
     sum_below,
-)  # fmt: skip
+)
+from qpsvm.proof.sentences import concluded, nothing
 from qpsvm.proof.spaces import ExactValues, Measured, Space
 from qpsvm.proof.terms import OUT
 
@@ -59,6 +69,9 @@ def prove_joint(asked: AskedJoint) -> Proof:
     Proof
         With an infinite gap where nothing could be proven: its claims say why.
     """
+    given = (asked.alpha, asked.held.b, *(part.coef if part.w is None else part.w for part in asked.held.parts))
+    if not all(part is not None and np.isfinite(part).all() for part in given):
+        return nothing(asked, "α, w or b has entries that are no numbers")
     point = feasible_joint(asked.program, asked.alpha)
     if point is None:
         return nothing(asked, "no α near the given one was found that is feasible as integers are")
@@ -71,27 +84,27 @@ def prove_joint(asked: AskedJoint) -> Proof:
 
 def _bounded(asked: AskedJoint, point: FeasibleJoint) -> tuple[GapBounds, Sequence[ExactValues] | None]:
     """(JPROVE.2)."""
-    program, rows = asked.program, asked.program.n * asked.program.k
     b = [Fraction(value) for value in asked.held.b.tolist()]
-    exact = _exact(asked, point, AT_ONCE) if rows <= AT_ONCE else None
+    exact = _exactly(asked, point, AT_ONCE)
     if exact is not None:
-        return joint_rational.rational_gap(program, b, point, exact), exact
+        return joint_rational.rational_gap(asked.program, b, point, exact), exact
     enough = max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
     found = _in_floats(asked, point, enough)
-    if found.gap <= enough or rows > AT_MOST:
-        return found, None
-    exact = _exact(asked, point, AT_MOST)
+    exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
     if exact is None:
         return found, None
-    better = joint_rational.rational_gap(program, b, point, exact)
+    better = joint_rational.rational_gap(asked.program, b, point, exact)
     return (better if better.gap <= found.gap else found), exact
 
 
-def _exact(asked: AskedJoint, point: FeasibleJoint, most: float) -> Sequence[ExactValues] | None:
-    """⟨w_c, φ⟩ of each class in rational numbers; None where that takes too long."""
-    found = []
+def _exactly(asked: AskedJoint, point: FeasibleJoint, most: float) -> Sequence[ExactValues] | None:
+    """⟨w_c, φ⟩ of each class in rational numbers, where they are had for so many multiplications in all."""
+    program, found = asked.program, []
+    left = most / program.k - EACH_ROW * program.n
+    if left <= 0.0:
+        return None
     for held, column in zip(asked.held.parts, point.beta.T, strict=True):
-        part = asked.space.exact(held, [Fraction(value) for value in column.tolist()], most / asked.program.k)
+        part = asked.space.exact(held, [Fraction(value) for value in column.tolist()], left)
         if part is None:
             return None
         found.append(part)
@@ -101,21 +114,26 @@ def _exact(asked: AskedJoint, point: FeasibleJoint, most: float) -> Sequence[Exa
 def _in_floats(asked: AskedJoint, point: FeasibleJoint, enough: float) -> GapBounds:
     """Bounds in floats, sharper until the gap is at most `enough`."""
     space, held = asked.space, asked.held
-    exactly = np.zeros(point.program.n)
-    measured = [
-        space.measured(part, np.ascontiguousarray(column), exactly)
-        for part, column in zip(held.parts, point.beta.T, strict=True)
-    ]
+    columns, exactly = [np.ascontiguousarray(column) for column in point.beta.T], np.zeros(point.program.n)
+    each = list(zip(held.parts, columns, strict=True))
+    measured = [space.measured(part, column, exactly) for part, column in each]
     found, upper = _by_terms(point, held, measured)
     if found.gap <= enough:
         return found
-    rows, sharp = rows_that_matter(upper), []
-    for part, own in zip(held.parts, measured, strict=True):
-        values = space.sharpened(part, rows)
-        if values is None:
-            return found
-        sharp.append(replace(own, values=sharpened(own.values, rows, values)))
-    return _by_terms(point, held, sharp)[0]
+    rows = rows_that_matter(upper)
+    sharp = [space.sharpened(part, rows) for part in held.parts]
+    better = [
+        own if values is None else replace(own, values=sharpened(own.values, rows, values))
+        for own, values in zip(measured, sharp, strict=True)
+    ]
+    if sum(own.apart * own.apart for own in better) > LEFT * found.difference[1]:
+        lengths = [space.sharpened_apart(part, column, exactly) for part, column in each]
+        better = [
+            own if apart is None else replace(own, apart=min(own.apart, apart))
+            for own, apart in zip(better, lengths, strict=True)
+        ]
+    other, _ = _by_terms(point, held, better)
+    return other if other.gap < found.gap else found
 
 
 def _by_terms(point: FeasibleJoint, held: HeldJoint, measured: Sequence[Measured]) -> tuple[GapBounds, FloatArray]:

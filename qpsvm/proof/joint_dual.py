@@ -1,7 +1,7 @@
-"""The program of several classes at once that a proof is about, in rational numbers, and α that keeps it as integers do.
+"""The program of several classes at once that a proof is about, and α that keeps it as integers do.
 
-`dual.joint` has the same in floats, in which C_i = C·s_i is rounded already. Names and equations are those of that
-module.
+`dual.joint` has the same in floats, in which C_i = C·s_i is rounded already; here it is rational. Names and equations
+are those of that module.
 
     (JFEAS.1)  α_ic = j_ic·q_i for integers with Σ_c j_ic < 2⁵³, q_i a power of 2: sums over the rivals are exact floats
     (JFEAS.2)  0 ≤ α_ic, and α_ic or where the slack is shared Σ_c α_ic is at most the float below C_i

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, two_sum
 from qpsvm.arrays.types import FloatArray
@@ -51,7 +52,7 @@ def summed(point: FeasibleJoint, values: Sequence[Values], b: FloatArray) -> Sum
         terms = _shared(point, t, prices, some) if program.shared else _apart(point, t, prices, some)
         losses = _losses(t, prices, program.shared)
         upper[some] = terms[1]
-        parts.append([total(end, up=up) for ends in (terms, losses) for end, up in zip(ends, (False, True), strict=True)])
+        parts.append([total(ends[k], up=bool(k)) for ends in (terms, losses) for k in (0, 1)])
     sums = np.array(parts).T
     g, losses_of_all = ((max(total(sums[k], up=False), 0.0), total(sums[k + 1], up=True)) for k in (0, 2))
     return Sums(upper, g, losses_of_all)
@@ -112,7 +113,7 @@ def _shared(
     return np.fmax(low, 0.0), np.where(unknown, np.inf, high)
 
 
-def _others(t: FloatArray, own: FloatArray) -> FloatArray:
+def _others(t: FloatArray, own: NDArray[np.bool_]) -> FloatArray:
     """The largest t of the rivals but one, for each of them: (s, k); −∞ where there is no other."""
     each, reach = np.arange(len(t)), np.where(own, -np.inf, t)
     first = reach.argmax(axis=1)
@@ -132,4 +133,3 @@ def _losses(
         low, high = (end.max(axis=1) if shared else end.sum(axis=1) for end in short)
         low, high = prices[0] * low * IN**k - UNDERFLOW, prices[1] * high * OUT**k + UNDERFLOW
     return np.fmax(low, 0.0), high
-

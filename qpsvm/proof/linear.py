@@ -2,7 +2,7 @@
 
     (PLIN.1)  |fl(xᵀw) − xᵀw| ≤ γ_d Σ_j |x_j||w_j| ≤ γ_d ‖x‖‖w‖, in any order of summation; of a sparse row with k
               numbers γ_k
-    (PLIN.2)  ‖fl(Σβ_i x_i) − Σβ_i x_i‖ ≤ γ_{n+1} Σ|β_i|‖x_i‖
+    (PLIN.2)  ‖fl(Σβ_i x_i) − Σβ_i x_i‖ ≤ γ_{k+p} Σ|β_i|‖x_i‖, where the sums of p pieces of at most k rows are added
     (PLIN.3)  ‖x‖ ≤ fl(√Σx_j²)(1 + γ_{d+2}), but for what underflows
 
 X is what it is: floats are rational numbers, and the theorem is about these. Where a source makes its rows as it reads
@@ -20,15 +20,18 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.rounding import UNDERFLOW, dots_in_two, gamma
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.integers import as_integers, common
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 from qpsvm.rows import RowSource
+from qpsvm.rows.memory import as_block
 
 #: Numbers that are worked on in twice the precision at a time, and in all.
 AT_A_TIME, AFFORDABLE = 1_000_000, 200_000_000
+#: Rows whose β_i x_i are added up before these sums are.
+PIECE = 512
 #: Length that numbers may have lost whose squares underflow, for each of them.
 TINY_LENGTH = 2.0**-500
 
@@ -52,18 +55,21 @@ class LinearSpace(Space):
         w = held.w
         assert w is not None
         values, lengths = np.empty(self.n), np.empty(self.n)
-        sums = np.zeros(self.d)
+        sums, pieces = np.zeros(self.d), 0
         for block in self.rows.blocks():
             for piece in block.pieces():
                 values[piece.rows] = piece.margins(w)
                 lengths[piece.rows] = piece.squared_norms()
-                sums += piece.weights(beta[piece.rows])
+                for start in range(0, piece.n, PIECE):
+                    some = slice(start, min(start + PIECE, piece.n))
+                    sums += piece.weights_at(beta[piece.rows][some], some)
+                    pieces += 1
         np.sqrt(lengths, out=lengths)
         lengths *= 1.0 + gamma(self._terms + 6)  # (PLIN.3)
         lengths += self._terms * TINY_LENGTH
         radius = lengths * (gamma(self._terms + 2) * _length(w)) + self._terms * UNDERFLOW  # (PLIN.1)
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(self.n + 4) * size + self.n * self.d * UNDERFLOW  # (PLIN.2)
+        off = gamma(PIECE + pieces + 4) * size + self.n * self.d * UNDERFLOW  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
         apart = (_length(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
@@ -84,6 +90,25 @@ class LinearSpace(Space):
             X = np.ascontiguousarray(as_dense(self.rows.take(points[some])))
             high[some], low[some], radius[some] = dots_in_two(X, w)
         return Values(high, low, radius)
+
+    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """By (ROUND.4), one feature after the other."""
+        support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
+        if len(support) * self.d > AFFORDABLE or not len(support):
+            return None
+        X = self.rows.take(support)
+        found = np.zeros((3, self.d))
+        step = max(AT_A_TIME // len(support), 1)
+        for start in range(0, self.d, step):
+            some = slice(start, start + step)
+            found[:, some] = dots_in_two(np.ascontiguousarray(as_dense(X[:, some]).T), beta[support])
+        lengths = np.sqrt(as_block(X).squared_norms()) * (1.0 + gamma(self._terms + 6)) + self._terms * TINY_LENGTH
+        off = float(beta_radius[support] @ lengths) * (1.0 + gamma(len(support) + 2))
+        assert held.w is not None
+        high, error = two_sum(held.w, -found[0])
+        apart = high + (error - found[1])
+        lost = found[2] + 4.0 * UNIT * (np.abs(apart) + np.abs(error) + np.abs(found[1]))
+        return (_length(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
 
     def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """Every product and every sum as an integer."""

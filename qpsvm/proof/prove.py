@@ -16,22 +16,26 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.proof import rational, terms
-from qpsvm.proof.bounds import GapBounds, Interval
+from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
-from qpsvm.proof.proof import Claim, Proof, Verdict
+from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
+from qpsvm.proof.proof import Proof
+from qpsvm.proof.sentences import concluded, nothing
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
-#: Multiplications of integers up to which rational numbers are what is tried first, and at all.
-AT_ONCE, AT_MOST = 5_000.0, 3_000_000.0
+#: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
+AT_ONCE, AT_MOST = 50_000.0, 2_000_000.0
+#: What a row costs beside the multiplications that it needs, in multiplications.
+EACH_ROW = 200.0
 #: Share of the sum of the terms that the rows left as they are may have, where others are evaluated again.
 LEFT = 0.01
 #: A proven gap is as good as the measured one up to this factor and this much.
@@ -67,43 +71,6 @@ class Asked:
     record: Mapping[str, Any] | None = None
 
 
-class Program(Protocol):
-    """What the sentences say of a program: `ExactDual`, or `ExactJoint` of several classes."""
-
-    @property
-    def unit(self) -> Fraction: ...
-    @property
-    def kept(self) -> str: ...
-
-
-class Point(Protocol):
-    """And of a feasible α."""
-
-    @property
-    def alpha(self) -> FloatArray: ...
-    @property
-    def exponent(self) -> int: ...
-
-
-class Question(Protocol):
-    """What a proof needs of what is asked, whatever the machine: `Asked` is one."""
-
-    @property
-    def program(self) -> Program: ...
-    @property
-    def space(self) -> Space: ...
-    @property
-    def held(self) -> object: ...
-    @property
-    def alpha(self) -> FloatArray: ...
-    @property
-    def tol(self) -> float | None: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def record(self) -> Mapping[str, Any] | None: ...
-
-
 def prove(asked: Asked) -> Proof:
     """The theorem.
 
@@ -117,66 +84,59 @@ def prove(asked: Asked) -> Proof:
         With an infinite gap where nothing could be proven: its claims say why.
     """
     program, held = asked.program, asked.held
+    given = (asked.alpha, held.w, held.coef)
+    if not all(part is None or np.isfinite(part).all() for part in given):
+        return nothing(asked, "α or w has entries that are no numbers")
     point = feasible(program, asked.alpha)
     if point is None:
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
-    found, exact = _bounded(asked, point)
+    found, values = _bounded(asked, point)
     remains, said = found.gap, ""
-    if exact is not None and found.gap > NOTHING:
-        remains, said = _remains(asked, point, exact, found.gap)
+    if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
+        remains, said = _remains(asked, point, values, found.gap)
     return concluded(asked, point, found, remains, said)
 
 
-def concluded(asked: Question, point: Point, found: GapBounds, remains: float, said: str) -> Proof:
-    """The theorem, with a sentence about what remains of the gap with other intercepts, where there is something."""
-    lacking = asked.space.positive()
-    unit = float(asked.program.unit)
-    own, more = _of_kernel(asked, lacking)
-    claims = [*_claims(asked, point, found), *more]
-    if said:
-        claims.append(Claim("intercept", "proven", said, remains))
-    return Proof(
-        title=asked.title, gap=found.gap if own else math.inf, least_gap=found.least_gap,
-        primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
-        difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
-        claims=tuple(claims), remains=remains if own else math.inf, assumptions=asked.space.assumptions,
-        record={**(asked.record or {}), "point": point, "held": asked.held, "bounds": found},
-    )  # fmt: skip
-
-
-def _times(unit: float, value: float, up: bool) -> float:
-    if unit == 1.0 or not math.isfinite(value):
-        return value
-    exact = Fraction(unit) * Fraction(value)
-    return above(exact) if up else below(exact)
-
-
-def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | None]:
-    """(PROVE.2) or (PROVE.3)."""
-    program, space, held = asked.program, asked.space, asked.held
-    rows = max(program.m, 1)
-    exact = space.exact(held, point.exact_beta(), AT_ONCE) if rows <= AT_ONCE else None
+def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
+    """(PROVE.2) or (PROVE.3), and what was measured for it."""
+    program, held = asked.program, asked.held
+    exact = _exactly(asked, point, AT_ONCE)
     if exact is not None:
         return rational.rational_gap(program, held, point, exact).bounds, exact
     enough = max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
-    found = in_floats(program, space, held, point, enough)
-    if found.gap <= enough or rows > AT_MOST:
-        return found, None
-    exact = space.exact(held, point.exact_beta(), AT_MOST)
+    found, measured = in_floats(program, asked.space, held, point, enough)
+    exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
     if exact is None:
-        return found, None
+        return found, measured
     better = rational.rational_gap(program, held, point, exact).bounds
     return (better if better.gap <= found.gap else found), exact
 
 
-def in_floats(program: ExactDual, space: Space, held: Held, point: Feasible, enough: float) -> GapBounds:
-    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`."""
+def _exactly(asked: Asked, point: Feasible, most: float) -> ExactValues | None:
+    """Rational numbers, where they are had for so many multiplications."""
+    left = most - EACH_ROW * asked.program.m
+    return asked.space.exact(asked.held, point.exact_beta(), left) if left > 0.0 else None
+
+
+def in_floats(
+    program: ExactDual, space: Space, held: Held, point: Feasible, enough: float
+) -> tuple[GapBounds, Measured]:
+    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`; and what they were made of."""
     measured = space.measured(held, *point.beta())
     found, upper = _by_terms(program, held, point, measured)
     if found.gap <= enough:
-        return found
+        return found, measured
     better = _sharper(program, space, held, measured, upper)
-    return found if better is None else _by_terms(program, held, point, better)[0]
+    if better is not None:
+        sharper, _ = _by_terms(program, held, point, better)
+        found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
+        return found, measured
+    apart = space.sharpened_apart(held, *point.beta())
+    if apart is None or not apart < measured.apart:
+        return found, measured
+    measured = replace(measured, apart=apart)
+    return _by_terms(program, held, point, measured)[0], measured
 
 
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
@@ -201,9 +161,9 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
 
 def own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
-    low = math.sqrt(2.0 * measured.half_square[0]) * terms.IN - measured.apart
+    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    return 0.5 * max(low, 0.0) ** 2 * terms.IN, 0.5 * high**2 * terms.OUT + UNDERFLOW
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
 
 def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
@@ -216,13 +176,9 @@ def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBoun
 
 def sum_below(*parts: float) -> float:
     """A sum of few floats from below."""
-    try:
-        return below(sum((Fraction(part) for part in parts), Fraction(0)))
-    except (OverflowError, ValueError):  # an infinite part, or no number
-        total = (
-            math.fsum(part for part in parts if not math.isnan(part)) if not any(map(math.isnan, parts)) else -math.inf
-        )
-        return total if math.isinf(total) else -math.inf
+    if any(math.isnan(part) or part == -math.inf for part in parts):
+        return -math.inf
+    return below(sum((Fraction(min(part, LARGEST)) for part in parts), Fraction(0)))
 
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
@@ -251,60 +207,23 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, exact: ExactValues, gap: float) -> tuple[float, str]:
+def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
     """The gap with the best b there is, where that is clearly less; and a sentence about it."""
-    b = rational.best_intercept(asked.program, asked.held, exact)
-    if b is None or b == asked.held.multipliers["b"]:
+    program, held = asked.program, asked.held
+    if isinstance(values, ExactValues):
+        b = best_intercept(program, held, values)
+    else:
+        b = near_intercept(program, held, values.values)
+    if b is None or b == held.multipliers["b"]:
         return gap, ""
-    other = Held(asked.held.w, asked.held.coef, {**asked.held.multipliers, "b": b})
-    least = rational.rational_gap(asked.program, other, point, exact).bounds.gap
+    other = moved(held, b)
+    if isinstance(values, ExactValues):
+        least = rational.rational_gap(program, other, point, values).bounds.gap
+    else:
+        least = _by_terms(program, other, point, values)[0].gap
     if not least < 0.5 * gap:
         return gap, ""
     return least, (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {least:.3g}: the "
         "rest is what the rounding of b to a float costs"
     )
-
-
-def _of_kernel(asked: Question, lacking: float) -> tuple[bool, list[Claim]]:
-    """Whether weak duality holds, and what is said of it."""
-    if lacking == 0.0:
-        return True, []
-    text = "the kernel matrix is positive semidefinite"
-    if asked.space.assumptions:
-        return True, []
-    return False, [Claim("kernel", "open", text, lacking)]
-
-
-def _claims(asked: Question, point: Point, found: GapBounds) -> list[Claim]:
-    """The sentences."""
-    near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
-    unit = float(asked.program.unit)
-    primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
-    claims = [
-        Claim("feasible", "proven", f"α keeps {asked.program.kept} exactly, as integers times 2^{point.exponent}; it "
-              f"is within {near:.2g} of the one that was given", near),
-        Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
-    ]  # fmt: skip
-    if not math.isfinite(found.difference[1]):
-        why = "some row that must reach its margin may fall short of it"
-        return [*claims, Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf)]
-    claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
-    how = "is, rounded up," if found.exactly else "is at most"
-    claims.append(Claim("gap", "proven", f"the relative gap of these numbers {how} {found.gap:.3g}", found.gap))
-    if asked.tol is not None:
-        verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
-        said = f"the relative gap is at most the tolerance, {asked.tol:g}"
-        if verdict == "refuted":
-            said += f": it is at least {found.least_gap:.3g}"
-        claims.append(Claim("optimal", verdict, said, asked.tol))
-    return claims
-
-
-def nothing(asked: Question, why: str) -> Proof:
-    """A proof of nothing."""
-    return Proof(
-        title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
-        alpha=asked.alpha, exactly=False, claims=(Claim("feasible", "open", why),), remains=math.inf,
-        assumptions=asked.space.assumptions, record=dict(asked.record or {}),
-    )  # fmt: skip

@@ -1,15 +1,12 @@
 """The gap in rational numbers: no rounding at all, for machines of few samples.
 
     (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
-    (RATIO.2)  for w and the other multipliers as they are, P is convex in b and piecewise linear where δ = 0: its
-               least value is at a b where some t_k is 0, in general no float
 
 With a kernel whose values are irrational, each number is between two rational ones, and so are P and D.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -104,50 +101,3 @@ def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactVa
         high += one
         low += one if t_low == t_high else loss(program, k, t_low) or Fraction(0)
     return RationalGap((low, high), dual, (max(low - dual[1], Fraction(0)), high - dual[0]))
-
-
-def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fraction | None:
-    """(RATIO.2): the b that is best for this w; None where none is, where P is not piecewise linear, or t not exact."""
-    group = next((group for group in program.groups if group.multiplier == "b"), None)
-    if group is None or group.ridge or not program.curvature.nothing:
-        return None
-    without = Held(held.w, held.coef, {**held.multipliers, "b": Fraction(0)})
-    short = shortfalls(program, without, exact)
-    if any(low != high for low, high in short):
-        return None
-    bends: list[tuple[Fraction, Fraction | None]] = []  # where a row's loss begins or ends, and by how much P bends
-    slope: Fraction = group.total
-    floor: list[Fraction] = []
-    ceiling: list[Fraction] = []
-    for k, (t, _) in enumerate(short):
-        entry = Fraction(float(group.column[k]))
-        if entry == 0:
-            continue
-        at = t / entry  # t_k − E_k b = 0
-        U = program.price.finite(k)
-        if U is None:
-            (floor if entry > 0 else ceiling).append(at)
-            continue
-        bends.append((at, abs(entry) * U))
-        if entry > 0:
-            slope -= entry * U  # at b = −∞ these rows fall short
-    return lowest(bends, slope, max(floor, default=None), min(ceiling, default=None))
-
-
-def lowest(
-    bends: Sequence[tuple[Fraction, Fraction | None]], slope: Fraction, low: Fraction | None, high: Fraction | None
-) -> Fraction | None:
-    """Where a convex piecewise linear function with this slope at −∞ is least on an interval."""
-    if low is not None and high is not None and low > high:
-        return None
-    found = None
-    for at, bend in sorted(bends):
-        slope += bend or 0
-        if slope >= 0:
-            found = at
-            break
-    if found is None:
-        return high if high is not None else low
-    if low is not None and found < low:
-        return low
-    return high if high is not None and found > high else found

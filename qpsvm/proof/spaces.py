@@ -91,6 +91,11 @@ class Space(ABC):
     def sharpened(self, held: Held, points: IntArray) -> Values | None:
         """⟨w, φ(x_i)⟩ at some points in twice the precision; None where that is not to be had, or takes too long."""
 
+    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """`Measured.apart` in twice the precision; None where that is not to be had, or takes too long."""
+        del held, beta, beta_radius
+        return None
+
     def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """In rational numbers; None where they are not to be had, or take more than about `most` multiplications.
 

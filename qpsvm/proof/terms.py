@@ -12,14 +12,13 @@ Floats bound real numbers by steps outwards: a product of a few factors that are
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from qpsvm.arrays.constant import common_value
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma, two_product, two_sum
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.losses import loss
 from qpsvm.proof.exact_dual import ExactDual, Held
@@ -65,7 +64,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         high, low = -sign * (A @ values.high), -sign * (A @ values.low)
         terms = int(np.diff(A.indptr).max(initial=0))
         sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
-        radius = ((abs(A) @ values.radius) + gamma(terms + 1) * sizes) * (1.0 + gamma(terms + 6))
+        radius = ((abs(A) @ values.radius) + gamma(terms + 1) * sizes) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
         size = np.abs(low)
     level = program.level
     if level.plain:
@@ -164,7 +163,7 @@ def most(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
     for a in row.alpha[:1] if row.alpha[0] is row.alpha[1] else row.alpha:
         for end in t:
             found = np.maximum(found, _most_at(a, row, end))
-    return found
+    return np.where(np.isnan(t[0]) | np.isnan(t[1]), np.inf, found)
 
 
 def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
@@ -176,7 +175,7 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
         straight = np.where((room == 0.0) | (t <= 0.0), 0.0, room * t)
         if not bend[1].any():
             return OUT * np.where(t <= 0.0, below_level, straight) + UNDERFLOW
-        apart = np.abs(t - bend[0] * a) + 4.0 * UNIT * (np.abs(t) + bend[1] * a)
+        apart = np.abs(t - bend[0] * a) + (bend[1] - bend[0]) * a + 4.0 * UNIT * (np.abs(t) + bend[1] * a)
         between = 0.5 * apart * (apart / bend[0])
         beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
         curved = np.where(t > OUT * bend[1] * U, beyond, between)
@@ -242,7 +241,7 @@ def linear_part(program: ExactDual, point: Feasible) -> tuple[float, float]:
     parts = product.sum(), tail.sum()
     sizes = float(np.abs(product).sum())
     k = len(support)
-    exact = math.fsum(product.tolist()) if k <= FSUM else float(parts[0])
+    exact = exact_sum(product.tolist()) if k <= FSUM else float(parts[0])
     lost = 2.0 * UNIT * abs(exact) if k <= FSUM else gamma(k + 2) * sizes * OUT
     lost += (gamma(k + 4) + 4.0 * UNIT) * float(np.abs(error).sum() + np.abs(a * rest).sum()) * OUT
     lost += float((a * spread).sum()) * (1.0 + gamma(k + 4)) + k * UNDERFLOW

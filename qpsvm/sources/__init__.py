@@ -5,7 +5,16 @@ a scratch file that is mapped then (`spool`). Either way a pass reads blocks of 
 their own. Dask collections are in `dask_rows`.
 """
 
-from qpsvm.sources.opening import open_rows
-from qpsvm.sources.stored import StoredRows
+from typing import TYPE_CHECKING
+
+from qpsvm.late import late_names
+
+if TYPE_CHECKING:
+    from qpsvm.sources.opening import open_rows
+    from qpsvm.sources.stored import StoredRows
+else:
+    __getattr__, __dir__ = late_names(
+        __name__, {"qpsvm.sources.opening": ("open_rows",), "qpsvm.sources.stored": ("StoredRows",)}
+    )
 
 __all__ = ["StoredRows", "open_rows"]

@@ -44,11 +44,6 @@ def needed(what: str) -> Any:
     return dataset
 
 
-def is_arrow(data: Any) -> bool:
-    """Whether it is a table, batch or data set of pyarrow."""
-    return type(data).__module__.partition(".")[0] == "pyarrow"
-
-
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Turns record batches into rows.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import IntArray
 from qpsvm.rows.blocks import Block, DenseBlock
 from qpsvm.rows.stored_block import StoredBlock, is_plain
+from qpsvm.sources.kinds import is_mapped
 from qpsvm.sources.stored import Beside, Origin, StoredRows
 
 #: All columns.
@@ -71,11 +72,3 @@ class MemoryMap(StoredRows):
     def nbytes(self) -> int:
         """Of what lies in memory for good: a map does not."""
         return sum(part.nbytes for part in self.parts if not is_mapped(part))
-
-
-def is_mapped(array: NDArray[Any]) -> bool:
-    """Whether an array is a map of a file, or a view of one."""
-    base: Any = array
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    return isinstance(base, np.memmap)

@@ -13,8 +13,9 @@ from qpsvm.sources import arrays, arrow
 from qpsvm.sources.batches import Decoder
 from qpsvm.sources.decoded import Decoded
 from qpsvm.sources.delimited import CsvRows
+from qpsvm.sources.kinds import is_arrow, is_path
 from qpsvm.sources.libsvm import LibsvmRows
-from qpsvm.sources.paths import expanded, is_path, one_format, with_content
+from qpsvm.sources.paths import expanded, one_format, with_content
 from qpsvm.sources.spool import Place, Stored, spooled
 from qpsvm.sources.stored import StoredRows
 from qpsvm.sources.streamed import StreamedRows
@@ -121,9 +122,9 @@ def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | N
         return data
     if isinstance(data, np.ndarray):
         return arrays.from_array(data, target, columns, weight, block_rows)
-    if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(arrow.is_arrow, data))):
+    if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, target, columns, weight)
-    if arrow.is_arrow(data):
+    if is_arrow(data):
         dataset = data if hasattr(data, "get_fragments") else arrow.of_table(data)
         return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):

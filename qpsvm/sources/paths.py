@@ -11,6 +11,7 @@ from typing import Any
 from qpsvm.errors import FileFormatError, MissingFileError
 from qpsvm.files.raw import format_of
 from qpsvm.files.source import readable, unpacked
+from qpsvm.sources.kinds import is_path
 
 #: The first bytes of formats that begin with a mark.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
@@ -19,11 +20,6 @@ OTHERS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table 
           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 #: What is read of a text to tell whether it is CSV or LIBSVM.
 HEAD_BYTES = 1 << 16
-
-
-def is_path(data: Any) -> bool:
-    """Whether something names a file, a folder, or a pattern."""
-    return isinstance(data, (str, os.PathLike))
 
 
 def expanded(data: Any) -> list[str]:

@@ -9,11 +9,8 @@ import numpy as np
 
 from qpsvm.errors import ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.rows.source import RowSource
-from qpsvm.sources.arrow import is_arrow
 from qpsvm.sources.dask_rows import is_dask
-from qpsvm.sources.dense import is_mapped
-from qpsvm.sources.opening import open_rows
-from qpsvm.sources.paths import is_path
+from qpsvm.sources.kinds import is_arrow, is_mapped, is_path
 
 #: Numbers of a memory map from which on it stays where it is: as an array of float64 they would take 256 MB.
 LARGE_MAP = 1 << 25
@@ -49,6 +46,8 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
     """
     columns = {"target": y, "weight": sample_weight}
     if is_stored(X):
+        from qpsvm.sources.opening import open_rows
+
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
     elif is_dask(X):

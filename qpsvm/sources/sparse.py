@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import IntArray
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.sparse_block import SparseBlock
-from qpsvm.sources.dense import is_mapped
+from qpsvm.sources.kinds import is_mapped
 from qpsvm.sources.stored import BLOCK_NUMBERS, Beside, Origin, StoredRows
 
 

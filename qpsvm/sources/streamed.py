@@ -12,9 +12,10 @@ from qpsvm.arrays.checks import raw_array
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError
 from qpsvm.rows.memory import as_row_source
-from qpsvm.sources.arrow import Columns, check_columns, is_arrow
+from qpsvm.sources.arrow import Columns, check_columns
 from qpsvm.sources.batches import Batch, Decoder, Labels
 from qpsvm.sources.chosen import Chosen, chosen
+from qpsvm.sources.kinds import is_arrow
 from qpsvm.sources.watch import Watch
 
 

@@ -81,7 +81,7 @@ def test_every_solver_comes_close_in_the_units_of_the_machine(name, task, monkey
 
 
 def test_the_judge_does_not_believe():
-    """A wrong point has a large gap, no point an infinite one, and w without α is held against a proven bound."""
+    """A wrong point has a large gap, no point an infinite one, and w without α is held against a certified bound."""
     task = TASKS[7]
     machine = task.machine(*task.source.load())
     judge = Judge(machine)

@@ -492,7 +492,7 @@ def test_an_alpha_that_is_far_too_large_is_made_feasible_and_measured(machine, k
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_a_solver_proves_is_proven_of_its_alpha_too():
+def test_what_a_solver_certifies_is_certified_of_its_alpha_too():
     """The kernel's values are exact only by differences, which squares of 10⁹ need."""
     X = 1e9 * np.random.default_rng(0).uniform(-1, 1, (10, 2))
     problem = qpsvm.CSVM(X, [0, 1] * 5, 1e12, qpsvm.RBF(1e12))

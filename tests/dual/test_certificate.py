@@ -207,7 +207,7 @@ def test_a_quantile_of_equal_weights_needs_no_sorting() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_an_alpha_whose_sums_are_beyond_all_floats_is_no_optimum():
-    """∞ − ∞ is a sum that proves nothing, and no error of another library."""
+    """∞ − ∞ is a sum that bounds nothing, and no error of another library."""
     X = [[8.41734471e99, -1.62879615e99], [4.46504232e99, 8.56490158e99]]
     problem = qpsvm.SquaredHinge(X, [0, 1], C=114.852)
     alpha = [3.86607881e138, 8.13391688e138]

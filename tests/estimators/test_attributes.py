@@ -183,7 +183,7 @@ def test_equal_sums_of_kernel_values_are_ties():
 
 @pytest.mark.parametrize("options", [{"kernel": "rbf"}, {"kernel": "linear", "backend": "cvxopt"}])
 def test_what_is_held_is_what_was_certified(options):
-    """A coefficient of 1e-17 beside others of 1 is left out before the gap is proven, or not at all."""
+    """A coefficient of 1e-17 beside others of 1 is left out before the gap is certified, or not at all."""
     X, y = np.array([[0.0], [1.0], [2.0], [3.0], [2.5]]), [0, 0, 1, 1, 0]
     machine = SVC(C=1.0, **options).fit(X, y, sample_weight=[1.0, 1.0, 1.0, 1.0, 1e-17])
     certified = machine._solution.coef.toarray()

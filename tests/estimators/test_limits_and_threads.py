@@ -36,7 +36,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind):
         for each in (fresh, machine):
             with pytest.raises(qpsvm.DataError):
                 each.fit(bad, y, sample_weight=weight)
-    machine.tol = 1e-30  # which no doubles prove
+    machine.tol = 1e-30  # which no doubles reach
     before = state(machine)
     with warnings.catch_warnings():
         warnings.simplefilter("error", GapWarning)

@@ -19,7 +19,7 @@ import qpsvm
 
 PROBABILITY = "probability=True is refused: CalibratedClassifierCV gives probabilities"
 L1 = "penalty='l1' is refused: its problem is no machine with a kernel"
-LIMIT = "LIBSVM and LIBLINEAR need more than two steps for six samples; here the answer is proven optimal after one"
+LIMIT = "LIBSVM and LIBLINEAR need more than two steps for six samples; here the answer is certified after one"
 #: Tests of scikit-learn that fail here, and why that is right. A name without brackets stands for all of its cases.
 NOT_OURS = {
     "test_svm::test_svr_errors": "a kernel of the wrong shape is refused by fit, and not first by predict",

@@ -101,7 +101,7 @@ def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
 @pytest.mark.parametrize("machine", ["CSVM", "NuSVM"])
 def test_optimal_is_the_truth(machine):
     """What comes back: α, w or its coefficients, b, and the margin of a ν-SVM."""
-    rng, proven = np.random.default_rng(11), 0
+    rng, certified = np.random.default_rng(11), 0
     for _ in range(18):
         X, codes, kernel, C, weight = drawn(rng)
         C = min(C, 1e2)  # beyond, some machines are solved alone, which takes its time
@@ -123,8 +123,8 @@ def test_optimal_is_the_truth(machine):
             assert together.gap[p] <= 1e-6
             found = (alpha, together.b, together.w, C, together.rho[p])
             assert true_gap(machines, stack, p, *found) <= Fraction(float(together.gap[p]))
-            proven += 1
-    assert proven > 12
+            certified += 1
+    assert certified > 12
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])

@@ -159,7 +159,7 @@ def test_squared_hinges_with_any_intercept(intercept):
 
 
 def test_a_result_is_optimal_even_where_alpha_alone_is_not_good_enough():
-    """What was proven is α with w and b; where others follow from that α, the machine is solved from there."""
+    """What was certified is α with w and b; where others follow from that α, the machine is solved from there."""
     together = solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear())
     maker = together.results._make
     worse = replace(maker, coef=maker.coef * 0.9)

@@ -17,7 +17,7 @@ import numpy as np
 
 import qpsvm
 
-#: The gap that an answer of this library's is to prove, unless the exhibit says otherwise: `solve`'s own default.
+#: The gap that an answer of this library's is to reach, unless the exhibit says otherwise: `solve`'s own default.
 TOLERANCE = 1e-6
 #: Where the failures were seen. Peers choose their instructions by the processor, and some failures are rounding.
 MACHINE = "x86_64"
@@ -78,7 +78,7 @@ class Exhibit:
     dear : bool
         Whether it takes long enough to be left out of the fast set.
     tolerance : float
-        The gap that our answer is to prove.
+        The gap that our answer is to reach.
     show : callable
     """
 
@@ -161,7 +161,7 @@ def alpha_of(model: Any, n: int) -> np.ndarray:
 
 
 def gap_of(problem: qpsvm.Problem, model: Any) -> float:
-    """The gap that the certificate proves for a fitted model's α, which is scaled to the sum that a ν-SVM asks for."""
+    """The gap that the certificate gives a fitted model's α, which is scaled to the sum that a ν-SVM asks for."""
     alpha = alpha_of(model, problem.n)
     if isinstance(problem, qpsvm.NuSVM):
         alpha *= problem.nu / alpha.sum()

@@ -299,7 +299,7 @@ def test_samples_that_cannot_be_learnt_are_refused():
 
 
 def test_printed_values_are_as_exact_as_the_gap():
-    """Where only twice the precision proves the gap, P is of these digits too."""
+    """Where only twice the precision certifies the gap, P is of these digits too."""
     rng = np.random.default_rng(36)
     X, y = rng.normal(size=(7, 2)), np.arange(7) % 3
     K = X @ X.T + 1000.0

@@ -16,7 +16,7 @@ from sklearn.datasets import make_classification
 
 from qpsvm import CSVM, RBF, InaccurateWarning, solve
 from qpsvm.attempt import HURRIED
-from qpsvm.dual.proven import Prover
+from qpsvm.dual.counted import Counting
 from qpsvm.resources import interrupts
 from qpsvm.resources.apart import Forked
 from qpsvm.solvers.kernel.dual import HingeDual
@@ -235,16 +235,16 @@ def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
 def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch):
     """And nothing is sharpened: at a million rows that took 20 s."""
     allowed, patience = [], []
-    interpret, prove = CSVM.interpret, Prover.prove
+    interpret, count = CSVM.interpret, Counting.counted
     monkeypatch.setattr(
         CSVM, "interpret", lambda self, *a, **k: allowed.append(k["certifying"]) or interpret(self, *a, **k)
     )
 
-    def proven(self, certificate, tol, patient=lambda: True):
+    def counted(self, certificate, tol, patient=lambda: True):
         patience.append(patient())
-        return prove(self, certificate, tol, patient)
+        return count(self, certificate, tol, patient)
 
-    monkeypatch.setattr(Prover, "prove", proven)
+    monkeypatch.setattr(Counting, "counted", counted)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
     result = interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
@@ -253,7 +253,7 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
 
 
 def test_a_point_that_nobody_has_time_for_is_not_sharpened(monkeypatch):
-    monkeypatch.setattr(Prover, "_sharpened", lambda *_: pytest.fail("it takes longer than a certificate"))
+    monkeypatch.setattr(Counting, "_sharpened", lambda *_: pytest.fail("it takes longer than a certificate"))
     problem = CSVM([[0.3], [1.7e4]], [-1, 1], 1e4)
-    proven = problem._prover.prove(problem._certify(np.full(2, 1e-9)), 0.0, lambda: False)
-    assert proven.gap > 0
+    counted = problem._counting.counted(problem._certify(np.full(2, 1e-9)), 0.0, lambda: False)
+    assert counted.gap > 0

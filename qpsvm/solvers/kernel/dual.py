@@ -180,7 +180,7 @@ class HingeDual:
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A feasible point with its proof.
+    """A feasible point with its certificate.
 
     Attributes
     ----------

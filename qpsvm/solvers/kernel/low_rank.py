@@ -10,7 +10,7 @@ values between samples and support vectors. With K = LLᵀ + E of (PIVOT.1)
     (LOWRANK.3)  βᵀKβ ≤ ‖Lᵀβ‖² + S²,  S = Σ|β_i|√e_i,  for E is positive semidefinite:  so w and α have a gap of at most
                  that of (LOWRANK.1) plus ½S²
 
-The linear solver is given by whoever calls: families of solvers do not know each other. `dual.spanned` proves
+The linear solver is given by whoever calls: families of solvers do not know each other. `dual.spanned` certifies
 (LOWRANK.3) with all rounding, from the kernel values of the pivots alone.
 
 Source: Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001).

@@ -1,4 +1,4 @@
-"""A pivoted factor of a kernel matrix, the linear machine over its rows, and the proof from the pivots alone."""
+"""A pivoted factor of a kernel matrix, the linear machine over its rows, and the certificate from the pivots alone."""
 
 from __future__ import annotations
 

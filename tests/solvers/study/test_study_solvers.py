@@ -303,7 +303,7 @@ def test_subgradient_approaches_the_optimum(kind, C, weights, accuracy):
 
 
 def test_the_average_is_a_dual_point():
-    """Without coordinates of d = 0 z is dual feasible, and the gap to it is proven."""
+    """Without coordinates of d = 0 z is dual feasible, and the gap to it is a bound."""
     (M, h, c, d, q), primal = hinge("no intercept")
     r = hinge_subgradient(M, h, c, d, q, tol=0.0)
     w = (M.T @ r.z - q) / d

@@ -128,7 +128,7 @@ def test_row_radii_bound_the_values_that_are_computed(scale, form, whole):
         assert np.median(radii) < 0.1 * Accuracy(space).kappa(beta, None)
 
 
-def test_nearly_all_values_zero_is_proven_without_twice_the_precision(monkeypatch):
+def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeypatch):
     """Raw samples whose rows are far from each other: a-priori, rounding was bounded by Σ|β| for every row."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [3e3, 2e4, 1e3]
@@ -195,7 +195,7 @@ def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not()
 @pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])
 @pytest.mark.parametrize("variant", ["c", "nu", "hinge", "hard"])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)
-def test_no_scale_breaks_the_proof(scale, variant, kernel):
+def test_no_scale_breaks_the_bound(scale, variant, kernel):
     task = Task(*samples(scale), variant, kernel)
     result = task.solve("auto")
     assert not faults(task, result)

@@ -1,4 +1,4 @@
-"""The very numbers that the user gets, with a proven gap; and where rounding spoils that of a good point, better ones.
+"""The very numbers that the user gets, all rounding counted in the gap; where that spoils a good point, better ones.
 
 `bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
 are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where
@@ -39,8 +39,8 @@ HOPELESS = 0.5
 SAMPLED = 255
 
 
-class Prover:
-    """Proves the gap of points of one dual.
+class Counting:
+    """Counts the rounding in the gap of points of one dual.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Prover:
         self.widens = len(others) == 1 and others[0].total > 0.0
         self.widens = self.widens and self.team.all(svm.m == 0 or common_value(others[0].column) == 1.0)
 
-    def prove(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+    def counted(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
         """The same point, or one beside it, with `gap` a bound that counts all rounding.
 
         Parameters
@@ -75,15 +75,15 @@ class Prover:
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        proven = self._proven(certificate, tol, lambda: self.team.agreed(patient()))
-        if self.homogeneous and proven.rho > 0.0:
-            proven = self._valued(proven)
-        elif self.space.affine and proven.w is not None and proven.primal:
+        counted = self._bettered(certificate, tol, lambda: self.team.agreed(patient()))
+        if self.homogeneous and counted.rho > 0.0:
+            counted = self._valued(counted)
+        elif self.space.affine and counted.w is not None and counted.primal:
             if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
-                proven = self._evaluated(proven, np.arange(self.svm.m)) or proven
-            proven = self._valued(proven)  # of R², not of ½‖w‖² and μ
-        same = proven.yf is certificate.yf and proven.rho == certificate.rho
-        return proven.changed(measured=certificate.gap if same else self._measured(proven))
+                counted = self._evaluated(counted, np.arange(self.svm.m)) or counted
+            counted = self._valued(counted)  # of R², not of ½‖w‖² and μ
+        same = counted.yf is certificate.yf and counted.rho == certificate.rho
+        return counted.changed(measured=certificate.gap if same else self._measured(counted))
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding.
@@ -96,7 +96,7 @@ class Prover:
         return self._refined(self._bounded(point))
 
     def _measured(self, point: Certificate) -> float:
-        """The gap of a proven point without what is there for rounding."""
+        """The gap without what is there for rounding."""
         rows = point.contributing
         if rows is None or not math.isfinite(point.gap):
             return point.gap
@@ -110,7 +110,7 @@ class Prover:
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
-    def _proven(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+    def _bettered(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if self.svm.mix is not None and base.w is not None:  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
@@ -148,7 +148,7 @@ class Prover:
         return point if refined is None or not refined.gap < point.gap else refined
 
     def _bounded(self, point: Certificate) -> Certificate:
-        """With the gap of (PROOF.4), and the rows that contribute to it."""
+        """With the gap of (COUNT.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
         return point.changed(gap=found.gap, contributing=found.rows, size=found.size)
 
@@ -372,7 +372,7 @@ class Prover:
         return other if other.gap < self._bounded(known).gap else known
 
     def _valued(self, point: Certificate) -> Certificate:
-        """With the objective's values at the point as it is now: D from P and the proven gap between them.
+        """With the objective's values at the point as it is now: D from P and the gap between them.
 
         Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
         """
@@ -410,4 +410,4 @@ class Prover:
         return point.changed(primal=point.unit * primal, dual=point.unit * dual)
 
 
-__all__ = ["Prover"]
+__all__ = ["Counting"]
