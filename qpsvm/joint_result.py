@@ -15,8 +15,8 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError
 from qpsvm.html import Cell, table
 from qpsvm.joint_model import JointModel
 from qpsvm.kkt_table import KKTTable
+from qpsvm.proof.asked import proof_of, without_problem
 from qpsvm.qp.solution import Solver, Status
-from qpsvm.result import proof_of, without_problem
 
 if TYPE_CHECKING:
     from qpsvm.proof.proof import Proof

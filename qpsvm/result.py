@@ -17,6 +17,7 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
 from qpsvm.html import Cell, table
 from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
+from qpsvm.proof.asked import proof_of, without_problem
 from qpsvm.qp.solution import Solver, Status
 
 if TYPE_CHECKING:
@@ -54,26 +55,6 @@ EXTRA_LINES = {
 }  # fmt: skip
 #: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
 SHOWN_ROWS = 10
-
-
-def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
-    """What `verify` of a result returns, whatever the machine.
-
-    Raises
-    ------
-    UnsupportedError
-        There is no problem, as it does not go into files.
-    """
-    owner = result.problem if problem is None else problem
-    if owner is None:
-        raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
-    proof: Proof = owner.prove(result, tol=tol)
-    return proof
-
-
-def without_problem(result: Any) -> dict[str, Any]:
-    """The state of a result that goes into a file: all but the problem, whose samples do not belong there."""
-    return {name: value for name, value in vars(result).items() if name != "problem"}
 
 
 @dataclass(frozen=True, eq=False)

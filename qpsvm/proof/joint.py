@@ -1,8 +1,9 @@
-"""From the numbers of a machine of several classes to a theorem about them: `proof.prove` with one space, looked at
-once for each class.
+"""From the numbers of a machine of several classes to a theorem about them.
 
-(JPROVE.1)  α̂ of `feasible_joint`; w_c and b as they are
-(JPROVE.2)  of few samples (JRATIO.1), of many (JBOUND.4), sharper where that is loose, as (PROVE.2) and (PROVE.3) say
+    (JPROVE.1)  α̂ of `feasible_joint`; w_c and b as they are
+    (JPROVE.2)  of few samples (JRATIO.1), of many (JBOUND.4), sharper where that is loose: (PROVE.2), (PROVE.3)
+
+Spaces, constants and sentences are those of `proof.prove`: a space is looked at once for each class.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """The gap of a machine of several classes in rational numbers, (RATIO.1), for few samples.
 
-(JRATIO.1)  P = ½Σ_c ‖w_c‖² + Σ L_i + ½Σ_c b_c²,  D = Σα − ½Σ_c ‖w_c(α)‖² − ½Σ_c (Σ_i β_ic)², term by term; what is
-            squared of b and β only with a penalised intercept
-(JRATIO.2)  with the other b as they are, P is convex and piecewise linear in one free b_c: its least value is at a
-            b_c where some t is 0, or two of a sample's are the same, as in (JB.2)
+    (JRATIO.1)  P = ½Σ_c ‖w_c‖² + Σ L_i + ½Σ_c b_c²,  D = Σα − ½Σ_c ‖w_c(α)‖² − ½Σ_c (Σ_i β_ic)², term by term; what is
+                squared of b and β only with a penalised intercept
+    (JRATIO.2)  with the other b as they are, P is convex and piecewise linear in one free b_c: its least value is at a
+                b_c where some t is 0, or two of a sample's are the same, as in (JB.2)
+
+Names and equations are those of `dual.joint`; numbers are Fractions.
 """
 
 from __future__ import annotations
