@@ -27,8 +27,8 @@ from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, at_least, at_most, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
-from qpsvm.proof.relaxed import relaxed
 from qpsvm.proof.proof import Claim, Proof, Verdict
+from qpsvm.proof.relaxed import relaxed
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
 #: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
