@@ -29,7 +29,7 @@ from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
 from qpsvm.proof.spaces import Space
 from qpsvm.result import SVMResult
-from qpsvm.rows import RowSource, Standardised, as_row_source
+from qpsvm.rows import Mapped, RowSource, Standardised, as_row_source
 
 #: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
 Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
@@ -81,8 +81,7 @@ def space_of(problem: Any) -> Space:
 def _linear_points(problem: Any) -> RowSource:
     """The points of a linear machine, or what a map makes of them."""
     if isinstance(problem.kernel, FeatureMap):
-        source: RowSource = problem.space.source
-        return source
+        return Mapped(as_row_source(problem.samples.taken), problem.kernel)  # (MAP.1)
     return as_row_source(points_of(problem))
 
 

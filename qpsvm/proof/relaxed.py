@@ -55,8 +55,8 @@ class Relaxed:
             )
         rows = "one row" if self.rows == 1 else f"{self.rows} rows"
         return (
-            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that are "
-            f"so much wider, the relative gap of these numbers is at most {at_most(gap)}"
+            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that "
+            f"are so much wider, the relative gap of these numbers is at most {at_most(gap)}"
         )
 
 
