@@ -3,7 +3,7 @@
     (RELAX.1)  v_k ≥ t_k of each hard row that falls short, a float:  (w, μ) is a point of the program with ℓ_k − v_k in
                place of ℓ_k, α is one of its dual, and (GAP.1) of the two is the gap there
     (RELAX.2)  where all rows are hard and all levels are one ℓ, v is one number, too:  the points of that program are
-               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps every row
+               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps all
 
 Rows that can be kept as equalities only are kept by hardly any floats: (RELAX.1) says what is true of them.
 """
@@ -56,8 +56,8 @@ class Relaxed:
             )
         rows = "one row" if self.rows == 1 else f"{self.rows} rows"
         return (
-            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that are so "
-            f"much wider, the relative gap of these numbers is at most {at_most(gap)}"
+            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that "
+            f"are so much wider, the relative gap of these numbers is at most {at_most(gap)}"
         )
 
 
