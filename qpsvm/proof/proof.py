@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline
+from qpsvm.html import Cell, table
 
 #: What became of a claim.
 Verdict = Literal["proven", "refuted", "open"]
@@ -15,7 +16,7 @@ Verdict = Literal["proven", "refuted", "open"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One program about the numbers, and what is known of it.
+    """One statement about the numbers, and what is known of it.
 
     Attributes
     ----------
@@ -26,6 +27,20 @@ class Claim:
         A sentence.
     value : float or None
         The number in it.
+
+    See Also
+    --------
+    Proof : What has claims.
+
+    Examples
+    --------
+    The α of this result is far from optimal, and that it is not is refuted, not only left open:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> claim = problem.at([0.25, 0.25, 0.25, 0.25]).verify(tol=1e-6).claims[-1]
+    >>> print(claim.kind, claim.verdict, claim.value)
+    optimal refuted 1e-06
     """
 
     kind: str
@@ -72,6 +87,23 @@ class Proof:
     See Also
     --------
     SVMResult.verify : What makes one.
+    Problem.prove : The same, of a result of this problem.
+    Claim : One of its statements.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    >>> proof = result.verify(tol=1e-6)
+    >>> proof.gap < 1e-14, proof.exactly, bool(proof)
+    (True, True, True)
+    >>> for claim in proof.claims:
+    ...     print(claim.verdict, claim.kind)
+    proven feasible
+    proven dual
+    proven primal
+    proven gap
+    proven optimal
     """
 
     title: str
@@ -95,6 +127,11 @@ class Proof:
         lines = [self.title, *(f"  {claim.verdict:8}  {claim.text}" for claim in self.claims)]
         lines += [f"  assumed   {assumption}" for assumption in self.assumptions]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [[Cell(claim.verdict), Cell(claim.text)] for claim in self.claims]
+        rows += [[Cell("assumed"), Cell(assumption)] for assumption in self.assumptions]
+        return table(rows, title=self.title)
 
     def __bool__(self) -> bool:
         """Whether no claim is refuted, and none open."""
