@@ -17,10 +17,12 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums
+from qpsvm.proof.kernel import kernel_space, matrix_space
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
@@ -60,7 +62,10 @@ def space_of(problem: Any) -> Space:
         return LinearSpace(problem.space.source)
     if isinstance(problem.kernel, Linear):
         return LinearSpace(as_row_source(problem.samples.taken))
-    raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+    space: FeatureSpace = problem.space
+    if isinstance(problem.kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped):
+        return kernel_space(problem.kernel, space.X)
+    return matrix_space(space.gram.dense())
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:

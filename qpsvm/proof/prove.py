@@ -164,12 +164,9 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     apart = 0.5 * measured.apart * measured.apart * terms.OUT
     ridge = terms.penalties(program, held, point)
     high = apart + sums.terms[1] + above(ridge)
-    low = sums.terms[0] + below(ridge)
+    low = _sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    own_low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
-    own_high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    half_low = 0.5 * own_low * own_low * terms.IN  # ½‖w(α)‖²; no power: that raises
-    half_high = 0.5 * own_high * own_high * terms.OUT
+    half_low, half_high = measured.own_half or _own_half(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         _sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
@@ -181,9 +178,16 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     )
     high = math.nextafter(high * terms.OUT, math.inf)
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
-    primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
-    dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
+    primal = max(primal[0], _sum_below(dual[0], low)), min(primal[1], -_sum_below(-dual[1], -high))
+    dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], -_sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high)), sums.upper
+
+
+def _own_half(measured: Measured) -> tuple[float, float]:
+    """½‖w(α)‖² from that of w, and how far the two are apart; no power: that raises."""
+    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+    high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT
 
 
 def _sum_below(*parts: float) -> float:

@@ -38,11 +38,17 @@ class Measured:
         At least ‖w − Σ_j β_j φ(x_j)‖.
     half_square : (float, float)
         ½‖w‖² from below and from above.
+    own_half : (float, float), or None
+        ½‖w(α)‖² likewise; None where the two others have to do.
+    half_apart_low : float
+        ½‖w − w(α)‖² from below: less than 0 only where it is no norm, as the kernel may not be positive semidefinite.
     """
 
     values: Values
     apart: float
     half_square: tuple[float, float]
+    own_half: tuple[float, float] | None = None
+    half_apart_low: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
