@@ -146,7 +146,7 @@ class Exponential:
         np.multiply(r, table.inverse, out=n)
         np.add(n, ROUNDER, out=n)  # (EXP.3): its last bits are those of the integer
         np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)
-        table.bits.take(index, out=bits, mode="clip")
+        table.bits.take(index, axis=0, out=bits, mode="clip")
         np.left_shift(n_bits, 52 - TABLE_BITS, out=index)
         np.add(bits, index, out=bits)
         np.subtract(n, ROUNDER, out=n)
