@@ -1,7 +1,7 @@
 """Points of a kernel machine: ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that stay in the cache.
 
-    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of `WIDTH` terms a block, and the blocks one after the other:  off by γ_k Σ|c_j||K̂_ij|
-              for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values
+    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `WIDTH` terms a block, the blocks one after the other:  off by
+              γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values
     (KSUM.2)  these are sums with K̂ once more: Σ|c_j||K̂_ij|(c + e_i + e_j) + t_i Σ|c_j| t_j
     (KSUM.3)  |vᵀKw| ≤ N(v)N(w),  N(v) = Σ|v_j| sizes_j, whether K is positive semidefinite or not
     (KSUM.4)  with δ = c − β:  ½βᵀKβ = ½cᵀKc − δᵀKc + ½δᵀKδ, where cᵀKc = Σc_i u_i, δᵀKc = Σδ_i u_i
@@ -23,6 +23,7 @@ from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
+from qpsvm.proof.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.kernel_values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
@@ -98,8 +99,16 @@ class KernelSpace(Space):
         return None
 
     def positive(self) -> float:
-        """0 where K is so by construction."""
-        return 0.0 if self.kernel_values.definite else math.inf
+        """Over all β."""
+        return self.definiteness(False).sigma
+
+    def definiteness(self, plane: bool) -> Definiteness:
+        """By construction, or by a factor, (DEF.1)."""
+        if self.kernel_values.definite:
+            return Definiteness(0.0, built=True)
+        if self.n > MOST_ROWS:
+            return Definiteness(math.inf)
+        return definiteness(*self.kernel_values.whole(), plane)
 
 
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:

@@ -74,6 +74,24 @@ class KernelValues(ABC):
     def arranged(self, order: IntArray) -> Blocks:
         """Blocks over the points in an order, (k,) some or all of them."""
 
+    def whole(self) -> tuple[FloatArray, float]:
+        """K̂ over all points, symmetric, (n, n), and ‖K − K̂‖ from above."""
+        n, blocks = self.n, self.arranged(np.arange(self.n))
+        K, squares = np.empty((n, n)), 0.0
+        for top in range(0, n, ROWS):
+            rows = slice(top, min(top + ROWS, n))
+            for left in range(top, n, COLUMNS):
+                columns = slice(left, min(left + COLUMNS, n))
+                block = blocks.block(rows, columns)
+                radii = np.abs(block) * (self.relative + self.exponent[rows, None] + self.exponent[columns])
+                radii += self.floor[rows, None] * self.floor[columns]
+                more = blocks.radius()
+                radii = radii if more is None else radii + more
+                squares += 2.0 * float(np.square(radii).sum())
+                K[rows, columns], K[columns, rows] = block, block.T
+        K = np.tril(K) + np.tril(K, -1).T
+        return K, math.sqrt(squares) * (1.0 + gamma(n * n + 16))
+
 
 class Blocks(ABC):
     """Blocks of K̂ over points in some order."""
@@ -205,9 +223,9 @@ class ProductValues(KernelValues):
             return
         power, roundings = power_of(self.m, self.degree)
         self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * OUT + TINY
-        self.whole = self.degree.is_integer()
-        self.definite = self.whole and self.shift >= 0.0
-        spread = gamma(self.degree * (d + 3)) if self.whole else 0.0
+        self.power_is_whole = self.degree.is_integer()
+        self.definite = self.power_is_whole and self.shift >= 0.0
+        spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
         self.floor = math.sqrt(spread) * OUT * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def arranged(self, order: IntArray) -> Blocks:
@@ -233,7 +251,7 @@ class PowerBlocks(_ProductBlocks):
     def block(self, rows: slice, columns: slice) -> FloatArray:
         """Powers of the base."""
         values, b = self.values, self._base(rows, columns)
-        if values.whole:
+        if values.power_is_whole:
             return power_of(b, values.degree)[0]
         error = (values.base_error * OUT) * np.sqrt(self._m[rows, None] * self._m[columns]) * OUT
         high = b + error
@@ -244,7 +262,7 @@ class PowerBlocks(_ProductBlocks):
 
     def radius(self) -> FloatArray | None:
         """(KVAL.5)."""
-        return None if self.values.whole else self._radius
+        return None if self.values.power_is_whole else self._radius
 
 
 class SigmoidBlocks(_ProductBlocks):
@@ -277,6 +295,10 @@ class MatrixValues(KernelValues):
         self.exponent = self.floor = np.zeros(self.n)
         largest: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
         self.sizes = np.sqrt(largest) * OUT
+
+    def whole(self) -> tuple[FloatArray, float]:
+        """The matrix itself."""
+        return self.K, 0.0
 
     def arranged(self, order: IntArray) -> Blocks:
         """Parts of the matrix."""

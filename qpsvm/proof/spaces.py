@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.proof.definite import Definiteness
 from qpsvm.proof.exact_dual import Held
 
 #: A rational between two.
@@ -121,3 +122,15 @@ class Space(ABC):
         0 of every kernel that is so by construction.
         """
         return 0.0
+
+    def definiteness(self, plane: bool) -> Definiteness:
+        """What is proven of the kernel matrix over these points.
+
+        Parameters
+        ----------
+        plane : bool
+            Whether 1ᵀβ is the same for all β.
+        """
+        del plane
+        sigma = self.positive()
+        return Definiteness(sigma, built=sigma == 0.0)
