@@ -19,12 +19,14 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
+from qpsvm.proof.kernel import kernel_space, matrix_space
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
@@ -73,10 +75,17 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        space = LinearSpace(_linear_points(problem))
-        space.assumptions = _of_rows(problem)
-        return space
-    raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+        linear = LinearSpace(_linear_points(problem))
+        linear.assumptions = _of_rows(problem)
+        return linear
+    space: FeatureSpace = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":
+        raise UnsupportedError(
+            "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
+        )
+    if isinstance(problem.kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped):
+        return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
+    return matrix_space(space.gram.dense())
 
 
 def _linear_points(problem: Any) -> RowSource:
