@@ -184,7 +184,8 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (min(max(low * terms.IN, 0.0), LARGEST), high)), sums.upper
+    low = min(low * terms.IN, LARGEST) if low > 0.0 else 0.0  # 0 where it is no number
+    return GapBounds(primal, dual, (low, high)), sums.upper
 
 
 def _sum_below(*parts: float) -> float:
@@ -197,8 +198,10 @@ def _sum_below(*parts: float) -> float:
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
     order = np.argsort(-upper, kind="stable")
-    left = np.cumsum(upper[order][::-1])[::-1]
-    rows = order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+    sorted_terms = upper[order]
+    open_ones = ~np.isfinite(sorted_terms)  # hard rows that may fall short
+    left = np.cumsum(np.where(open_ones, 0.0, sorted_terms)[::-1])[::-1]
+    rows = order[open_ones | (left > LEFT * left[0])] if len(left) and (left[0] > 0.0 or open_ones.any()) else order
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
