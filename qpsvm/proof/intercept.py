@@ -5,11 +5,14 @@
     (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0: at b = −∞ those with E_k > 0, and it grows by
                |E_k| U_k where t_k changes its sign
 
+    (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
+
 A b that is found in floats need not be the best: the gap that is proven with it is one all the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -20,10 +23,23 @@ from qpsvm.proof.rational import shortfalls
 from qpsvm.proof.spaces import ExactValues, Values
 from qpsvm.proof.terms import shortfalls as shortfalls_in_floats
 
+#: A price that is as good as none.
+LARGEST = 2.0**900
+
 
 def moved(held: Held, b: Fraction) -> Held:
     """The same numbers with another b."""
     return Held(held.w, held.coef, {**held.multipliers, "b": b})
+
+
+def costs_of_rounding(program: ExactDual, held: Held) -> float:
+    """(BESTB.3), about; 0 where no b is free, or where P is not piecewise linear in it."""
+    group = _free_intercept(program)
+    if group is None:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        prices = np.asarray(program.price.bounds[1])
+        return 0.5 * math.ulp(float(held.multipliers["b"])) * float(np.abs(group.column) @ np.minimum(prices, LARGEST))
 
 
 def near_intercept(program: ExactDual, held: Held, values: Values) -> Fraction | None:
