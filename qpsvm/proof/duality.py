@@ -19,9 +19,10 @@ import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW, gamma
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof.definite import Definiteness
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import above, at_most, sum_of
+from qpsvm.proof.exactly import above, sum_of
 from qpsvm.proof.proof import Claim
 from qpsvm.proof.spaces import Space
 

@@ -20,12 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import above, at_least, at_most, below
+from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
@@ -89,6 +91,8 @@ def prove(asked: Asked) -> Proof:
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
         return _nothing(asked, "α or w has entries that are no numbers")
+    if any(group.multiplier not in held.multipliers for group in program.groups):
+        return _nothing(asked, "b, ρ or another multiplier is no number")
     point = feasible(program, asked.alpha)
     if point is None:
         return _nothing(
@@ -103,7 +107,10 @@ def prove(asked: Asked) -> Proof:
         remains = _gap_of(wider.program, held, point, values)
     unit = float(program.unit)
     kernel = weak_duality(program, asked.space, held)
-    found, remains = found.wider(kernel.lost), remains + found.wider(kernel.lost).gap - found.gap
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        more = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if more else math.inf
     claims = [*_claims(asked, point, found), *kernel.claims]
     if said:
         claims.append(Claim("intercept", "proven", said, remains))
@@ -159,7 +166,7 @@ def in_floats(
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
         found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
-    if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
         return found, measured
     apart = space.sharpened_apart(held, *point.beta())
     if apart is None or not apart < measured.apart:
@@ -171,7 +178,7 @@ def in_floats(
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * terms.OUT
+    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     high = apart + sums.terms[1] + above(ridge)
     low = _sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
@@ -186,11 +193,12 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = math.nextafter(high * terms.OUT, math.inf)
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], _sum_below(dual[0], low)), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], -_sum_below(-primal[1], low))
-    return GapBounds(primal, dual, (low, high)), sums.upper
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
+    return GapBounds(primal, dual, (min(low, LARGEST), high), apart=measured.apart, length=length), sums.upper
 
 
 def _own_half(measured: Measured) -> tuple[float, float]:
@@ -252,12 +260,19 @@ def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues
     return _by_terms(program, held, point, values)[0].gap
 
 
+def _within(point: Feasible, alpha: FloatArray) -> float:
+    """How far the point is from an α, in its worst row, from above."""
+    near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
+    near = 0.0 if np.array_equal(point.alpha, alpha) else near
+    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
+
+
 def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
     program = asked.program
     equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
     kept = f" and {' and '.join(equalities)}" if equalities else ""
-    near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
+    near = _within(point, asked.alpha)
     unit = float(program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
     claims = [
