@@ -105,8 +105,11 @@ def prove(asked: Asked) -> Proof:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
     kernel = weak_duality(program, asked.space, held)
-    wide = found.wider(kernel.lost)
-    return concluded(asked, point, wide, remains + (wide.gap - found.gap if kernel.lost else 0.0), more, kernel)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    return concluded(asked, point, found, remains, more, kernel)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -169,13 +172,13 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     )
     low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     difference = low, apart + sums.terms[1] + above(ridge)
-    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
 def own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
-    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
