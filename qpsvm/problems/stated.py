@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear
 from qpsvm.problems.reading import check_result
+from qpsvm.problems.recorded import recorded
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums
 from qpsvm.proof.linear import LinearSpace
@@ -51,7 +53,8 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     check_result(problem.samples, result)
     held = held_numbers(problem, result)
     program, alpha = stated(problem), problem._gather(result.alpha)
-    return prove(Asked(program, space_of(problem), held, alpha, result.gap, tol, result.title))
+    record = {"stated": partial(recorded, problem)}
+    return prove(Asked(program, space_of(problem), held, alpha, result.gap, tol, result.title, record))
 
 
 def space_of(problem: Any) -> Space:

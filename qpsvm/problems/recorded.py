@@ -1,0 +1,78 @@
+"""A problem as a proof file has it: what a stranger needs to state the same machine over the same data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.arrays.constant import common_value
+from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
+from qpsvm.problems.replaced import kernel_parameters, own_parameters
+from qpsvm.proof.file import Recorded
+from qpsvm.rows import Mapped, as_row_source
+from qpsvm.saving.json_values import as_json
+
+#: The kernels of a proof file, by their classes.
+KERNELS: dict[type[Kernel], str] = {
+    Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Precomputed: "precomputed",
+}  # fmt: skip
+#: Machines whose equality is not that of an intercept.
+OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
+#: Machines that learn from the features alone.
+UNTAUGHT = {"OneClass", "SVDD"}
+
+
+def recorded(problem: Any) -> Recorded:
+    """What a file says of the machine and its samples.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Recorded
+        That knows why it cannot be written, where nobody has said how a stranger would compute the kernel.
+    """
+    machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
+    kernel, why = _kernel(problem.kernel)
+    machine["kernel"] = kernel
+    if problem.samples.classes is not None:
+        machine["classes"] = [
+            as_json({"label": label}, "a label")["label"] for label in problem.samples.classes.tolist()
+        ]
+    weights = problem.sample_weight
+    if common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
+        machine["weights"] = np.asarray(weights).tolist()
+    if hasattr(problem, "pairs"):
+        machine["pairs"] = np.asarray(problem.pairs).tolist()
+    X = as_row_source(problem.X)
+    target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
+    mapped = Mapped(X, problem.kernel) if isinstance(problem.kernel, FeatureMap) else X
+    return Recorded(machine, mapped, target, float(problem.size_of_f), why)
+
+
+def _parameters(problem: Any) -> dict[str, Any]:
+    """The machine's own parameters, and whether b is free, penalised or absent."""
+    found = {name: each.tolist() if isinstance(each, np.ndarray) else each
+             for name, each in own_parameters(problem).items()}  # fmt: skip
+    if type(problem).__name__ not in OF_THEIR_OWN:
+        ridge = [group.ridge for group in problem.outlined.groups if group.multiplier == "b"]
+        found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+    checked: dict[str, Any] = as_json(found, "the parameters")
+    return checked
+
+
+def _kernel(kernel: Kernel) -> tuple[dict[str, Any], str]:
+    """The kernel with its parameters as numbers; and why a file cannot have it, or nothing."""
+    if isinstance(kernel, FeatureMap):
+        return {"name": "linear"}, ""
+    name = KERNELS.get(type(kernel))
+    if name is None:
+        return {"name": str(kernel)}, f"the kernel {kernel} is not one that a checker can compute"
+    values = kernel_parameters(kernel)
+    if name == "polynomial" and float(values["degree"]) != int(values["degree"]):
+        return {"name": name}, f"the kernel {kernel} has irrational values that a checker cannot compute"
+    return {"name": name, **values}, ""
