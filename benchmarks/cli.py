@@ -41,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="measure (the default); resumes what the file of lines does not hold yet")
     add_choice(run)
     run.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
+    run.add_argument(
+        "--prove", action="store_true", help="prove or refute each claim besides measuring it: tasks of few rows"
+    )
     run.add_argument("--fresh", action="store_true", help="begin the record anew")
     run.set_defaults(command=_run)
     report = commands.add_parser("report", help="tables and pictures from the lines alone")
@@ -71,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     found = chosen(options)
     if options.fresh:
         options.lines.unlink(missing_ok=True)
-    todo = list(pairs(found))
+    todo = list(pairs(found, options.prove))
     if not todo:
         print(why_nothing(found, options), file=sys.stderr)
         return 1

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.proving import MOST_ROWS, Proving
 from benchmarks.samples import Clouds
-from benchmarks.score import judge_of
+from benchmarks.score import Judge, judge_of
 from benchmarks.solvers import Entrant, Origin, Rung, Said, enter, entrant_of
+from benchmarks.solvers.base import Point
 from benchmarks.tasks import Machine, Task
 from benchmarks.threads import Clock
 
@@ -50,6 +52,8 @@ class Plan:
         Which seconds count.
     origin : Origin or None
         Of a solver from outside: where the process has to load it from.
+    prove : bool
+        Whether the points of small tasks are proven or refuted besides.
     """
 
     task: Task
@@ -60,6 +64,7 @@ class Plan:
     max_iters: tuple[int, ...] = ()
     clock: Clock = "processor"
     origin: Origin | None = None
+    prove: bool = False
 
     def rungs(self, entrant: Entrant) -> list[Rung]:
         """What the solver is asked, one after the other."""
@@ -75,6 +80,7 @@ def measure(plan: Plan, send: Send) -> None:
     machine = plan.task.machine(*plan.task.source.load())
     send("facts", machine.size())
     judge = judge_of(machine)
+    strict = Proving(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MOST_ROWS else None
     data = entrant.prepare(machine if plan.origin is None else _copy(machine))
     best, stale, spent = float("inf"), 0, 0.0
     for rung in plan.rungs(entrant):
@@ -82,7 +88,9 @@ def measure(plan: Plan, send: Send) -> None:
         answer, line = _run(entrant, data, rung, plan.clock)
         spent += line["wall"] * line["repeats"]
         send("solved", {})
-        verdict = judge.verdict(entrant.point(data, answer))
+        point = entrant.point(data, answer)
+        proven = strict.verdict(point) if strict is not None and isinstance(point, Point) else {}
+        verdict = {**judge.verdict(point), **proven}
         gap, limited = verdict["gap"], line["wall"] >= plan.seconds
         send("line", {**_asked(rung), **line, **verdict, "outcome": "limit" if limited else "ran"})
         stale = 0 if gap < best / 2 else stale + 1

@@ -51,6 +51,13 @@ SECTIONS: dict[str, tuple[str, str]] = {
         "Solvers measure their tolerance in their own terms, residuals or violations of single conditions, so this "
         "says how far these can be taken for the gap; “no point” is a claim without a usable point.",
     ),
+    "proven": (
+        "Claims proven and refuted",
+        "The same claims with nothing left to floating point (`--prove`, tasks of up to 5000 rows). Proven: the "
+        "relative gap of the point is proven to be at most the tolerance. Refuted: it is proven to be more, even "
+        "beside an optimal partner, which is kinder than any that a solver gives; the last column says how much at "
+        "least, in tolerances. Open: neither.",
+    ),
     "silent": (
         "Who falls silent",
         "Of the runs that were asked for 1e-3 or less and came to an end of their own: how many used up the iterations "

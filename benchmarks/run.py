@@ -40,15 +40,15 @@ class Pair:
         return self.suite.name, self.plan.task.name, self.plan.solver
 
 
-def pairs(suites: Sequence[Suite]) -> Iterator[Pair]:
-    """What there is to do: installed solvers on the tasks that they take."""
+def pairs(suites: Sequence[Suite], prove: bool = False) -> Iterator[Pair]:
+    """What there is to do: installed solvers on the tasks that they take; whether their claims are to be proven."""
     for suite in suites:
         for task in suite.tasks:
             for name in suite.solvers_of(task):
                 entrant = entrant_of(name, task)
                 if entrant.version() is not None and entrant.takes(task):
                     limits = (suite.goal, suite.seconds, suite.budget, suite.max_iters, suite.clock)
-                    yield Pair(suite, Plan(task, name, *limits, entrant.origin))
+                    yield Pair(suite, Plan(task, name, *limits, entrant.origin, prove))
 
 
 def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:

@@ -8,11 +8,13 @@ the goal was not reached, a dash where a solver does not apply.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from benchmarks.proving import word
 from benchmarks.summary import (
     BACKENDS,
     GOAL,
@@ -288,6 +290,23 @@ def claims_table(lines: Iterable[Line]) -> str:
     return markdown(header, [_claims_row(solver, one, tolerances) for solver, one in found.items()])
 
 
+def proven_table(lines: Iterable[Line]) -> str:
+    """By solver, what became of its claims where they were to be proven."""
+    found: dict[str, Counter[str]] = {}
+    worst: dict[str, float] = {}
+    for line in lines:
+        said = word(line)
+        if said is not None:
+            found.setdefault(line["solver"], Counter())[said] += 1
+            worst[line["solver"]] = max(worst.get(line["solver"], 0.0), (line["refuted_gap"] or 0.0) / line["tol"])
+    rows: list[list[object]] = [
+        [solver, counts.total(), counts["proven"], counts["refuted"], counts["open"],
+         _excess(worst[solver]) if counts["refuted"] else ABSENT]
+        for solver, counts in found.items()
+    ]  # fmt: skip
+    return markdown(["solver", "claims", "proven", "refuted", "open", "furthest, × tol"], rows) if rows else ""
+
+
 def _claims_row(solver: str, one: Claims, tolerances: Sequence[float]) -> list[object]:
     parts = [one.by_tolerance.get(tol) for tol in tolerances]
     at = [f"{share(part.true, part.claimed)} of {part.claimed}" if part and part.claimed else ABSENT for part in parts]
@@ -528,6 +547,7 @@ TABLES: dict[str, Callable[[Iterable[Line]], str]] = {
     "fastest": fastest,
     "losses": losses,
     "claims": claims_table,
+    "proven": proven_table,
     "variants": variants,
     "variants_solvers": variants_solvers,
     "osqp": osqp,

@@ -14,13 +14,13 @@
     "seal": …
     }
 
-It is JSON, a fact a line. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all bytes
-before the word "seal" with its quotation mark. `proof/checker.py` reads all this, alone, and computes it anew.
+It is JSON, a fact a line. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
+bytes before the word "seal" with its quotation mark. `proof/checker.py` reads all this, alone, and computes it anew.
 
 The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn
-how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or +1
-of two classes, 0 where nothing is learnt). So dense and sparse samples with the same numbers have the same digest, whatever
-they were read from.
+how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or
++1 of two classes, 0 where nothing is learnt). So dense and sparse samples with the same numbers have the same digest,
+whatever they were read from.
 """
 
 from __future__ import annotations
@@ -238,6 +238,6 @@ def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: st
     if checker.digest(rows, target) == values:
         return
     raise DataError(
-        f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in order, and "
-        "the target in the column that `target` names, or the last one; leave data out to save the proof without a file"
+        f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in order, "
+        "and the target in the column that `target` names, or the last one; leave data out to save the proof without a file"
     )

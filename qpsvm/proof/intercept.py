@@ -23,7 +23,6 @@ from qpsvm.proof.rational import shortfalls
 from qpsvm.proof.spaces import ExactValues, Values
 from qpsvm.proof.terms import shortfalls as shortfalls_in_floats
 
-
 #: A price that is as good as none.
 LARGEST = 2.0**900
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline
+from qpsvm.html import Cell, table
 
 #: What became of a claim.
 Verdict = Literal["proven", "refuted", "open"]
@@ -96,6 +97,11 @@ class Proof:
         lines = [self.title, *(f"  {claim.verdict:8}  {claim.text}" for claim in self.claims)]
         lines += [f"  assumed   {assumption}" for assumption in self.assumptions]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [[Cell(claim.verdict), Cell(claim.text)] for claim in self.claims]
+        rows += [[Cell("assumed"), Cell(assumption)] for assumption in self.assumptions]
+        return table(rows, title=self.title)
 
     def __bool__(self) -> bool:
         """Whether no claim is refuted, and none open."""
