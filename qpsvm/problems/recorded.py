@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.types import as_dense
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
 from qpsvm.problems.replaced import kernel_parameters, own_parameters
+from qpsvm.problems.stated_rows import coefficients
 from qpsvm.proof.file import Recorded
+from qpsvm.result import SVMResult
 from qpsvm.rows import Mapped, as_row_source
 from qpsvm.saving.json_values import as_json
 
@@ -24,12 +28,13 @@ OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
 UNTAUGHT = {"OneClass", "SVDD"}
 
 
-def recorded(problem: Any) -> Recorded:
+def recorded(problem: Any, result: SVMResult) -> Recorded:
     """What a file says of the machine and its samples.
 
     Parameters
     ----------
     problem : Problem
+    result : SVMResult
 
     Returns
     -------
@@ -46,12 +51,38 @@ def recorded(problem: Any) -> Recorded:
     weights = problem.sample_weight
     if common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
         machine["weights"] = np.asarray(weights).tolist()
+    if problem.constraints:
+        machine["rows"] = _rows(problem)
+        why = why or ("rows of your own beside a ball are not in it" if problem.affine else "")
     if hasattr(problem, "pairs"):
         machine["pairs"] = np.asarray(problem.pairs).tolist()
     X = as_row_source(problem.X)
     target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
     mapped = Mapped(X, problem.kernel) if isinstance(problem.kernel, FeatureMap) else X
-    return Recorded(machine, mapped, target, float(problem.size_of_f), why)
+    return Recorded(machine, mapped, target, _plane(problem, result), why)
+
+
+def _plane(problem: Any, result: SVMResult) -> dict[str, Any]:
+    """The numbers of a result, as its user has them."""
+    w = result.model.w
+    if w is not None and problem.affine:
+        return {"centre": (w / problem.size_of_f).tolist(), "radius": result.radius}
+    found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    found["multipliers"] = {
+        name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        for name in (group.multiplier for group in problem.outlined.groups)
+    }
+    return found
+
+
+def _rows(problem: Any) -> dict[str, Any]:
+    """The user's rows as the user wrote them: their points, and of each the factors, c and h."""
+    rows = problem._textbook_rows
+    mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
+    parts = [mix[[k]] for k in range(rows.p)]
+    factors = [[[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)] for row in parts]
+    each = list(zip(factors, rows.c.tolist(), rows.h.tolist(), strict=True))
+    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
 
 
 def _parameters(problem: Any) -> dict[str, Any]:

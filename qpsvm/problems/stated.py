@@ -76,7 +76,7 @@ def space_of(problem: Any) -> Space:
 def _linear_points(problem: Any) -> RowSource:
     """The points of a linear machine, or what a map makes of them."""
     if isinstance(problem.kernel, FeatureMap):
-        source: RowSource = problem.space.source
+        source: RowSource = problem.space.samples
         return source
     return as_row_source(points_of(problem))
 

@@ -40,6 +40,7 @@ Table = tuple[list[str], list[list[Any]]]  # names of columns, and rows of cells
 Kernel = Callable[[int, int], tuple[int, int]]  # whole numbers below and above a multiple of K(x_i, x_j)
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
+KINDS = {"gap with the best b at most": {"b"}, "gap with lower levels at most": {"lower"}}  # claims about other numbers
 UNTAUGHT = ("OneClass", "SVDD")  # machines without a target
 BITS = 192  # of a kernel value that is irrational
 INFINITE = Fraction(1 << 5000)  # beyond every number that a file can hold
@@ -238,20 +239,20 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
         "SVDD": [(ones, [k / 2 for k in diagonal], [w / nu for w in shares], zeros)],
         "Ranking": [],
     }
-    masses = {
-        "NuSVM": ("rho", nu),
-        "NuSVR": ("epsilon", nu * sum(C)),
-        "OneClass": ("b", nu * total),
-        "SVDD": ("b", one),
+    masses: Any = {  # whose name, of which E is 1 or -1, and e
+        "NuSVM": ("rho", -one, -nu),
+        "NuSVR": ("epsilon", one, nu * sum(C)),
+        "OneClass": ("b", one, nu * total),
+        "SVDD": ("b", one, one),
     }
-    e, R = {}, {}
-    if given.get("intercept"):  # of which E is s
-        e["b"], R["b"] = zero, {"free": zero, "penalised": one}[given["intercept"]]
-    if name in masses:  # of which E is 1
-        e[masses[name][0]], R[masses[name][0]] = masses[name][1], zero
-    mass = masses.get(name, (None,))[0]
+    mass, E, e_mass = masses.get(name, (None, zero, zero))
+    intercept = given.get("intercept")  # of which E is s, and e is 0
+    e = {"b": zero} if intercept else {}
+    R = {"b": {"free": zero, "penalised": one}[intercept]} if intercept else {}
+    if mass:
+        e[mass], R[mass] = e_mass, zero
     rows = [
-        Row([(i, one)], S[i], L[i], U[i], d[i], {mu: one if mu == mass else S[i] for mu in e})
+        Row([(i, one)], S[i], L[i], U[i], d[i], {mu: E if mu == mass else S[i] for mu in e})
         for S, L, U, d in sides[name]
         for i in range(n)
     ]
@@ -429,21 +430,36 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
     for row, a in zip(program.rows, alpha, strict=True):
         for i, factor in row.z if a else ():
             beta[i] += a * row.s * factor
-    mu = {g: Fraction(held["multipliers"][g]) * (program.half if g == "b" else 1) for g in program.e}
-    if "w" in held:
-        need(machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
-        values, w, v = by_coordinates(points, [program.half * Fraction(x) for x in held["w"]], beta)
+    if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
+        w = [Fraction(x) for x in held["centre"]]
+        mu = {"b": (Fraction(held["radius"]) ** 2 - sum(x * x for x in w)) / 2}
     else:
-        values, w, v = by_kernel(kernel, unit, [program.half * Fraction(c) for c in held["coef"]], beta)
-    P, D = primal(program, values, w, mu), dual(program, v, alpha)
+        w = [Fraction(x) * program.half for x in held.get("w", ())]
+        mu = {g: Fraction(held["multipliers"][g]) * (program.half if g == "b" else 1) for g in program.e}
+    if "coef" in held:
+        looked = by_kernel(kernel, unit, [Fraction(c) * program.half for c in held["coef"]], beta)
+    else:
+        need(machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
+        looked = by_coordinates(points, w, beta)
+
+    def sides(claim: Any) -> tuple[Ends, Ends]:
+        """P and D, with another b and with lower levels where a claim has these."""
+        lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
+        other = program._replace(rows=[row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)])
+        values, square, own = looked
+        b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
+        return primal(other, values, square, mu | b), dual(other, own, alpha)
+
+    usual = sides({})
     for claim in proof["claims"]:
-        yield judge(claim, P, D, lambda b: primal(program, values, w, {**mu, "b": b}))
+        yield judge(claim, *(sides(claim) if {"b", "lower"} & {*claim} else usual))
 
 
-def judge(claim: Any, P: Ends, D: Ends, with_b: Callable[[Fraction], Ends]) -> tuple[str, str]:
+def judge(claim: Any, P: Ends, D: Ends) -> tuple[str, str]:
     """A claim in words, and what becomes of it."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
-    said, gap = f"{kind[-8:]} {float(bound)!r}", "the relative gap (P - D)/max(|P|, |D|) is"
+    need({*claim} <= KINDS.get(kind, {"claim"}) | {"claim", "bound"}, f"{kind!r} is no claim that this checker knows")
+    said, gap = f"{kind[-8:].strip()} {float(bound)!r}", "the relative gap (P - D)/max(|P|, |D|) is"
     match kind:
         case "feasible":
             text, known = "alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2
@@ -455,7 +471,10 @@ def judge(claim: Any, P: Ends, D: Ends, with_b: Callable[[Fraction], Ends]) -> t
             text, known = f"{gap} {said}", relative(P, D)
         case "gap with the best b at most":
             b = Fraction(*claim["b"])
-            text, known = f"with b = {float(b)!r} and more digits, {gap} {said}", relative(with_b(b), D)
+            text, known = f"with b = {float(b)!r} and more digits, {gap} {said}", relative(P, D)
+        case "gap with lower levels at most":
+            most = max((Fraction(v) for _, v in claim["lower"]), default=Fraction(0))
+            text, known = f"with levels l that are lower, by up to {float(most)!r}, {gap} {said}", relative(P, D)
         case _:
             raise UnusableError(f"{kind!r} is no claim that this checker knows")
     low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
@@ -516,7 +535,7 @@ def main() -> int:
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:
-        print(f"cannot be used: {error}", file=sys.stderr)
+        sys.stderr.write(f"cannot be used: {error}\n")
         return 2
 
 

@@ -282,9 +282,7 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
     for each in (a, b):
         sizes = np.abs(each[each != 0.0])
         if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
-            return rationals(
-                [factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-            )
+            return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
 

@@ -8,7 +8,7 @@
     "data": {"rows", "columns", "values"},
     "file": {}, or where one is known {"name", "sha256", and how it is read: "kind", "target", "columns", …},
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
-    "plane": {"w" or "coef", "multipliers"},                                     as the user holds them
+    "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them
     "claims": [{"claim", "bound"}, …],
     "assumptions": […],
     "seal": …
@@ -31,8 +31,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,13 +40,9 @@ from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import outline
 from qpsvm.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.proof import checker
-from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.feasible import Feasible
 from qpsvm.rows import RowSource
 from qpsvm.saving.writing import text_of, written
-
-if TYPE_CHECKING:
-    from qpsvm.proof.proof import Proof
 
 #: What a file says of itself.
 ABOUT = (
@@ -69,8 +64,8 @@ class Recorded:
     X : RowSource
         All samples, (n, d); of a precomputed kernel its matrix.
     target : ndarray, shape (n,)
-    size : float
-        w and b of the user are so many times those of the program.
+    plane : mapping
+        w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has them.
     why_not : str
         Why there can be no file; mostly empty.
     """
@@ -78,7 +73,7 @@ class Recorded:
     machine: Mapping[str, Any]
     X: RowSource
     target: FloatArray
-    size: float = 1.0
+    plane: Mapping[str, Any]
     why_not: str = ""
 
     def __repr__(self) -> str:
@@ -86,7 +81,7 @@ class Recorded:
 
 
 def save(
-    proof: Proof, path: str | os.PathLike[str], data: str | os.PathLike[str] | None, target: str | None,
+    proof: Any, path: str | os.PathLike[str], data: str | os.PathLike[str] | None, target: str | None,
     reading: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """`Proof.save`; `reading` says how a file became samples, in the words of the checker.
@@ -115,7 +110,7 @@ def save(
             _check_values(name, how, found, values)
     parts = {
         "about": ABOUT, "machine": found.machine, "data": about, "file": how,
-        "alpha": _alpha(proof.record["point"]), "plane": _plane(proof.record["held"], found.size),
+        "alpha": _alpha(proof.record["point"]), "plane": found.plane,
         "claims": _claims(proof), "assumptions": proof.assumptions,
     }  # fmt: skip
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
@@ -145,17 +140,7 @@ def _alpha(point: Feasible) -> dict[str, Any]:
     return {"exponent": point.exponent, "integers": j.tolist(), "others": others}
 
 
-def _plane(held: Held, size: float) -> dict[str, Any]:
-    """w or its coefficients, and every multiplier, as the user has them: floats."""
-    held_by = {"coef": held.coef} if held.w is None else {"w": held.w}
-    found: dict[str, Any] = {name: (values * size).tolist() for name, values in held_by.items() if values is not None}
-    found["multipliers"] = {
-        name: float(value * (Fraction(size) if name == "b" else 1)) for name, value in held.multipliers.items()
-    }
-    return found
-
-
-def _claims(proof: Proof) -> list[dict[str, Any]]:
+def _claims(proof: Any) -> list[dict[str, Any]]:
     """What is proven, as numbers: a checker has words of its own."""
     found: list[dict[str, Any]] = []
     proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
@@ -165,10 +150,13 @@ def _claims(proof: Proof) -> list[dict[str, Any]]:
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
     found += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
-    b = proof.record.get("best_b")
-    if b is not None and "intercept" in proven and math.isfinite(proof.remains):
-        best = {"claim": "gap with the best b at most", "bound": proof.remains, "b": [b.numerator, b.denominator]}
-        found.append(best)
+    b, lowered = proof.record["b"], proof.record["lowered"]
+    if "intercept" in proven and b is not None:
+        best = [b.numerator, b.denominator]
+        found.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
+    if "rows" in proven and lowered is not None:
+        pairs = [[k, float(lowered[k])] for k in np.flatnonzero(lowered).tolist()]
+        found.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
     return found
 
 
@@ -239,5 +227,5 @@ def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: st
         return
     raise DataError(
         f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in order, "
-        "and the target in the column that `target` names, or the last one; leave data out to save the proof without a file"
+        "and the target in the column that `target` names, or the last one; leave `data` out to save it without a file"
     )

@@ -94,9 +94,9 @@ def prove(asked: Asked) -> Proof:
             asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
+        remains, said, best = _remains(asked, point, values, found.gap)
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
@@ -113,7 +113,8 @@ def prove(asked: Asked) -> Proof:
         primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
         difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
         claims=tuple(claims), remains=remains if own else math.inf, assumptions=asked.space.assumptions,
-        record={**(asked.record or {}), "point": point, "held": held, "bounds": found},
+        record={**(asked.record or {}), "point": point, "held": held, "bounds": found, "b": best,
+                "lowered": None if wider is None else wider.lowered},
     )  # fmt: skip
 
 
@@ -220,23 +221,26 @@ def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, u
     return replace(measured, values=Values(high, low, radius))
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
     least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
+        return gap, "", None
+    said = (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
