@@ -7,6 +7,7 @@ ball is told from its own centre, (BALL.1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
@@ -31,7 +32,7 @@ from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
 from qpsvm.proof.spaces import Space
 from qpsvm.result import SVMResult
-from qpsvm.rows import RowSource, as_row_source
+from qpsvm.rows import Mapped, RowSource, Standardised, as_row_source
 
 #: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
 Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
@@ -56,29 +57,45 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     check_result(problem.samples, result)
     if not problem.samples.team.alone:
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
-    if isinstance(problem.kernel, (Linear, FeatureMap)) and problem.affine and not problem.constraints:
-        space: Space = BallSpace(_linear_points(problem), result.model.w / float(problem.size_of_f))
-        held = Held(np.zeros_like(result.model.w), None, {"b": Fraction(result.radius) ** 2 / 2})
-    else:
-        space, held = space_of(problem), held_numbers(problem, result)
+    space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
     record = {"stated": partial(recorded, problem, result)}
     return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
 
 
+def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
+    """The points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
+    w = result.model.w
+    if w is None or not problem.affine or problem.constraints:
+        return space_of(problem), held_numbers(problem, result)
+    space = BallSpace(_linear_points(problem), w / float(problem.size_of_f))
+    space.assumptions = _of_rows(problem)
+    return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
+
+
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        return LinearSpace(_linear_points(problem))
+        space = LinearSpace(_linear_points(problem))
+        space.assumptions = _of_rows(problem)
+        return space
     raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
 
 
 def _linear_points(problem: Any) -> RowSource:
     """The points of a linear machine, or what a map makes of them."""
     if isinstance(problem.kernel, FeatureMap):
-        source: RowSource = problem.space.samples
-        return source
+        return Mapped(as_row_source(problem.samples.taken), problem.kernel)  # (MAP.1)
     return as_row_source(points_of(problem))
+
+
+def _of_rows(problem: Any) -> tuple[str, ...]:
+    """What the theorem takes for the samples, where these are not what a user has stored."""
+    if isinstance(problem.kernel, FeatureMap):
+        return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
+    if isinstance(problem.X, Standardised):
+        return ("the samples are the floats that (x − μ)/s gives for them",)
+    return ()
 
 
 def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
@@ -91,17 +108,18 @@ def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
-    """w or coefficients, and every multiplier, as a user has them."""
+    """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     for group in problem.outlined.groups:
         name = group.multiplier
-        value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
-        multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
+        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        if math.isfinite(value):
+            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine:  # f is R² − ‖x − c‖²
+    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
         multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 

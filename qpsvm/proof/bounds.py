@@ -22,17 +22,26 @@ class GapBounds:
         P, D and P − D from below and from above. P is infinite where (w, μ) is no point of the primal.
     exactly : bool
         Whether all three are the numbers themselves, rounded outwards.
+    apart, length : float
+        ‖w − w(α)‖ from above, and ‖w‖ from below.
     """
 
     primal: Interval
     dual: Interval
     difference: Interval
     exactly: bool = False
+    apart: float = math.inf
+    length: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """max(|P|, |D|) from below."""
+        return max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
 
     @property
     def gap(self) -> float:
         """(P − D)/max(|P|, |D|), (CERT.3), from above."""
-        size = max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
+        size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
             return 0.0 if self.difference[1] <= 0.0 else math.inf
         if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):

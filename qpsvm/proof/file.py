@@ -150,11 +150,12 @@ def _claims(proof: Any) -> list[dict[str, Any]]:
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
     found += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
-    b, lowered = proof.record["b"], proof.record["lowered"]
-    if "intercept" in proven and b is not None:
+    b, lowered = proof.record.get("b"), proof.record.get("lowered")
+    known = math.isfinite(proof.remains)
+    if known and "intercept" in proven and b is not None:
         best = [b.numerator, b.denominator]
         found.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
-    if "rows" in proven and lowered is not None:
+    if known and "rows" in proven and lowered is not None:
         pairs = [[k, float(lowered[k])] for k in np.flatnonzero(lowered).tolist()]
         found.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
     return found

@@ -3,7 +3,7 @@
     (RELAX.1)  v_k ≥ t_k of each hard row that falls short, a float:  (w, μ) is a point of the program with ℓ_k − v_k in
                place of ℓ_k, α is one of its dual, and (GAP.1) of the two is the gap there
     (RELAX.2)  where all rows are hard and all levels are one ℓ, v is one number, too:  the points of that program are
-               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps every row
+               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps all
 
 Rows that can be kept as equalities only are kept by hardly any floats: (RELAX.1) says what is true of them.
 """
@@ -18,9 +18,10 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import Exactly, above, at_most, constant, enclosed
+from qpsvm.proof.exactly import Exactly, above, constant, enclosed
 from qpsvm.proof.spaces import ExactValues, Measured
 
 #: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
@@ -59,8 +60,8 @@ class Relaxed:
             )
         rows = "one row" if self.rows == 1 else f"{self.rows} rows"
         return (
-            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that are so "
-            f"much wider, the relative gap of these numbers is at most {at_most(gap)}"
+            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that "
+            f"are so much wider, the relative gap of these numbers is at most {at_most(gap)}"
         )
 
 
