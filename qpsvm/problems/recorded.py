@@ -10,17 +10,17 @@ import scipy.sparse as sp
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import as_dense
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.problems.replaced import kernel_parameters, own_parameters
 from qpsvm.problems.stated_rows import coefficients
 from qpsvm.proof.file import Recorded
 from qpsvm.result import SVMResult
-from qpsvm.rows import Mapped, as_row_source
+from qpsvm.rows import Mapped, RowSource, as_row_source
 from qpsvm.saving.json_values import as_json
 
 #: The kernels of a proof file, by their classes.
 KERNELS: dict[type[Kernel], str] = {
-    Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Precomputed: "precomputed",
+    Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Sigmoid: "sigmoid", Precomputed: "precomputed",
 }  # fmt: skip
 #: Machines whose equality is not that of an intercept.
 OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
@@ -42,8 +42,7 @@ def recorded(problem: Any, result: SVMResult) -> Recorded:
         That knows why it cannot be written, where nobody has said how a stranger would compute the kernel.
     """
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
-    kernel, why = _kernel(problem.kernel)
-    machine["kernel"] = kernel
+    machine["kernel"], X, why = _kernel(problem)
     if problem.samples.classes is not None:
         machine["classes"] = [
             as_json({"label": label}, "a label")["label"] for label in problem.samples.classes.tolist()
@@ -56,10 +55,8 @@ def recorded(problem: Any, result: SVMResult) -> Recorded:
         why = why or ("rows of your own beside a ball are not in it" if problem.affine else "")
     if hasattr(problem, "pairs"):
         machine["pairs"] = np.asarray(problem.pairs).tolist()
-    X = as_row_source(problem.X)
     target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
-    mapped = Mapped(X, problem.kernel) if isinstance(problem.kernel, FeatureMap) else X
-    return Recorded(machine, mapped, target, _plane(problem, result), why)
+    return Recorded(machine, X, target, _plane(problem, result), why)
 
 
 def _plane(problem: Any, result: SVMResult) -> dict[str, Any]:
@@ -96,14 +93,24 @@ def _parameters(problem: Any) -> dict[str, Any]:
     return checked
 
 
-def _kernel(kernel: Kernel) -> tuple[dict[str, Any], str]:
-    """The kernel with its parameters as numbers; and why a file cannot have it, or nothing."""
+def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
+    """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
+
+    Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
+    """
+    kernel, X = problem.kernel, as_row_source(problem.X)
     if isinstance(kernel, FeatureMap):
-        return {"name": "linear"}, ""
+        return {"name": "linear"}, Mapped(X, kernel), ""
     name = KERNELS.get(type(kernel))
-    if name is None:
-        return {"name": str(kernel)}, f"the kernel {kernel} is not one that a checker can compute"
+    if isinstance(kernel, Linear):
+        return {"name": name}, X, ""
+    if name is None or problem.space.shift or problem.space.clipped:
+        why = (
+            ""
+            if problem.samples.takes_all
+            else f"with rows of weight 0, the matrix of the kernel {kernel} is not in it"
+        )
+        return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
     values = kernel_parameters(kernel)
-    if name == "polynomial" and float(values["degree"]) != int(values["degree"]):
-        return {"name": name}, f"the kernel {kernel} has irrational values that a checker cannot compute"
-    return {"name": name, **values}, ""
+    odd = name == "polynomial" and not float(values["degree"]).is_integer()
+    return {"name": name, **values}, X, f"no checker computes the powers of {kernel}" if odd else ""

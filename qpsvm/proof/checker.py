@@ -301,6 +301,13 @@ def exponential(x: Fraction) -> tuple[int, int]:
     return low, high
 
 
+def tangent(x: Fraction) -> tuple[int, int]:
+    """Whole numbers below and above 2^BITS tanh(x)."""
+    one, (low, high) = 1 << BITS, exponential(2 * abs(x))
+    below, above = (one - high << BITS) // (one + high), (one - low << BITS) // (one + low) + 1
+    return (below, above) if x >= 0 else (-above, -below)
+
+
 def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
     """The kernel over some points, and which multiple of it that is."""
     (rows, common), gamma = whole_rows(points), Fraction(kernel.get("gamma", 1))
@@ -321,6 +328,9 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
         case "rbf":
             norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square
             return lambda i, j: exponential(scale * (norms[i] + norms[j] - 2 * dot(i, j))), 1 << BITS
+        case "sigmoid":
+            shift = Fraction(kernel["coef0"])
+            return lambda i, j: tangent(gamma * Fraction(dot(i, j), square) + shift), 1 << BITS
         case "precomputed":
             return lambda i, j: (rows[i].get(j, 0),) * 2, common
     raise UnusableError(f"this checker does not know the kernel {kernel['name']!r}")
@@ -502,6 +512,8 @@ def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[
     yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
     if true:
         yield from judged(proof, rows, y)
+        if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
+            yield "its kernel matrix is positive semidefinite, without which D may be above P", "assumed"
         for text in proof["assumptions"]:
             yield text, "assumed"
 

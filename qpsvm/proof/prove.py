@@ -25,6 +25,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
+from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
@@ -103,7 +104,10 @@ def prove(asked: Asked) -> Proof:
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
-    proof = concluded(asked, point, found, remains, more)
+    kernel = weak_duality(program, asked.space, held)
+    wide = found.wider(kernel.lost)
+    remains += wide.gap - found.gap if kernel.lost else 0.0
+    proof = concluded(asked, point, wide, remains, more, kernel)
     record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
     return replace(proof, record=record)
 
@@ -156,7 +160,7 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    half_low, half_high = own_half_square(measured)
+    half_low, half_high = measured.own_half or own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
@@ -166,7 +170,8 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    difference = sums.terms[0] + below(ridge), apart + sums.terms[1] + above(ridge)
+    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + above(ridge)
     length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
     return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
@@ -180,10 +185,11 @@ def own_half_square(measured: Measured) -> Interval:
 
 def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
-    high = 0.0 if difference[1] == 0.0 else math.nextafter(difference[1] * terms.OUT, math.inf)
-    primal = max(primal[0], dual[0]), min(primal[1], -sum_below(-dual[1], -high))
-    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (min(max(difference[0] * terms.IN, 0.0), LARGEST), high))
+    low, high = min(difference[0], LARGEST), difference[1]
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high))
 
 
 def sum_below(*parts: float) -> float:
