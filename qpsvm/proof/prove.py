@@ -96,9 +96,9 @@ def prove(asked: Asked) -> Proof:
     if point is None:
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
+        remains, said, best = _remains(asked, point, values, found.gap)
     more = [] if not said else [Claim("intercept", "proven", said, remains)]
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
@@ -109,7 +109,9 @@ def prove(asked: Asked) -> Proof:
         found, gap = found.wider(kernel.lost), found.gap
         known = math.isfinite(found.gap) and math.isfinite(remains)
         remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
-    return concluded(asked, point, found, remains, more, kernel)
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -226,23 +228,26 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
     least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
+        return gap, "", None
+    said = (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
