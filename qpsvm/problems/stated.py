@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear
 from qpsvm.problems.reading import check_result
@@ -107,6 +107,8 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     """w or coefficients, and every multiplier, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
+    if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
+        raise DataError(f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal")
     for group in problem.outlined.groups:
         name = group.multiplier
         value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
