@@ -236,5 +236,95 @@ def test_what_is_proven_of_a_machine_is_true(way, name, rows):
     worse = replace(result, b=result.b + moved, model=replace(result.model, w=1.001 * result.w))
     judged(problem, worse, worse.verify())
     if not own and name not in ("hard", "ball"):
-        far = problem.at(rng.uniform(0.0, 0.5, problem.alphas))
+        far = problem.at(np.random.default_rng(0).uniform(0.0, 0.5, problem.alphas))
         judged(problem, far, far.verify())
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_exact_numbers_are_next_to_those_of_the_dual(name):
+    problem = MACHINES[name](constraints=ROWS[:1]) if name != "one class" else MACHINES[name]()
+    exact, svm = stated(problem), problem._extended(problem.outlined.gram, problem.intercept)
+    svm = problem._dual(problem.space.gram, problem.intercept) if name == "one class" else svm
+    own = svm.m if svm.users is None else svm.users.own.m
+    level = [v / 2 for v in (np.square(problem.X[problem.rows]).sum(axis=1))] if name == "ball" else svm.level[:own]
+    assert exact.m == svm.m
+    assert np.array_equal(exact.sign, svm.sign)
+    for found, known in ((exact.level, level), (exact.price, svm.upper), (exact.curvature, svm.curvature)):
+        low, high = found.bounds
+        for k in range(own):
+            assert found.infinite[k] == np.isinf(known[k])
+            if not found.infinite[k]:
+                assert low[k] <= found[k] <= high[k]
+                assert float(found[k]) == pytest.approx(known[k], rel=1e-15, abs=1e-16)
+    for group, other in zip(exact.groups, svm.groups, strict=True):
+        assert (group.multiplier, float(group.ridge)) == (other.multiplier, other.ridge)
+        assert float(group.total) == pytest.approx(other.total, rel=1e-15)
+        assert np.array_equal(group.column[:own], other.column[:own])
+    assert float(exact.unit) == svm.unit
+
+
+def test_prices_that_two_doubles_cannot_hold():
+    s = np.where(np.arange(N) % 2, 1e-160, 1e-170)
+    problem = qpsvm.CSVM(X, Y, C=1e161 * C, sample_weight=s)
+    result = problem.at(problem.upper / 2)
+    judged(problem, result, result.verify())
+    curved = qpsvm.SquaredHinge(X, Y, C=1e161 * C, sample_weight=s)
+    result = curved.at(np.full(N, 0.1))
+    judged(curved, result, result.verify())
+
+
+def test_rows_that_hardly_any_floats_keep(way):
+    """An equality: what is proven is how far it is missed, and the gap of the program with that much more room."""
+    rows = qpsvm.Constraints.equal([[1.0, 1 / 3, 0.1]], 0.3)
+    problem = qpsvm.CSVM(X, Y, constraints=rows)
+    result = qpsvm.solve(problem)
+    proof = result.verify(tol=1e-6)
+    off = max(dot(g, fractions(result.w)) - h for g, _, h in Textbook(problem).rows)
+    assert off > 0
+    assert not bool(proof)
+    assert proof.gap == np.inf
+    (said,) = [claim for claim in proof.claims if claim.kind == "rows"]
+    assert said.verdict == "proven"
+    assert proof.claims[-1].kind == "rows"
+    assert proof.remains <= 1e-12
+    at_most = float(said.text.partition("by at most ")[2].partition(";")[0])
+    assert off <= at_most <= (float(off) * 1.1 if way == "rational" else 1e-13)
+    wider = qpsvm.CSVM(X, Y, constraints=qpsvm.Constraints(rows.G, np.nextafter(rows.h + at_most, 1.0)))
+    assert result.verify(wider).gap <= proof.remains + 1e-13
+
+
+def test_a_plane_that_falls_short_by_a_hair(way):
+    problem = qpsvm.HardMargin(X, APART)
+    result = qpsvm.solve(problem)
+    assert result.verify().gap <= 1e-9
+    short = replace(result, b=result.b * (1 - 1e-12), model=replace(result.model, w=result.w * (1 - 1e-12)))
+    proof = short.verify()
+    assert proof.gap == np.inf
+    (said,) = [claim for claim in proof.claims if claim.kind == "rows"]
+    factor = 1 / (1 - F(float(said.text.partition("1/(1 − ")[2].partition(")")[0])))
+    book, w, b = Textbook(problem), fractions(short.w), F(short.b)
+    assert min(y * (dot(w, row) + b) for y, row in zip(book.target, book.X, strict=True)) * factor >= 1
+    primal, dual = factor**2 * dot(w, w) / 2, F(proof.dual)
+    assert (primal - dual) / primal <= F(proof.remains) + F(1, 10**11)  # D is of these α, not of those times the factor
+    assert proof.remains <= 1e-9
+
+
+def test_an_optimum_of_nothing_is_said_to_be_that():
+    both = np.concatenate([X, X])
+    result = qpsvm.solve(qpsvm.NuSVM(both, np.repeat([0, 1], N), nu=0.7))
+    proof = result.verify(tol=1e-6)
+    assert proof.gap == 0.0 or [claim.kind for claim in proof.claims if claim.kind == "nothing"]
+    mixed = qpsvm.NuSVM(X, np.random.default_rng(1).permutation(np.arange(N) % 2), nu=0.8, sample_weight=1.0 + S)
+    for result in (qpsvm.solve(mixed), mixed.at(np.full(N, 0.8 / N))):
+        proof = result.verify(tol=1e-6)
+        claims = {claim.kind: claim for claim in proof.claims}
+        assert ("nothing" in claims) == (proof.primal == 0.0 and proof.dual < 0.0)
+        if "nothing" in claims:
+            assert claims["optimal"].verdict == "open"
+            assert claims["nothing"].value == max(proof.primal, -proof.dual)
+
+
+def test_numbers_of_another_machine_prove_nothing():
+    result = qpsvm.solve(MACHINES["C"]())
+    with pytest.raises(qpsvm.DataError, match="no intercept"):
+        result.verify(MACHINES["C without"]())
