@@ -149,6 +149,9 @@ def make_parser() -> Parser:
     deriving.add_argument(
         "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
     )
+    deriving.add_argument(
+        "--proven", action="store_true", help="beside each residual what is proven of it, whatever was rounded"
+    )
     deriving.set_defaults(run=derive.run)
 
     playing = commands.add_parser(

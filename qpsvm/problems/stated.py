@@ -7,6 +7,7 @@ ball is told from its own centre, (BALL.1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -18,12 +19,14 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
+from qpsvm.proof.kernel import kernel_space, matrix_space
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
@@ -72,10 +75,17 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        space = LinearSpace(_linear_points(problem))
-        space.assumptions = _of_rows(problem)
-        return space
-    raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+        linear = LinearSpace(_linear_points(problem))
+        linear.assumptions = _of_rows(problem)
+        return linear
+    space: FeatureSpace = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":
+        raise UnsupportedError(
+            "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
+        )
+    if isinstance(problem.kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped):
+        return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
+    return matrix_space(space.gram.dense())
 
 
 def _linear_points(problem: Any) -> RowSource:
@@ -104,19 +114,20 @@ def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
-    """w or coefficients, and every multiplier, as a user has them."""
+    """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
         raise DataError(f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal")
     for group in problem.outlined.groups:
         name = group.multiplier
-        value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
-        multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
+        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        if math.isfinite(value):
+            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine:  # f is R² − ‖x − c‖²
+    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
         multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 

@@ -16,7 +16,7 @@ Verdict = Literal["proven", "refuted", "open"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One program about the numbers, and what is known of it.
+    """One statement about the numbers, and what is known of it.
 
     Attributes
     ----------
@@ -27,6 +27,20 @@ class Claim:
         A sentence.
     value : float or None
         The number in it.
+
+    See Also
+    --------
+    Proof : What has claims.
+
+    Examples
+    --------
+    The α of this result is far from optimal, and that it is not is refuted, not only left open:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> claim = problem.at([0.25, 0.25, 0.25, 0.25]).verify(tol=1e-6).claims[-1]
+    >>> print(claim.kind, claim.verdict, claim.value)
+    optimal refuted 1e-06
     """
 
     kind: str
@@ -73,6 +87,23 @@ class Proof:
     See Also
     --------
     SVMResult.verify : What makes one.
+    Problem.prove : The same, of a result of this problem.
+    Claim : One of its statements.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    >>> proof = result.verify(tol=1e-6)
+    >>> proof.gap < 1e-14, proof.exactly, bool(proof)
+    (True, True, True)
+    >>> for claim in proof.claims:
+    ...     print(claim.verdict, claim.kind)
+    proven feasible
+    proven dual
+    proven primal
+    proven gap
+    proven optimal
     """
 
     title: str

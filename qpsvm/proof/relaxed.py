@@ -17,9 +17,10 @@ import numpy as np
 
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import Exactly, above, at_most, constant, enclosed
+from qpsvm.proof.exactly import Exactly, above, constant, enclosed
 from qpsvm.proof.spaces import ExactValues, Measured
 
 #: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
