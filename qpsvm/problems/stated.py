@@ -22,7 +22,7 @@ from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
-from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
+from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
@@ -157,10 +157,11 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     level, price, curvature, totals = numbers(problem, own)
     if problem.affine:
         level = half_diagonal(problem) if levels is None else levels
+    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula,
+            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip
