@@ -67,8 +67,11 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
     w = result.model.w
     if w is None or not problem.affine or problem.constraints:
         return space_of(problem), held_numbers(problem, result)
-    space = BallSpace(_linear_points(problem), w / float(problem.size_of_f))
+    centre = w / float(problem.size_of_f)
+    space = BallSpace(_linear_points(problem), centre)
     space.assumptions = _of_rows(problem)
+    if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
+        return space, Held(centre, None)  # of which nothing is proven
     return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
@@ -127,8 +130,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
-        multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
+    if problem.affine:  # f is R² − ‖x − c‖²
+        multipliers.pop("b", None)
+        if math.isfinite(result.radius) and np.isfinite(own).all():
+            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 
 

@@ -26,7 +26,7 @@ from qpsvm.rows import RowSource, as_row_source
 def points_of(problem: Any) -> Matrix | RowSource:
     """The samples that take part, with the points of a user's rows behind them: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.taken
-    return problem._textbook_rows.behind(X) if problem.constraints else X
+    return problem._textbook_rows.behind(X) if getattr(problem, "constraints", ()) else X
 
 
 def square_of(row: Matrix) -> Fraction:
