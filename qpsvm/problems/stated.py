@@ -1,7 +1,8 @@
 """Every machine as the exact program of a proof, and a result as the numbers that the proof is about.
 
 The table of `_dual` once more, in rational numbers: where that rounds t − ε, C·s, 1/Σs or νΣC, this does not. Signs,
-rows and columns, which are exact there, are taken from there.
+rows and columns, which are exact there, are taken from there. A user's rows are as the user wrote them, and a linear
+ball is told from its own centre, (BALL.1).
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear
 from qpsvm.problems.reading import check_result
+from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
+from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums
+from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
 from qpsvm.proof.spaces import Space
 from qpsvm.result import SVMResult
-from qpsvm.rows import as_row_source
+from qpsvm.rows import RowSource, as_row_source
 
 #: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
 Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
@@ -49,35 +52,65 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
         A machine of a user's own, whose exact numbers nobody has stated.
     """
     check_result(problem.samples, result)
-    held = held_numbers(problem, result)
-    program, alpha = stated(problem), problem._gather(result.alpha)
-    return prove(Asked(program, space_of(problem), held, alpha, result.gap, tol, result.title))
+    if not problem.samples.team.alone:
+        raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
+    if isinstance(problem.kernel, (Linear, FeatureMap)) and problem.affine and not problem.constraints:
+        space: Space = BallSpace(_linear_points(problem), result.model.w / float(problem.size_of_f))
+        held = Held(np.zeros_like(result.model.w), None, {"b": Fraction(result.radius) ** 2 / 2})
+    else:
+        space, held = space_of(problem), held_numbers(problem, result)
+    program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title))
 
 
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
-    if isinstance(problem.kernel, FeatureMap):
-        return LinearSpace(problem.space.source)
-    if isinstance(problem.kernel, Linear):
-        return LinearSpace(as_row_source(problem.samples.taken))
+    if isinstance(problem.kernel, (Linear, FeatureMap)):
+        return LinearSpace(_linear_points(problem))
     raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+
+
+def _linear_points(problem: Any) -> RowSource:
+    """The points of a linear machine, or what a map makes of them."""
+    if isinstance(problem.kernel, FeatureMap):
+        source: RowSource = problem.space.source
+        return source
+    return as_row_source(points_of(problem))
+
+
+def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
+    """α at the rows of the program, with the prices of a user's rows behind: (m,)."""
+    alpha: FloatArray = problem._gather(result.alpha)
+    if result.constraints is None:
+        return alpha
+    unit = problem.outlined.unit / problem.size_of_f
+    return np.concatenate([alpha, result.constraints["price"] / unit])
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
     """w or coefficients, and every multiplier, as a user has them."""
-    size = Fraction(problem.size_of_f)
+    size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     for group in problem.outlined.groups:
         name = group.multiplier
         value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
         multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
-    if result.model.w is not None:
-        return Held(result.model.w / float(size), None, multipliers)
-    return Held(None, problem.taking_part(result.coef) / float(size), multipliers)
+    if w is None:
+        return Held(None, coefficients(problem, result) / float(size), multipliers)
+    own = w / float(size)
+    if problem.affine:  # f is R² − ‖x − c‖²
+        multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
+    return Held(own, None, multipliers)
 
 
-def stated(problem: Any) -> ExactDual:
+def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     """The exact program of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    levels : Exactly, optional
+        Of a ball that is told from its centre.
 
     Raises
     ------
@@ -86,10 +119,15 @@ def stated(problem: Any) -> ExactDual:
     """
     name = type(problem).__name__
     numbers = MACHINES.get(name)
-    if numbers is None:
+    if numbers is None or type(problem).__module__.partition(".")[0] != "qpsvm":
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
     svm: SVMDual = problem.outlined
-    level, price, curvature, totals = numbers(problem, svm)
+    if problem.constraints:
+        svm = problem._extended(svm.gram, problem.intercept, problem._textbook_rows)  # unscaled
+    own = svm if svm.users is None else svm.users.own
+    level, price, curvature, totals = numbers(problem, own)
+    if problem.affine:
+        level = half_diagonal(problem) if levels is None else levels
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
@@ -97,6 +135,10 @@ def stated(problem: Any) -> ExactDual:
         )
         for group in svm.groups
     )  # fmt: skip
+    if svm.users is not None:
+        p = svm.m - own.m
+        level, price = joined(level, row_levels(problem)), joined(price, constant(np.inf, p))
+        curvature = joined(curvature, constant(0.0, p))
     unit = Fraction(problem.lam) if name == "PrimalHinge" else Fraction(svm.unit)
     return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit)
 
@@ -163,8 +205,7 @@ def _epsilon(problem: Any, svm: SVMDual) -> Numbers:
 
 def _nu_svr(problem: Any, svm: SVMDual) -> Numbers:
     C = _priced(problem)
-    total = sum((C[k] for k in range(len(C))), Fraction(0))
-    nu = Fraction(problem.nu) * total
+    nu = Fraction(problem.nu) * total_of(C)
     return _two_levels(problem, 0.0), joined(C, C), constant(0.0, svm.m), {"epsilon": nu}
 
 
@@ -174,8 +215,21 @@ def _quantile(problem: Any, svm: SVMDual) -> Numbers:
     return _two_levels(problem, 0.0), price, constant(0.0, svm.m), {}
 
 
+def _ball(problem: Any, svm: SVMDual) -> Numbers:
+    s = _weights(problem)
+    price = floats(s, 1 / (Fraction(problem.nu) * sum_of(s)))
+    return constant(0.0, svm.m), price, constant(0.0, svm.m), {}
+
+
+def _ranking(problem: Any, svm: SVMDual) -> Numbers:
+    pairs, s = problem.pairs[problem.taking_pairs], problem.sample_weight
+    price = products(s[pairs[:, 0]], s[pairs[:, 1]], Fraction(problem.C))
+    return constant(1.0, svm.m), price, constant(0.0, svm.m), {}
+
+
 #: Levels, prices and curvatures of the machines by the name of their class.
 MACHINES: dict[str, Callable[[Any, SVMDual], Numbers]] = {
     "CSVM": _hinge, "HardMargin": _hard, "NuSVM": _nu, "PrimalHinge": _primal_hinge, "SquaredHinge": _squared,
     "HuberHinge": _huber, "EpsilonSVR": _epsilon, "NuSVR": _nu_svr, "QuantileSVR": _quantile, "OneClass": _one_class,
+    "SVDD": _ball, "Ranking": _ranking,
 }  # fmt: skip

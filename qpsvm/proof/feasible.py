@@ -130,8 +130,8 @@ class Feasible:
         for k in support:
             value = self[k] * int(program.sign[k])
             if program.mix is not None:
-                row = program.mix[[k]]
-                for i, a in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+                row = slice(*program.mix.indptr[k : k + 2])
+                for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
                     found[i] += value * Fraction(a)
             else:
                 found[k if program.rows is None else int(program.rows[k])] += value
@@ -276,8 +276,11 @@ def _taken(
         return True
     most, step = program.price.bounds[1], Fraction(2) ** exponent
     down = (column > 0.0) == (surplus > 0)  # α falls where its column has the surplus' sign
-    room = np.where(mask, np.where(down, a, most - a) * np.abs(column), -1.0)
-    room[np.isinf(room)] = np.finfo(np.float64).max
+    limits = np.finfo(np.float64)
+    left = np.minimum(np.where(down, a, most - a), limits.max)
+    with np.errstate(over="ignore"):
+        room = np.minimum(np.where(mask, left * np.abs(column), -1.0), limits.max)
+    room[mask & np.isinf(most) & (np.abs(column) != 1.0)] = limits.tiny  # a user's rows come last: any price is a price
     few = min(CARRIERS, len(room))
     first = int(np.argmax(room))
     if room[first] > 2.0 * abs(float(surplus)):

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import above, below
+from qpsvm.proof.exactly import above, at_least, at_most, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof, Verdict
+from qpsvm.proof.relaxed import relaxed
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
 #: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
@@ -39,6 +39,8 @@ EACH_ROW = 200.0
 LEFT = 0.01
 #: A proven gap is as good as the measured one up to this factor and this much.
 AS_GOOD, NOTHING = 3.0, 1e-12
+#: P of w = 0, b = 0, ρ = 0 is less, with what underflows counted.
+VANISHED = 2.0**-900
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +97,17 @@ def prove(asked: Asked) -> Proof:
     remains, said = found.gap, ""
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
         remains, said = _remains(asked, point, values, found.gap)
+    wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
+    if wider is not None:
+        remains = _gap_of(wider.program, held, point, values)
     lacking = asked.space.positive()
     unit = float(program.unit)
     own, more = _of_kernel(asked, lacking)
     claims = [*_claims(asked, point, found), *more]
     if said:
         claims.append(Claim("intercept", "proven", said, remains))
+    if wider is not None and math.isfinite(remains):
+        claims.append(Claim("rows", "proven", wider.said(remains), remains))
     return Proof(
         title=asked.title, gap=found.gap if own else math.inf, least_gap=found.least_gap,
         primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
@@ -149,7 +156,7 @@ def in_floats(
     better = _sharper(program, space, held, measured, upper)
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
-        found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
+        found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
     if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
         return found, measured
     apart = space.sharpened_apart(held, *point.beta())
@@ -198,9 +205,10 @@ def _sum_below(*parts: float) -> float:
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    order = np.argsort(-upper, kind="stable")
-    left = np.cumsum(upper[order][::-1])[::-1]
-    rows = order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
+    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    rows = order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
@@ -224,16 +232,20 @@ def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap:
     if b is None or b == held.multipliers["b"]:
         return gap, ""
     other = moved(held, b)
-    if isinstance(values, ExactValues):
-        least = rational.rational_gap(program, other, point, values).bounds.gap
-    else:
-        least = _by_terms(program, other, point, values)[0].gap
+    least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
         return gap, ""
     return least, (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+
+
+def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
+    """The gap of other multipliers, or of a program with other levels."""
+    if isinstance(values, ExactValues):
+        return rational.rational_gap(program, held, point, values).bounds.gap
+    return _by_terms(program, held, point, values)[0].gap
 
 
 def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
@@ -266,17 +278,24 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
               f"is within {at_most(near, 2)} of the one that was given", near),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]  # fmt: skip
+    said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
     if not math.isfinite(found.difference[1]):
         why = "some row that must reach its margin may fall short of it"
-        return [*claims, Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf)]
+        claims.append(Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf))
+        return [*claims, Claim("optimal", "open", said, asked.tol)] if said else claims
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     how = "is, rounded up," if found.exactly else "is at most"
     known: Verdict = "proven" if math.isfinite(found.gap) else "open"
     claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
+    nothing = dual < 0.0 and abs(primal) <= VANISHED
+    if nothing:
+        claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
+                            "is relative to that", max(primal, -dual)))  # fmt: skip
     if asked.tol is not None:
         verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
-        said = f"the relative gap is at most the tolerance, {asked.tol:g}"
-        if verdict == "refuted":
+        if nothing and verdict == "refuted":
+            verdict, said = "open", f"{said}: the objective of these numbers is 0, and nothing is relative to that"
+        elif verdict == "refuted":
             said += f": it is at least {at_least(found.least_gap)}"
         claims.append(Claim("optimal", verdict, said, asked.tol))
     return claims

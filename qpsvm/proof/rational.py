@@ -57,9 +57,9 @@ def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Betwe
         if program.mix is None:
             low, high = values[k if program.rows is None else int(program.rows[k])]
         else:
-            row = program.mix[[k]]
+            row = slice(*program.mix.indptr[k : k + 2])
             low = high = Fraction(0)
-            for i, a in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
                 ends = sorted((Fraction(a) * values[i][0], Fraction(a) * values[i][1]))
                 low, high = low + ends[0], high + ends[1]
         fixed = program.level[k]
