@@ -7,6 +7,7 @@ ball is told from its own centre, (BALL.1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -88,17 +89,18 @@ def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
-    """w or coefficients, and every multiplier, as a user has them."""
+    """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     for group in problem.outlined.groups:
         name = group.multiplier
-        value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
-        multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
+        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        if math.isfinite(value):
+            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine:  # f is R² − ‖x − c‖²
+    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
         multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 

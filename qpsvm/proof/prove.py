@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds
@@ -88,6 +89,8 @@ def prove(asked: Asked) -> Proof:
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
         return _nothing(asked, "α or w has entries that are no numbers")
+    if any(group.multiplier not in held.multipliers for group in program.groups):
+        return _nothing(asked, "b, ρ or another multiplier is no number")
     point = feasible(program, asked.alpha)
     if point is None:
         return _nothing(
@@ -157,7 +160,7 @@ def in_floats(
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
         found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
-    if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
         return found, measured
     apart = space.sharpened_apart(held, *point.beta())
     if apart is None or not apart < measured.apart:
@@ -169,7 +172,7 @@ def in_floats(
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * terms.OUT
+    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     high = apart + sums.terms[1] + above(ridge)
     low = sums.terms[0] + below(ridge)
@@ -187,12 +190,12 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = math.nextafter(high * terms.OUT, math.inf)
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
     # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
     primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
     dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
     length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
-    difference = max(low * terms.IN, 0.0), high
+    difference = min(max(low * terms.IN, 0.0), LARGEST), high
     return GapBounds(primal, dual, difference, apart=measured.apart, length=length), sums.upper
 
 

@@ -47,13 +47,13 @@ class Short:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Floats below and above t: (k,) each."""
         widest = self.radius + np.abs(self.low)
-        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest) + UNDERFLOW
+        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest)  # no sum underflows
         return self.high - slack, self.high + slack
 
 
 def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | slice = slice(None)) -> Short:
     """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
-    sign = program.sign[rows]
+    sign, lost = program.sign[rows], 0.0
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
         v, v_low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
@@ -74,7 +74,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
     else:
         ends = level.bounds
         middle = 0.5 * (ends[0][rows] + ends[1][rows])
-        radius = radius + (ends[1][rows] - ends[0][rows])
+        radius, lost = radius + (ends[1][rows] - ends[0][rows]), UNDERFLOW
         high, error = two_sum(high, middle)
         low, size = low + error, size + np.abs(error)
     for group in program.groups:
@@ -89,12 +89,12 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         else:
             product, error = two_product(np.ascontiguousarray(column), np.full(len(high), -near))
             high, other = two_sum(high, product)
-            low, size = low + error, size + np.abs(error)
-        if rest:
-            low, size = low - column * rest, size + np.abs(column * rest)
+            low, size, lost = low + error, size + np.abs(error), lost + UNDERFLOW
+        if mu != near:
+            low, size, lost = low - column * rest, size + np.abs(column * rest), lost + UNDERFLOW
         low, size = low + other, size + np.abs(other)
     high, error = two_sum(high, low)
-    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 8.0 * UNDERFLOW
+    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
     return Short(high, error, radius)
 
 
@@ -149,8 +149,10 @@ def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatAr
     """(BOUND.2) from above and from below where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
     with np.errstate(invalid="ignore", over="ignore"):
         room = np.maximum(row.price[1] - row.alpha[0], 0.0)
-        beyond = np.where(t[1] > 0.0, room * t[1], 0.0)
-        high = OUT * np.maximum(beyond, row.alpha[1] * np.maximum(-t[0], 0.0)) + UNDERFLOW
+        beyond = np.where((t[1] > 0.0) & (room > 0.0), room * t[1], 0.0)
+        inside = np.where(row.alpha[1] > 0.0, row.alpha[1] * np.maximum(-t[0], 0.0), 0.0)
+        some = ((room > 0.0) & (t[1] > 0.0)) | ((row.alpha[1] > 0.0) & (t[0] < 0.0))
+        high = np.where(some, OUT * np.maximum(beyond, inside) + UNDERFLOW, 0.0)  # a factor 0 is one without rounding
         room = np.maximum(row.price[0] - row.alpha[1], 0.0)
         beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
         low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
@@ -179,7 +181,8 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
         between = 0.5 * apart * (apart / bend[0])
         beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
         curved = np.where(t > OUT * bend[1] * U, beyond, between)
-    return OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    found = OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    return np.where((t <= 0.0) & (a == 0.0), 0.0, found)
 
 
 def least(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:
