@@ -42,7 +42,8 @@ def machines():
         qpsvm.CSVM(X, y, C=C), qpsvm.CSVM(X, y, intercept=None), qpsvm.NuSVM(X, y, nu=0.3),
         qpsvm.HardMargin(X, (X[:, 0] > 2.0).astype(int)), qpsvm.PrimalHinge(X, y, intercept="penalised"),
         qpsvm.SquaredHinge(X, y), qpsvm.HuberHinge(X, y), qpsvm.EpsilonSVR(X, t), qpsvm.NuSVR(X, t),
-        qpsvm.QuantileSVR(X, t), qpsvm.OneClass(X + 3.0, kernel="linear", nu=0.3), qpsvm.SVDD(X, nu=0.3), qpsvm.Ranking(X, t),
+        qpsvm.QuantileSVR(X, t), qpsvm.OneClass(X + 3.0, kernel="linear", nu=0.3),
+        qpsvm.SVDD(X, nu=0.3), qpsvm.Ranking(X, t),
         qpsvm.CSVM(X, y, constraints=[qpsvm.Constraints(np.ones((1, 3)), 1.0)]),
     ]  # fmt: skip
 
