@@ -83,6 +83,12 @@ class ExactDual:
         """Rows."""
         return len(self.sign)
 
+    @property
+    def kept(self) -> str:
+        """What a feasible α keeps, in words."""
+        equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
+        return " and ".join(["its box", *equalities])
+
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Floats at the points, (n,), as floats at the rows, (m,); of a combination rounded."""
         if self.mix is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -70,28 +69,6 @@ def root_below(value: Fraction) -> float:
 def root_above(value: Fraction) -> float:
     """A float that is not below √value; 0 where the value is not positive."""
     return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
-
-
-def at_most(value: float, digits: int = 3) -> str:
-    """A float in so few digits that is not below it: what is said of a bound from above.
-
-    Examples
-    --------
-    >>> at_most(0.12345), at_most(1e-7), at_least(0.12345)
-    ('0.124', '1e-07', '0.123')
-    """
-    return _said(value, digits, ROUND_CEILING)
-
-
-def at_least(value: float, digits: int = 3) -> str:
-    """The same of a bound from below."""
-    return _said(value, digits, ROUND_FLOOR)
-
-
-def _said(value: float, digits: int, rounding: str) -> str:
-    if not math.isfinite(value):
-        return f"{value:g}"
-    return f"{float(Context(digits, rounding).create_decimal(Decimal(value))):.{digits}g}"
 
 
 @dataclass(frozen=True, eq=False)
