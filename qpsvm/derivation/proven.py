@@ -12,8 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
+from qpsvm.arrays.words import at_most
 from qpsvm.proof.bounds import GapBounds
-from qpsvm.proof.exactly import above, at_most
+from qpsvm.proof.exactly import above
 from qpsvm.proof.feasible import missing
 from qpsvm.proof.proof import Proof
 
