@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,17 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
-from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
+from qpsvm.problems.recorded import recorded
+from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
+from qpsvm.proof.kernel import kernel_space, matrix_space
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
@@ -57,7 +61,8 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
-    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title))
+    record = {"stated": partial(recorded, problem, result)}
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
 
 
 def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
@@ -65,18 +70,28 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
     w = result.model.w
     if w is None or not problem.affine or problem.constraints:
         return space_of(problem), held_numbers(problem, result)
-    space = BallSpace(_linear_points(problem), w / float(problem.size_of_f))
+    centre = w / float(problem.size_of_f)
+    space = BallSpace(_linear_points(problem), centre)
     space.assumptions = _of_rows(problem)
+    if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
+        return space, Held(centre, None)  # of which nothing is proven
     return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        space = LinearSpace(_linear_points(problem))
-        space.assumptions = _of_rows(problem)
-        return space
-    raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+        linear = LinearSpace(_linear_points(problem))
+        linear.assumptions = _of_rows(problem)
+        return linear
+    space: FeatureSpace = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":
+        raise UnsupportedError(
+            "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
+        )
+    if isinstance(problem.kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped):
+        return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
+    return matrix_space(space.gram.dense())
 
 
 def _linear_points(problem: Any) -> RowSource:
@@ -108,6 +123,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
+    if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
+        raise DataError(
+            f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
+        )
     for group in problem.outlined.groups:
         name = group.multiplier
         value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
@@ -116,8 +135,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
-        multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
+    if problem.affine:  # f is R² − ‖x − c‖²
+        multipliers.pop("b", None)
+        if math.isfinite(result.radius) and np.isfinite(own).all():
+            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 
 
@@ -146,10 +167,11 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     level, price, curvature, totals = numbers(problem, own)
     if problem.affine:
         level = half_diagonal(problem) if levels is None else levels
+    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula,
+            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from qpsvm.proof.exactly import above, below
@@ -55,6 +55,12 @@ class GapBounds:
         if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
             return 0.0
         return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
+
+    def wider(self, lost: float) -> GapBounds:
+        """The same with P − D from above by so much more."""
+        if lost == 0.0:
+            return self
+        return replace(self, difference=(self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)))
 
 
 #: The largest float.

@@ -20,6 +20,7 @@ from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
 from qpsvm.proof import joint_rational, joint_terms
 from qpsvm.proof.bounds import GapBounds, Interval
+from qpsvm.proof.duality import duality_by_matrix
 from qpsvm.proof.exactly import above, below, rounded
 from qpsvm.proof.joint_dual import ExactJoint, FeasibleJoint, HeldJoint, feasible_joint
 from qpsvm.proof.proof import Claim, Proof
@@ -80,7 +81,8 @@ def prove_joint(asked: AskedJoint) -> Proof:
     remains, said = found.gap, ""
     if exact is not None and found.gap > NOTHING:
         remains, said = _remains(asked, point, exact, found.gap)
-    return concluded(asked, point, found, remains, [Claim("intercept", "proven", said, remains)] if said else [])
+    more = [Claim("intercept", "proven", said, remains)] if said else []
+    return concluded(asked, point, found, remains, more, duality_by_matrix(asked.space))
 
 
 def _bounded(asked: AskedJoint, point: FeasibleJoint) -> tuple[GapBounds, Sequence[ExactValues] | None]:

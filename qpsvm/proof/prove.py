@@ -25,6 +25,7 @@ from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
 from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
+from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
@@ -95,15 +96,22 @@ def prove(asked: Asked) -> Proof:
     if point is None:
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
+        remains, said, best = _remains(asked, point, values, found.gap)
     more = [] if not said else [Claim("intercept", "proven", said, remains)]
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
-    return concluded(asked, point, found, remains, more)
+    kernel = weak_duality(program, asked.space, held)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -154,7 +162,7 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    half_low, half_high = own_half_square(measured)
+    half_low, half_high = measured.own_half or own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
         sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
@@ -164,24 +172,26 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
         sum_below(measured.half_square[0], sums.losses[0], cost[0]),
         -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    difference = sums.terms[0] + below(ridge), apart + sums.terms[1] + above(ridge)
-    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + above(ridge)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
 def own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
-    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
 
 def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
-    high = 0.0 if difference[1] == 0.0 else math.nextafter(difference[1] * terms.OUT, math.inf)
-    primal = max(primal[0], dual[0]), min(primal[1], -sum_below(-dual[1], -high))
-    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (min(max(difference[0] * terms.IN, 0.0), LARGEST), high))
+    low, high = min(difference[0], LARGEST), difference[1]
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high))
 
 
 def sum_below(*parts: float) -> float:
@@ -218,23 +228,26 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
     least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
+        return gap, "", None
+    said = (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import at_least, at_most
 from qpsvm.proof.bounds import GapBounds
+from qpsvm.proof.duality import Duality
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.proof import Claim, Proof, Verdict
 from qpsvm.proof.spaces import Space
@@ -57,17 +58,17 @@ class Question(Protocol):
     def record(self) -> Mapping[str, Any] | None: ...
 
 
-def concluded(asked: Question, point: Point, found: GapBounds, remains: float, others: Sequence[Claim]) -> Proof:
+def concluded(
+    asked: Question, point: Point, found: GapBounds, remains: float, others: Sequence[Claim], kernel: Duality
+) -> Proof:
     """The theorem, with what else is claimed: what remains of the gap with other intercepts, or wider bounds."""
-    lacking = asked.space.positive()
     unit = float(asked.program.unit)
-    own, more = _of_kernel(asked, lacking)
-    claims = [*_claims(asked, point, found), *more, *others]
     return Proof(
-        title=asked.title, gap=found.gap if own else math.inf, least_gap=found.least_gap,
+        title=asked.title, gap=found.gap, least_gap=found.least_gap,
         primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
         difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
-        claims=tuple(claims), remains=remains if own else math.inf, assumptions=asked.space.assumptions,
+        claims=(*_claims(asked, point, found), *kernel.claims, *others), remains=remains,
+        assumptions=(*asked.space.assumptions, *kernel.assumptions),
         record={**(asked.record or {}), "point": point, "held": asked.held, "bounds": found},
     )  # fmt: skip
 
@@ -77,16 +78,6 @@ def _times(unit: float, value: float, up: bool) -> float:
         return value
     exact = Fraction(unit) * Fraction(value)
     return above(exact) if up else below(exact)
-
-
-def _of_kernel(asked: Question, lacking: float) -> tuple[bool, list[Claim]]:
-    """Whether weak duality holds, and what is said of it."""
-    if lacking == 0.0:
-        return True, []
-    text = "the kernel matrix is positive semidefinite"
-    if asked.space.assumptions:
-        return True, []
-    return False, [Claim("kernel", "open", text, lacking)]
 
 
 def _within(point: Point, alpha: FloatArray) -> float:
