@@ -172,7 +172,7 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     )
     low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     difference = low, apart + sums.terms[1] + above(ridge)
-    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
