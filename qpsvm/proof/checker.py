@@ -508,12 +508,12 @@ def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[
         if not true:
             return
     rows, y = samples(data, how, target, machine)
-    true = digest(rows, y) == proof["data"]["values"]
+    true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
     if true:
         yield from judged(proof, rows, y)
         if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
-            yield "its kernel matrix is positive semidefinite, without which D may be above P", "assumed"
+            yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
         for text in proof["assumptions"]:
             yield text, "assumed"
 
