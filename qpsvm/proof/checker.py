@@ -431,8 +431,10 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
     kernel, unit = kernel_of(machine["kernel"], points)
     diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
     program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
-    scale = Fraction(2) ** int(proof["alpha"]["exponent"])
-    alpha = [Fraction(j) * scale for j in proof["alpha"]["integers"]]
+    exponent, integers = proof["alpha"]["exponent"], proof["alpha"]["integers"]
+    need(all(type(j) is int for j in (exponent, *integers)), "alpha is not made of whole numbers")
+    unit_of_alpha = Fraction(2) ** exponent
+    alpha = [j * unit_of_alpha for j in integers]
     for k, numerator, denominator in proof["alpha"]["others"]:
         alpha[k] = Fraction(numerator, denominator)
     need(len(alpha) == len(program.rows), f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
