@@ -236,7 +236,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
                 assert judge(content, table[:, :2].tolist(), table[:, 2].tolist()), (key, value, other, said)
             refuted += code == 1
         holder[key] = value
-    assert refuted > 100
+    assert refuted > 50
 
 
 @pytest.mark.parametrize("name", ["C-SVM rbf", "tube poly", "nu linear", "ball rbf", "quantile linear", "far"])
