@@ -105,9 +105,11 @@ def prove(asked: Asked) -> Proof:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
     kernel = weak_duality(program, asked.space, held)
-    wide = found.wider(kernel.lost)
-    remains += wide.gap - found.gap if kernel.lost else 0.0
-    proof = concluded(asked, point, wide, remains, more, kernel)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
     record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
     return replace(proof, record=record)
 
@@ -178,7 +180,7 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
 
 def own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
-    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
