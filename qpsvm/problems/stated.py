@@ -121,7 +121,9 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
-        raise DataError(f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal")
+        raise DataError(
+            f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
+        )
     for group in problem.outlined.groups:
         name = group.multiplier
         value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
@@ -175,7 +177,7 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
         level, price = joined(level, row_levels(problem)), joined(price, constant(np.inf, p))
         curvature = joined(curvature, constant(0.0, p))
     unit = Fraction(problem.lam) if name == "PrimalHinge" else Fraction(svm.unit)
-    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit)
+    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit, svm.m - own.m)
 
 
 def _priced(problem: Any) -> Exactly:

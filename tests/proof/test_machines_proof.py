@@ -168,10 +168,14 @@ class Textbook:
             signs = [one] * n if name in ("OneClass", "SVDD") else signs
             beta = [a * y for a, y in zip(own, signs, strict=True)]
             level = [F(0)] * n if name in ("NuSVM", "OneClass") else level
-            upper = {"CSVM": lambda: self.C, "HuberHinge": lambda: self.C, "OneClass": lambda: self.s,
-                     "NuSVM": lambda: [s / sum(self.s) for s in self.s],
-                     "SVDD": lambda: [s / (F(p.nu) * sum(self.s)) for s in self.s],
-                     "PrimalHinge": lambda: [s / (F(p.lam) * sum(self.s)) for s in self.s]}.get(name, lambda: None)()
+            upper = {
+                "CSVM": lambda: self.C,
+                "HuberHinge": lambda: self.C,
+                "OneClass": lambda: self.s,
+                "NuSVM": lambda: [s / sum(self.s) for s in self.s],
+                "SVDD": lambda: [s / (F(p.nu) * sum(self.s)) for s in self.s],
+                "PrimalHinge": lambda: [s / (F(p.lam) * sum(self.s)) for s in self.s],
+            }.get(name, lambda: None)()
             if name == "SVDD":
                 level = [dot(row, row) / 2 for row in self.X]
             if name == "SquaredHinge":
