@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
+from qpsvm.problems.recorded import recorded
 from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
@@ -59,7 +61,8 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
-    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title))
+    record = {"stated": partial(recorded, problem, result)}
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
 
 
 def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:

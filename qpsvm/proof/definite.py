@@ -1,8 +1,8 @@
 """Positive semidefinite, proven: by a Cholesky factor that is multiplied out again, whoever computed it and how well.
 
-    (DEF.1)  K − cI = GGᵀ + E  with ‖E‖ ≤ b, for any floats G:  K + (b − c)I is positive semidefinite, and K is if b ≤ c
-    (DEF.2)  E is what is left when GGᵀ is taken off in blocks of columns B: a product is off by γ_{|B|} ‖G_iB‖‖G_jB‖, in
-             norm γ_{|B|} ‖G_B‖²_F, and a difference by u of itself
+    (DEF.1)  K − cI = GGᵀ + E  and ‖E‖ ≤ b, for any floats G:  K + (b − c)I is positive semidefinite, K if b ≤ c
+    (DEF.2)  E is what is left when GGᵀ is taken off in blocks of columns B: a product is off by γ_{|B|} ‖G_iB‖‖G_jB‖,
+             in norm γ_{|B|} ‖G_B‖²_F, and a difference by u of itself
     (DEF.3)  K that is only known to ‖R‖: b grows by that
     (DEF.4)  where 1ᵀβ is the same for all β, only 1ᵀδ = 0 matters for δ, where δᵀKδ = δᵀ(K + 1aᵀ + a1ᵀ)δ for any a.
              a_i = ½(t + mean of K) − mean of row i makes that HKH + t11ᵀ, H = I − 11ᵀ/n, with t > 0 not singular

@@ -140,7 +140,7 @@ class Exponential:
             C-contiguous, of at most as many entries as there is memory for.
         """
         table, r = tables(), x.reshape(-1)
-        n, bits, index = (part[: r.size] for part in (self._n, self._bits, self._index))
+        n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
         np.maximum(r, LOWEST, out=r)
         np.multiply(r, table.inverse, out=n)

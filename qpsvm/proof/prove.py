@@ -96,17 +96,22 @@ def prove(asked: Asked) -> Proof:
     if point is None:
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
+        remains, said, best = _remains(asked, point, values, found.gap)
     more = [] if not said else [Claim("intercept", "proven", said, remains)]
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
     kernel = weak_duality(program, asked.space, held)
-    wide = found.wider(kernel.lost)
-    return concluded(asked, point, wide, remains + (wide.gap - found.gap if kernel.lost else 0.0), more, kernel)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -169,13 +174,13 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     )
     low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     difference = low, apart + sums.terms[1] + above(ridge)
-    length = math.nextafter(math.sqrt(2.0 * measured.half_square[0]), 0.0)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
 def own_half_square(measured: Measured) -> Interval:
     """½‖w(α)‖² from below and from above."""
-    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
@@ -223,23 +228,26 @@ def sharpened(values: Values, points: IntArray, found: Values) -> Values:
     return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
     least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
+        return gap, "", None
+    said = (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:

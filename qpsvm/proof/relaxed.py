@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import at_most
@@ -40,12 +41,15 @@ class Relaxed:
         How many rows may fall short.
     scaled : bool
         Whether (RELAX.2) is true of it.
+    lowered : ndarray, shape (m,)
+        v.
     """
 
     program: ExactDual
     most: float
     rows: int
     scaled: bool
+    lowered: FloatArray
 
     def said(self, gap: float) -> str:
         """A sentence."""
@@ -79,8 +83,8 @@ def relaxed(program: ExactDual, held: Held, values: ExactValues | Measured) -> R
     most, level = float(off.max()), _one(program)
     if level is not None and Fraction(most) < level:
         lowered = replace(program, level=constant(level - Fraction(most), program.m))
-        return Relaxed(lowered, above(Fraction(most) / level), rows, scaled=True)
-    return Relaxed(replace(program, level=_lowered(program.level, off)), most, rows, scaled=False)
+        return Relaxed(lowered, above(Fraction(most) / level), rows, True, repeated(most, program.m))
+    return Relaxed(replace(program, level=_lowered(program.level, off)), most, rows, False, off)
 
 
 def _one(program: ExactDual) -> Fraction | None:
