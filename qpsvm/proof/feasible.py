@@ -292,7 +292,8 @@ def _taken(
     left = np.minimum(np.where(down, a, most - a), limits.max)
     with np.errstate(over="ignore"):
         room = np.minimum(np.where(mask, left * np.abs(column), -1.0), limits.max)
-    room[mask & np.isinf(most) & (np.abs(column) != 1.0)] = limits.tiny  # a user's rows come last: any price is a price
+    behind = np.arange(program.m) >= program.m - program.users
+    room[behind & mask] = limits.tiny  # these have room without end, and are asked last: theirs are other units
     few = min(CARRIERS, len(room))
     first = int(np.argmax(room))
     if room[first] > 2.0 * abs(float(surplus)):
