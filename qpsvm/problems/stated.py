@@ -56,7 +56,8 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     if not problem.samples.team.alone:
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
     if isinstance(problem.kernel, (Linear, FeatureMap)) and problem.affine and not problem.constraints:
-        centre = result.model.w / float(problem.size_of_f)
+        assert result.model.w is not None
+        centre: FloatArray = result.model.w / float(problem.size_of_f)
         space: Space = BallSpace(_linear_points(problem), centre)
         held = Held(centre, None)  # of which nothing is proven
         if math.isfinite(result.radius) and np.isfinite(centre).all():
