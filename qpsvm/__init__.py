@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from qpsvm.problems.squared_hinge import SquaredHinge
     from qpsvm.problems.svdd import SVDD
     from qpsvm.problems.weston_watkins import WestonWatkins
+    from qpsvm.proof.proof import Claim, Proof
     from qpsvm.qp.dualise import dualise
     from qpsvm.sources.opening import open_rows
     from qpsvm.sources.stored import StoredRows
@@ -138,6 +139,7 @@ else:
             "qpsvm.problems.squared_hinge": ("SquaredHinge",),
             "qpsvm.problems.svdd": ("SVDD",),
             "qpsvm.problems.weston_watkins": ("WestonWatkins",),
+            "qpsvm.proof.proof": ("Claim", "Proof"),
             "qpsvm.qp.dualise": ("dualise",),
             "qpsvm.sources.opening": ("open_rows",),
             "qpsvm.sources.stored": ("StoredRows",),
@@ -152,6 +154,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Claim",
     "ClusterError",
     "Comparison",
     "ComparisonRow",
@@ -196,6 +199,7 @@ __all__ = [
     "Precomputed",
     "PrimalHinge",
     "Problem",
+    "Proof",
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",

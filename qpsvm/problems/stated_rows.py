@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.errors import UnsupportedError
-from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
+from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Polynomial, Precomputed
 from qpsvm.problems.constraints import Constraints
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exactly import Exactly, constant, floats, rationals
@@ -26,7 +26,7 @@ from qpsvm.rows import RowSource, as_row_source
 def points_of(problem: Any) -> Matrix | RowSource:
     """The samples that take part, with the points of a user's rows behind them: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.taken
-    return problem._textbook_rows.behind(X) if problem.constraints else X
+    return problem._textbook_rows.behind(X) if getattr(problem, "constraints", ()) else X
 
 
 def square_of(row: Matrix) -> Fraction:
@@ -58,8 +58,8 @@ def half_diagonal(problem: Any) -> Exactly:
     kernel, X = problem.kernel, problem.samples.taken
     if isinstance(kernel, RBF):
         return constant(Fraction(1, 2), X.shape[0])
-    if isinstance(kernel, Precomputed):
-        return floats(as_dense(X)[np.arange(X.shape[0]), problem.rows], Fraction(1, 2))
+    if not isinstance(kernel, OWN) or isinstance(kernel, Precomputed) or problem.space.shift or problem.space.clipped:
+        return floats(np.array(problem.space.gram.dense().diagonal()[: X.shape[0]]), Fraction(1, 2))
     if isinstance(kernel, Linear):
         return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
     value, rows = own_value(kernel), as_row_source(X).matrix()
@@ -82,6 +82,20 @@ def row_levels(problem: Any) -> Exactly:
     if size == 1:
         return floats(np.array([float(value) for value in found]))
     return rationals(found)
+
+
+def exact_sums(problem: Any) -> dict[int, Fraction]:
+    """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
+    found, first = {}, 0
+    for item in problem.constraints:
+        if not isinstance(item, Constraints):
+            A = sp.csr_array(item.A)
+            for k, row in enumerate(np.split(A.data, A.indptr[1:-1])):
+                value = sum(map(Fraction, row.tolist()), Fraction(0))
+                if value != Fraction(float(item.sums[k])):
+                    found[first + k] = value
+        first += len(item.h)
+    return found
 
 
 def coefficients(problem: Any, result: Any) -> FloatArray:

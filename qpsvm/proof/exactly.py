@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +37,7 @@ def rounded(value: Fraction) -> tuple[float, float]:
     Examples
     --------
     >>> from fractions import Fraction
+    >>> from qpsvm.proof.exactly import rounded
     >>> low, high = rounded(Fraction(1, 3))
     >>> low < Fraction(1, 3) < high, rounded(Fraction(1, 4))
     (True, (0.25, 0.25))
@@ -61,26 +61,14 @@ def above(value: Fraction) -> float:
     return rounded(value)[1]
 
 
-def at_most(value: float, digits: int = 3) -> str:
-    """A float in so few digits that is not below it: what is said of a bound from above.
-
-    Examples
-    --------
-    >>> at_most(0.12345), at_most(1e-7), at_least(0.12345)
-    ('0.124', '1e-07', '0.123')
-    """
-    return _said(value, digits, ROUND_CEILING)
+def root_below(value: Fraction) -> float:
+    """A float that is not above √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
 
 
-def at_least(value: float, digits: int = 3) -> str:
-    """The same of a bound from below."""
-    return _said(value, digits, ROUND_FLOOR)
-
-
-def _said(value: float, digits: int, rounding: str) -> str:
-    if not math.isfinite(value):
-        return f"{value:g}"
-    return f"{float(Context(digits, rounding).create_decimal(Decimal(value))):.{digits}g}"
+def root_above(value: Fraction) -> float:
+    """A float that is not below √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +270,7 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
     for each in (a, b):
         sizes = np.abs(each[each != 0.0])
         if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
-            return rationals(
-                [factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-            )
+            return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
 
