@@ -106,14 +106,14 @@ def lacking(K: FloatArray, radius: float = 0.0) -> float:
     size = UNIT * n * mean
     if not size > 0.0:
         return math.inf
-    taken = (2.0 * BLOCK + n / 8.0) * size + 2.0 * radius
+    taken = (2.0 * BLOCK + n / 8.0) * size + 1.01 * radius
     for _ in range(2):  # of a matrix that is positive definite by more than rounding
         left = _left(K, -taken)
         if left is None:
             break
         if left + radius <= taken:
             return 0.0
-        taken = 2.0 * (left + radius)
+        taken = 2.0 * left + 1.01 * radius
     added = size
     while added <= MOST_ADDED * mean:
         left = _left(K, added)
