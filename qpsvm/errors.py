@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -267,7 +267,48 @@ class ClusterError(SolverError):
         return type(self), (str(self), self.state, self.checkpoint)
 
 
-class InfeasibleNuError(ParameterError):
+class _ProvableError(QPSVMError):
+    """An error about a machine without a solution, which says why in numbers: that can be proven."""
+
+    #: Makes the proof, where the samples are at hand; whoever raises the error sets it. It is not pickled.
+    _evidence: Callable[[], Any] | None = None
+
+    def verify(self) -> Any:
+        """Prove it: in rational numbers, and where these are not found up to a distance that is proven.
+
+        Returns
+        -------
+        Proof
+            Without a gap, which is NaN. Its `claims` are the sentences; `bool(proof)` is whether each of them is
+            proven. Where the numbers of the error do not prove it exactly, one is open and says what they do prove; or
+            refuted, where the opposite is proven.
+
+        Raises
+        ------
+        UnsupportedError
+            There are no samples with the error, or nobody can compute with their kernel exactly.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> try:
+        ...     qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [2.0]], [0, 1, 0]))
+        ... except qpsvm.NotSeparableError as error:
+        ...     print(error.verify())
+        hard margin, kernel Linear()
+          proven    the weights u ≥ 0 of 1 of class 1 (row 1) and v ≥ 0 of 2 of class 0 (rows 0, 2) add up to 1 each, ...
+          proven    Σ u_i φ(x_i) = Σ v_j φ(x_j) exactly, in rational numbers: the hulls of the classes meet
+          proven    no hyperplane separates the classes: that point would be on both of its sides
+        """
+        if self._evidence is None:
+            raise UnsupportedError(
+                "there are no samples with this error, which was copied, pickled or made by hand, or whose samples are "
+                "in several processes: make and solve the problem here, and ask the error that this raises"
+            )
+        return self._evidence()
+
+
+class InfeasibleNuError(_ProvableError, ParameterError):
     """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
     Of a machine without classes, ν is a share, and at most 1.
@@ -348,7 +389,7 @@ class IndefiniteKernelError(QPSVMError, ValueError):
         return type(self), (self.kernel, self.eigenvalue, self.where)
 
 
-class NotSeparableError(QPSVMError, ValueError):
+class NotSeparableError(_ProvableError, ValueError):
     """The classes cannot be separated: their convex hulls meet, and here is a point in both.
 
     Attributes
@@ -387,7 +428,7 @@ class NotSeparableError(QPSVMError, ValueError):
         return type(self), (self.u, self.v, self.distance)
 
 
-class InfeasibleConstraintsError(QPSVMError, ValueError):
+class InfeasibleConstraintsError(_ProvableError, ValueError):
     """Rows of the user's that no (w, b) keeps all at once, with the proof.
 
     Attributes

@@ -17,6 +17,7 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
 from qpsvm.html import Cell, table
 from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
+from qpsvm.proof.asked import proof_of, without_problem
 from qpsvm.qp.solution import Solver, Status
 
 if TYPE_CHECKING:
@@ -179,8 +180,7 @@ class SVMResult:
     problem: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the problem, whose samples do not belong into a file."""
-        return {name: value for name, value in vars(self).items() if name != "problem"}
+        return without_problem(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -219,11 +219,7 @@ class SVMResult:
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        owner = self.problem if problem is None else problem
-        if owner is None:
-            raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
-        proof: Proof = owner.prove(self, tol=tol)
-        return proof
+        return proof_of(self, problem, tol)
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:

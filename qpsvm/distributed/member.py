@@ -106,7 +106,7 @@ def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mappin
     with np.errstate(all="ignore"), one_thread():
         result = _certified(problem, request)
     counts = team.sum(np.bincount(result.kind, minlength=3).astype(np.float64))
-    record = {name: value for name, value in vars(result).items() if name not in ROW_BY_ROW}
+    record = {name: value for name, value in vars(result).items() if name not in {*ROW_BY_ROW, "problem"}}
     record["counts"] = tuple(int(count) for count in counts)
     rows = {name: getattr(result, name) for name in ROW_BY_ROW}
     return Returned(record, {name: values for name, values in rows.items() if values is not None})

@@ -24,6 +24,7 @@ from qpsvm.distributed.run import Member
 from qpsvm.distributed.spreading import spread
 from qpsvm.problems import Problem
 from qpsvm.problems.forms import Form
+from qpsvm.problems.reading import bare
 from qpsvm.problems.replaced import outlined
 from qpsvm.resources.log import say, say_progress
 from qpsvm.result import SVMResult
@@ -101,7 +102,7 @@ def solve_spread(
     placed = place(samples.X)
     members = spread(placed, solve_share, order, on_state=heard, begun=begun)
     gather = _gatherer(members, placed.lengths)
-    return made(SpreadResult, **members[0].small, gather=gather)
+    return made(SpreadResult, **members[0].small, gather=gather, problem=bare(problem))
 
 
 def _progress(state: Mapping[str, Any]) -> str:

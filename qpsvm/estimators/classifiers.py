@@ -88,7 +88,8 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
         self.classes_, self.class_weight_ = classes, inputs.class_weights(self.class_weight, classes, y)
         factors = self.class_weight_[codes] if (self.class_weight_ != 1.0).any() else None
         weight = weight if factors is None else factors if weight is None else weight * factors
-        self._check_sums(np.bincount(codes, weight, len(classes)).astype(np.float64))
+        sums = np.bincount(codes, weight, len(classes)).astype(np.float64)
+        self._check_sums(sums, 0 if weight is None else n)
         together = self._together(matrix, codes, kernel, weight)
         self._judge(together.status, together.gap, together.message)
         self._keep(matrix, codes, together, kernel)
@@ -103,8 +104,8 @@ class KernelClassifier(SeveralMachines, ClassifierMixin, KernelMachine):  # type
         if self.probability:
             raise UnsupportedError(CALIBRATE.format(name=type(self).__name__))
 
-    def _check_sums(self, sums: FloatArray) -> None:
-        """Check the sums of the weights of each class, (k,), before there is any kernel value.
+    def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
+        """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
 
         Raises
         ------

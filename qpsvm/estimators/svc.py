@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qpsvm.arrays.rounding import gamma as rounding_of
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InfeasibleNuError, UnsupportedError
 from qpsvm.estimators.classifiers import HARD, SOFT, KernelClassifier
 from qpsvm.estimators.parameters import Check, one_of, price, share
 from qpsvm.multiclass import Together
+from qpsvm.problems.refuted import with_totals
 
 #: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
 CLEARLY = 1e-9
@@ -253,8 +255,8 @@ class NuSVC(KernelClassifier):
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
 
-    def _check_sums(self, sums: FloatArray) -> None:
-        """Check the sums of the weights of each class, (k,), before there is any kernel value.
+    def _check_sums(self, sums: FloatArray, n: int) -> None:
+        """Check the sums of the weights of each class, (k,), before there is any kernel value; n were added in floats.
 
         Raises
         ------
@@ -269,8 +271,10 @@ class NuSVC(KernelClassifier):
         if self.nu > largest * (1.0 + CLEARLY):
             error = InfeasibleNuError(self.nu, largest)
             error.args = (f"specified nu is infeasible: {error}",)
-            raise error
-        super()._check_sums(sums)
+            worst = int(np.argmin(np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
+            pair = (worst, None) if rest else (int(first[worst]), int(second[worst]))
+            raise with_totals(error, sums, pair, rounding_of(n), self.classes_)
+        super()._check_sums(sums, n)
 
     def _scale(self, together: Together) -> FloatArray:
         return np.where(together.rho > 0.0, together.rho, 1.0)

@@ -44,6 +44,7 @@ from qpsvm.problems.forms_with_rows import primal_with_rows, read_prices, split_
 from qpsvm.problems.machine import Machine
 from qpsvm.problems.neighbour import neighbouring_alpha
 from qpsvm.problems.reading import svm_result
+from qpsvm.problems.refuted import with_rows
 from qpsvm.problems.replaced import replaced
 from qpsvm.problems.swept import swept
 from qpsvm.problems.user_rows import UserRows, as_list, lengths_of, user_rows
@@ -889,7 +890,7 @@ class Problem(Machine[SVMResult], ABC):
         if (svm.level[rows] >= 0.0).any():  # else w = 0, b = 0 keeps them with room to spare
             found = room_of(svm, Bounds(Accuracy(self.space), svm), rows)
             if found.farkas is not None:
-                raise infeasible(svm, Bounds(Accuracy(self.space), svm), rows, found, scale)
+                raise with_rows(infeasible(svm, Bounds(Accuracy(self.space), svm), rows, found, scale), self)
             if found.equal.any():
                 self.__dict__["_equalities"] = np.concatenate([np.zeros(svm.users.own.m, dtype=bool), found.equal])
         return svm

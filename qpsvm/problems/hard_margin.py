@@ -49,6 +49,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
+from qpsvm.problems.refuted import with_hulls, with_rows
 from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Status
@@ -206,7 +207,7 @@ class HardMargin(Problem):
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
             if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
-                error = NotSeparableError(hulls.u, hulls.v, hulls.distance)
+                error = with_hulls(NotSeparableError(hulls.u, hulls.v, hulls.distance), self)
                 return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
             certificate = self._better(certificate, hulls, tol, polished)
         result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
@@ -223,10 +224,12 @@ class HardMargin(Problem):
             held = self._held
             weights = held.room.farkas
             if weights is not None:
-                error: QPSVMError = infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale)
+                error: QPSVMError = with_rows(
+                    infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self
+                )
                 if not weights[self.n :].any():  # the classes alone cannot be separated
                     u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
-                    error = NotSeparableError(u / u.sum(), v / v.sum(), 0.0)
+                    error = with_hulls(NotSeparableError(u / u.sum(), v / v.sum(), 0.0), self)
                 return certificate, Status.INFEASIBLE, str(error), error
         return super()._judge(certificate, solution, tol, polished, clock)
 

@@ -54,6 +54,7 @@ from qpsvm.problems.base import Problem
 from qpsvm.problems.c_svm import CSVM
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.reading import check_result
+from qpsvm.problems.refuted import with_sums
 from qpsvm.qp.program import QP
 from qpsvm.resources.team import ALONE, Team
 from qpsvm.result import SVMResult
@@ -140,7 +141,7 @@ class NuSVM(Problem):
         team = self.samples.team
         nu_max = largest_nu(self.sample_weight, self.y, team)
         if nu > nu_max * (1 + 1e-12 + team.count(self.n) * np.finfo(float).eps):
-            raise InfeasibleNuError(nu, nu_max)
+            raise with_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
 

@@ -129,7 +129,7 @@ class NuSVR(Regression):
         self._keep(C=C, nu=nu)
 
     def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
-        self.C, self.nu = prices(C, self.samples), as_share(nu)
+        self.C, self.nu = prices(C, self.samples), as_share(nu, feasible=True)
 
     @property
     def title(self) -> str:

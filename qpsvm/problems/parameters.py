@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,6 +15,9 @@ from qpsvm.arrays.words import shown
 from qpsvm.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
 from qpsvm.kernels.indefinite import Intercept
 from qpsvm.samples import Samples
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Proof
 
 
 def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
@@ -57,20 +63,28 @@ def as_intercept(intercept: Intercept) -> Intercept:
     return intercept
 
 
-def as_share(nu: float) -> float:
-    """Check a ν that may be anything up to 1.
+def as_share(nu: float, feasible: bool = False) -> float:
+    """Check a ν that may be anything up to 1; beyond it there may be a `feasible` α, or none.
 
     Raises
     ------
     InfeasibleNuError
-        ν > 1: no α is feasible.
+        ν > 1.
     ParameterError, ParameterTypeError
         Not a positive number.
     """
     nu = as_positive(nu, "nu")
     if nu > 1.0:
-        raise InfeasibleNuError(nu, 1.0, balance=False)
+        error = InfeasibleNuError(nu, 1.0, balance=False)
+        error._evidence = partial(_proof_of_share, nu, feasible)
+        raise error
     return nu
+
+
+def _proof_of_share(nu: float, feasible: bool) -> Proof:
+    from qpsvm.proof.limits import share  # proofs are loaded when somebody asks for one
+
+    return share(nu, feasible)
 
 
 def as_width(epsilon: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
-from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
+from qpsvm.problems.recorded import recorded
+from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
@@ -32,7 +34,7 @@ from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
 from qpsvm.proof.spaces import Space
 from qpsvm.result import SVMResult
-from qpsvm.rows import RowSource, as_row_source
+from qpsvm.rows import Mapped, RowSource, Standardised, as_row_source
 
 #: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
 Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
@@ -57,19 +59,31 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     check_result(problem.samples, result)
     if not problem.samples.team.alone:
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
-    if isinstance(problem.kernel, (Linear, FeatureMap)) and problem.affine and not problem.constraints:
-        space: Space = BallSpace(_linear_points(problem), result.model.w / float(problem.size_of_f))
-        held = Held(np.zeros_like(result.model.w), None, {"b": Fraction(result.radius) ** 2 / 2})
-    else:
-        space, held = space_of(problem), held_numbers(problem, result)
+    space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
-    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title))
+    record = {"stated": partial(recorded, problem, result)}
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
+
+
+def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
+    """The points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
+    w = result.model.w
+    if w is None or not problem.affine or problem.constraints:
+        return space_of(problem), held_numbers(problem, result)
+    centre = w / float(problem.size_of_f)
+    space = BallSpace(_linear_points(problem), centre)
+    space.assumptions = _of_rows(problem)
+    if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
+        return space, Held(centre, None)  # of which nothing is proven
+    return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        return LinearSpace(_linear_points(problem))
+        linear = LinearSpace(_linear_points(problem))
+        linear.assumptions = _of_rows(problem)
+        return linear
     space: FeatureSpace = problem.space
     if space.computed_intercept is None and problem.intercept == "penalised":
         raise UnsupportedError(
@@ -83,9 +97,17 @@ def space_of(problem: Any) -> Space:
 def _linear_points(problem: Any) -> RowSource:
     """The points of a linear machine, or what a map makes of them."""
     if isinstance(problem.kernel, FeatureMap):
-        source: RowSource = problem.space.source
-        return source
+        return Mapped(as_row_source(problem.samples.taken), problem.kernel)  # (MAP.1)
     return as_row_source(points_of(problem))
+
+
+def _of_rows(problem: Any) -> tuple[str, ...]:
+    """What the theorem takes for the samples, where these are not what a user has stored."""
+    if isinstance(problem.kernel, FeatureMap):
+        return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
+    if isinstance(problem.X, Standardised):
+        return ("the samples are the floats that (x − μ)/s gives for them",)
+    return ()
 
 
 def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
@@ -101,6 +123,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
+    if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
+        raise DataError(
+            f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
+        )
     for group in problem.outlined.groups:
         name = group.multiplier
         value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
@@ -109,8 +135,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
     own = w / float(size)
-    if problem.affine and np.isfinite(own).all() and math.isfinite(result.radius):  # f is R² − ‖x − c‖²
-        multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
+    if problem.affine:  # f is R² − ‖x − c‖²
+        multipliers.pop("b", None)
+        if math.isfinite(result.radius) and np.isfinite(own).all():
+            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
     return Held(own, None, multipliers)
 
 
@@ -139,10 +167,11 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     level, price, curvature, totals = numbers(problem, own)
     if problem.affine:
         level = half_diagonal(problem) if levels is None else levels
+    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula,
+            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip

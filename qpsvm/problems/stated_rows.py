@@ -26,7 +26,7 @@ from qpsvm.rows import RowSource, as_row_source
 def points_of(problem: Any) -> Matrix | RowSource:
     """The samples that take part, with the points of a user's rows behind them: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.taken
-    return problem._textbook_rows.behind(X) if problem.constraints else X
+    return problem._textbook_rows.behind(X) if getattr(problem, "constraints", ()) else X
 
 
 def square_of(row: Matrix) -> Fraction:
@@ -82,6 +82,20 @@ def row_levels(problem: Any) -> Exactly:
     if size == 1:
         return floats(np.array([float(value) for value in found]))
     return rationals(found)
+
+
+def exact_sums(problem: Any) -> dict[int, Fraction]:
+    """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
+    found, first = {}, 0
+    for item in problem.constraints:
+        if not isinstance(item, Constraints):
+            A = sp.csr_array(item.A)
+            for k, row in enumerate(np.split(A.data, A.indptr[1:-1])):
+                value = sum(map(Fraction, row.tolist()), Fraction(0))
+                if value != Fraction(float(item.sums[k])):
+                    found[first + k] = value
+        first += len(item.h)
+    return found
 
 
 def coefficients(problem: Any, result: Any) -> FloatArray:

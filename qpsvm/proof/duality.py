@@ -70,6 +70,17 @@ def weak_duality(program: ExactDual, space: Space, held: Held) -> Duality:
     return Duality(lost, (Claim("kernel", "proven", text, known.sigma),))
 
 
+def duality_by_matrix(space: Space) -> Duality:
+    """The same of a program whose α nobody has bounded here: all or nothing."""
+    known = space.definiteness(False)
+    if known.sigma == 0.0 and known.built:
+        return Duality()
+    text = "the kernel matrix is positive semidefinite"
+    if known.sigma == 0.0:
+        return Duality(claims=(Claim("kernel", "proven", text, 0.0),))
+    return Duality(assumptions=(text,))
+
+
 def total_of_beta(program: ExactDual) -> Fraction | None:
     """e_g/κ of (LACK.4); None where no equality is such."""
     if program.mix is not None or not program.m:

@@ -21,17 +21,18 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW
-from qpsvm.arrays.types import FloatArray
-from qpsvm.arrays.words import at_least, at_most
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
-from qpsvm.proof.bounds import LARGEST, GapBounds
+from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
 from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
-from qpsvm.proof.proof import Claim, Proof, Verdict
+from qpsvm.proof.proof import Claim, Proof
 from qpsvm.proof.relaxed import relaxed
+from qpsvm.proof.sentences import concluded, nothing
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
 #: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
@@ -42,8 +43,6 @@ EACH_ROW = 200.0
 LEFT = 0.01
 #: A proven gap is as good as the measured one up to this factor and this much.
 AS_GOOD, NOTHING = 3.0, 1e-12
-#: P of w = 0, b = 0, ρ = 0 is less, with what underflows counted.
-VANISHED = 2.0**-900
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,47 +89,29 @@ def prove(asked: Asked) -> Proof:
     program, held = asked.program, asked.held
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
-        return _nothing(asked, "α or w has entries that are no numbers")
+        return nothing(asked, "α or w has entries that are no numbers")
     if any(group.multiplier not in held.multipliers for group in program.groups):
-        return _nothing(asked, "b, ρ or another multiplier is no number")
+        return nothing(asked, "b, ρ or another multiplier is no number")
     point = feasible(program, asked.alpha)
     if point is None:
-        return _nothing(
-            asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
-        )
+        return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
+        remains, said, best = _remains(asked, point, values, found.gap)
+    more = [] if not said else [Claim("intercept", "proven", said, remains)]
     wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
-    unit = float(program.unit)
+        more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
     kernel = weak_duality(program, asked.space, held)
     if kernel.lost > 0.0:
         found, gap = found.wider(kernel.lost), found.gap
-        more = math.isfinite(found.gap) and math.isfinite(remains)
-        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if more else math.inf
-    claims = [*_claims(asked, point, found), *kernel.claims]
-    if said:
-        claims.append(Claim("intercept", "proven", said, remains))
-    if wider is not None and math.isfinite(remains):
-        claims.append(Claim("rows", "proven", wider.said(remains), remains))
-    return Proof(
-        title=asked.title, gap=found.gap, least_gap=found.least_gap,
-        primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
-        difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
-        claims=tuple(claims), remains=remains,
-        assumptions=(*asked.space.assumptions, *kernel.assumptions),
-        record={**(asked.record or {}), "point": point, "held": held, "bounds": found},
-    )  # fmt: skip
-
-
-def _times(unit: float, value: float, up: bool) -> float:
-    if unit == 1.0 or not math.isfinite(value):
-        return value
-    exact = Fraction(unit) * Fraction(value)
-    return above(exact) if up else below(exact)
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -180,35 +161,40 @@ def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measure
     sums = terms.summed(program, held, point, measured.values)
     apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
-    high = apart + sums.terms[1] + above(ridge)
-    low = _sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    half_low, half_high = measured.own_half or _own_half(measured)
+    half_low, half_high = measured.own_half or own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
-        _sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
-        -_sum_below(-gain[1], half_low, curved[0], penalty[0]),
+        sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
+        -sum_below(-gain[1], half_low, curved[0], penalty[0]),
     )
     primal = (
-        _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
-        -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
+        sum_below(measured.half_square[0], sums.losses[0], cost[0]),
+        -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
-    # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
-    primal = max(primal[0], _sum_below(dual[0], low)), min(primal[1], -_sum_below(-dual[1], -high))
-    dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], -_sum_below(-primal[1], low))
+    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + above(ridge)
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
-    return GapBounds(primal, dual, (min(low, LARGEST), high), apart=measured.apart, length=length), sums.upper
+    return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
-def _own_half(measured: Measured) -> tuple[float, float]:
-    """½‖w(α)‖² from that of w, and how far the two are apart; no power: that raises."""
-    low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
+def own_half_square(measured: Measured) -> Interval:
+    """½‖w(α)‖² from below and from above."""
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
 
 
-def _sum_below(*parts: float) -> float:
+def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
+    """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
+    low, high = min(difference[0], LARGEST), difference[1]
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high))
+
+
+def sum_below(*parts: float) -> float:
     """A sum of few floats from below."""
     if any(math.isnan(part) or part == -math.inf for part in parts):
         return -math.inf
@@ -217,40 +203,51 @@ def _sum_below(*parts: float) -> float:
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
-    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
-    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
-    rows = order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
+    rows = rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
         points = np.unique(rows if program.rows is None else program.rows[rows])
-    found = space.sharpened(held, points.astype(np.intp))
-    if found is None:
-        return None
-    values = measured.values
+    points = points.astype(np.intp)
+    found = space.sharpened(held, points)
+    return None if found is None else replace(measured, values=sharpened(measured.values, points, found))
+
+
+def rows_that_matter(upper: FloatArray) -> IntArray:
+    """The rows with the largest terms, so that the others have next to nothing of the sum."""
+    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
+    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    return order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
+
+
+def sharpened(values: Values, points: IntArray, found: Values) -> Values:
+    """Values at all points, with better ones at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
     high[points], low[points], radius[points] = found.high, found.low, found.radius
-    return replace(measured, values=Values(high, low, radius))
+    return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
     least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
+        return gap, "", None
+    said = (
         f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
         "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
 def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
@@ -258,55 +255,3 @@ def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues
     if isinstance(values, ExactValues):
         return rational.rational_gap(program, held, point, values).bounds.gap
     return _by_terms(program, held, point, values)[0].gap
-
-
-def _within(point: Feasible, alpha: FloatArray) -> float:
-    """How far the point is from an α, in its worst row, from above."""
-    near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
-    near = 0.0 if np.array_equal(point.alpha, alpha) else near
-    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
-
-
-def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
-    """The sentences."""
-    program = asked.program
-    equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
-    kept = f" and {' and '.join(equalities)}" if equalities else ""
-    near = _within(point, asked.alpha)
-    unit = float(program.unit)
-    primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
-    claims = [
-        Claim("feasible", "proven", f"α keeps its box{kept} exactly, as integers times 2^{point.exponent}; it "
-              f"is within {at_most(near, 2)} of the one that was given", near),
-        Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
-    ]  # fmt: skip
-    said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
-    if not math.isfinite(found.difference[1]):
-        why = "some row that must reach its margin may fall short of it"
-        claims.append(Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf))
-        return [*claims, Claim("optimal", "open", said, asked.tol)] if said else claims
-    claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
-    how = "is, rounded up," if found.exactly else "is at most"
-    known: Verdict = "proven" if math.isfinite(found.gap) else "open"
-    claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
-    nothing = dual < 0.0 and abs(primal) <= VANISHED
-    if nothing:
-        claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
-                            "is relative to that", max(primal, -dual)))  # fmt: skip
-    if asked.tol is not None:
-        verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
-        if nothing and verdict == "refuted":
-            verdict, said = "open", f"{said}: the objective of these numbers is 0, and nothing is relative to that"
-        elif verdict == "refuted":
-            said += f": it is at least {at_least(found.least_gap)}"
-        claims.append(Claim("optimal", verdict, said, asked.tol))
-    return claims
-
-
-def _nothing(asked: Asked, why: str) -> Proof:
-    """A proof of nothing."""
-    return Proof(
-        title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
-        alpha=asked.alpha, exactly=False, claims=(Claim("feasible", "open", why),), remains=math.inf,
-        assumptions=asked.space.assumptions, record=dict(asked.record or {}),
-    )  # fmt: skip

@@ -3,7 +3,7 @@
     (RELAX.1)  v_k ≥ t_k of each hard row that falls short, a float:  (w, μ) is a point of the program with ℓ_k − v_k in
                place of ℓ_k, α is one of its dual, and (GAP.1) of the two is the gap there
     (RELAX.2)  where all rows are hard and all levels are one ℓ, v is one number, too:  the points of that program are
-               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps every row
+               those of the first times (ℓ − v)/ℓ, so that the same gap is that of (w, μ)·ℓ/(ℓ − v), which keeps all
 
 Rows that can be kept as equalities only are kept by hardly any floats: (RELAX.1) says what is true of them.
 """
@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import at_most
@@ -40,12 +41,15 @@ class Relaxed:
         How many rows may fall short.
     scaled : bool
         Whether (RELAX.2) is true of it.
+    lowered : ndarray, shape (m,)
+        v.
     """
 
     program: ExactDual
     most: float
     rows: int
     scaled: bool
+    lowered: FloatArray
 
     def said(self, gap: float) -> str:
         """A sentence."""
@@ -56,8 +60,8 @@ class Relaxed:
             )
         rows = "one row" if self.rows == 1 else f"{self.rows} rows"
         return (
-            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that are so "
-            f"much wider, the relative gap of these numbers is at most {at_most(gap)}"
+            f"{rows} of those that have to be kept may be broken, by at most {at_most(self.most, 2)}; with bounds that "
+            f"are so much wider, the relative gap of these numbers is at most {at_most(gap)}"
         )
 
 
@@ -79,8 +83,8 @@ def relaxed(program: ExactDual, held: Held, values: ExactValues | Measured) -> R
     most, level = float(off.max()), _one(program)
     if level is not None and Fraction(most) < level:
         lowered = replace(program, level=constant(level - Fraction(most), program.m))
-        return Relaxed(lowered, above(Fraction(most) / level), rows, scaled=True)
-    return Relaxed(replace(program, level=_lowered(program.level, off)), most, rows, scaled=False)
+        return Relaxed(lowered, above(Fraction(most) / level), rows, True, repeated(most, program.m))
+    return Relaxed(replace(program, level=_lowered(program.level, off)), most, rows, False, off)
 
 
 def _one(program: ExactDual) -> Fraction | None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.arrays.words import at_least, at_most
 from qpsvm.cli import main
 from qpsvm.proof import prove as proving
+from qpsvm.proof.exactly import at_least, at_most
 
 C = 2.0
 #: Steps of which every machine's proof knows something.
@@ -42,7 +42,9 @@ def machines():
         qpsvm.CSVM(X, y, C=C), qpsvm.CSVM(X, y, intercept=None), qpsvm.NuSVM(X, y, nu=0.3),
         qpsvm.HardMargin(X, (X[:, 0] > 2.0).astype(int)), qpsvm.PrimalHinge(X, y, intercept="penalised"),
         qpsvm.SquaredHinge(X, y), qpsvm.HuberHinge(X, y), qpsvm.EpsilonSVR(X, t), qpsvm.NuSVR(X, t),
-        qpsvm.QuantileSVR(X, t), qpsvm.OneClass(X, kernel="linear", nu=0.3),
+        qpsvm.QuantileSVR(X, t), qpsvm.OneClass(X + 3.0, kernel="linear", nu=0.3),
+        qpsvm.SVDD(X, nu=0.3), qpsvm.Ranking(X, t),
+        qpsvm.CSVM(X, y, constraints=[qpsvm.Constraints(np.ones((1, 3)), 1.0)]),
     ]  # fmt: skip
 
 
@@ -144,7 +146,7 @@ def test_from_the_command_line(capsys, tmp_path):
     assert len(column) == 16
 
 
-@pytest.mark.parametrize("value", [1.0001e-7, 0.1, 1.0 / 3.0, 1e-16, 1234.5, 9.999e22, 5e-324, 1.7e308])
+@pytest.mark.parametrize("value", [1.0001e-7, 0.1, 1.0 / 3.0, 1e-16, 1234.5, 9.999e22, 1.7e308])
 def test_a_bound_that_is_printed_is_a_bound(value):
     for digits in (2, 3):
         assert Decimal(at_least(value, digits)) <= Decimal(value) <= Decimal(at_most(value, digits))

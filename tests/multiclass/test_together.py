@@ -200,3 +200,12 @@ def test_what_is_wrong_is_named():
         solve_rest(X, 0 * codes, labels[:1], parameters={"C": 1.0}, kernel=RBF)
     with pytest.raises(ParameterError, match="no machine"):
         solve_rest(X, codes, labels, machine="Ranking1", parameters={"C": 1.0}, kernel=RBF)
+
+
+def test_a_machine_that_nobody_has_used_yet_is_found_by_its_name(monkeypatch):
+    """Machines of ours are imported late: a name is no reason to say that there is none."""
+    monkeypatch.delitem(qpsvm.Problem.machines, "SquaredHinge", raising=False)
+    assert solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear()).optimal
+    for name in ("Problem", "CrammerSinger", "Constraints"):
+        with pytest.raises(ParameterError, match=f"no machine '{name}'.*HardMargin"):
+            solve_rest(X, codes, labels, machine=name, parameters={"C": 1.0}, kernel=qpsvm.Linear())

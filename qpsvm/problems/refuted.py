@@ -1,0 +1,241 @@
+"""What errors have to show: the samples, rows and weights of a problem without a solution, as `error.verify()` wants them.
+
+(`problems.base` imports this file, so a problem is any object here; and proofs are loaded when somebody asks for one.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from qpsvm.arrays.rounding import dots_in_two
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.arrays.words import shown
+from qpsvm.errors import InfeasibleConstraintsError, InfeasibleNuError, NotSeparableError, UnsupportedError
+from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
+from qpsvm.problems.constraints import Constraints
+from qpsvm.problems.reading import bare
+from qpsvm.rows import RowSource, as_row_source
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Claim, Proof
+
+#: Numbers of X that are gone through to see whether a direction separates the classes.
+LOOKED_AT = 2e7
+
+
+def with_hulls(error: NotSeparableError, problem: Any) -> NotSeparableError:
+    """The error with what proves it: the samples with weights."""
+    error._evidence = partial(_hulls, bare(problem), error.u + error.v)
+    return error
+
+
+def with_rows(error: InfeasibleConstraintsError, problem: Any) -> InfeasibleConstraintsError:
+    """The error with what proves it: the user's rows."""
+    error._evidence = partial(_excluded, bare(problem), error.weights)
+    return error
+
+
+def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
+    """The error with what proves it: the sums of the weights of both classes."""
+    if problem.samples.team.alone:
+        error._evidence = partial(_balance, error.nu, problem.samples.weight, problem.samples.target, _labels(problem))
+    return error
+
+
+def _hulls(problem: Any, weights: FloatArray) -> Proof:
+    from qpsvm.proof.coordinates import coordinates
+    from qpsvm.proof.impossible import Meeting, Rows, meeting
+
+    if not problem.team.alone:
+        raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
+    chosen = np.flatnonzero(weights > 0.0)
+    kernel, points = _points(problem, chosen)
+    signs = [int(sign) for sign in problem.labels[chosen].tolist()]
+    terms = [[(place, Fraction(-sign))] for place, sign in enumerate(signs)]
+    numbers = problem.rows[chosen].tolist()
+    known = None if points is None else coordinates(kernel, points)
+    ones = [Fraction(-1)] * len(chosen)
+    rows = Rows(known, terms, [Fraction(-sign) for sign in signs], ones, [str(number) for number in numbers])
+    return meeting(Meeting(
+        problem.title, rows, signs, weights[chosen], numbers, _labels(problem),
+        partial(_separated, problem, weights * problem.labels),
+    ))  # fmt: skip
+
+
+def _points(problem: Any, chosen: Any) -> tuple[Kernel, Matrix | None]:
+    """Samples as points of a kernel; None where the kernel's matrix was changed into another."""
+    kernel: Kernel = problem.kernel
+    if problem.psd != "raise" and not kernel.is_psd:
+        return kernel, None
+    if isinstance(kernel, Precomputed):
+        return kernel, problem.samples.taken[:, problem.rows][:, chosen].T
+    if isinstance(kernel, FeatureMap):
+        return Linear(), problem.space.source.take(chosen)
+    return kernel, as_row_source(problem.samples.taken).take(chosen)
+
+
+def _labels(problem: Any) -> tuple[str, str]:
+    """The names of the classes −1 and +1."""
+    first, second = problem.samples.classes.tolist()
+    return shown(first), shown(second)
+
+
+def _separated(problem: Any, beta: FloatArray) -> tuple[Claim, Mapping[str, Any]] | None:
+    """A proof that the classes are separated after all, by less than doubles show."""
+    from qpsvm.proof.proof import Claim
+
+    X = problem.samples.taken
+    text = "no hyperplane separates the classes: "
+    if isinstance(problem.kernel, RBF) and not isinstance(X, RowSource):
+        if _shared(X, problem.labels):
+            return None
+        return Claim(
+            "separable", "refuted", f"{text}no sample is in both of them, and features of different samples are linearly "
+            "independent for a Gaussian (Micchelli 1986), so one does; its slab is too narrow for doubles",
+        ), {}  # fmt: skip
+    rows = problem.space.source if isinstance(problem.kernel, FeatureMap) else as_row_source(X)
+    if not isinstance(problem.kernel, (Linear, FeatureMap)) or rows.shape[0] * rows.shape[1] > LOOKED_AT:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for w in (rows.weights(beta), problem._hulls.direction if problem._hulls else np.zeros(0)):
+            if len(w) == rows.shape[1] and np.isfinite(w).all() and w.any():
+                apart = _apart(rows, problem.labels, w / np.abs(w).max())
+                if apart > 0:
+                    return Claim(
+                        "separable", "refuted", f"{text}one does, whose w is in the record: its slab is narrower than "
+                        "the distance above, and too narrow for doubles",
+                    ), {"w": w / np.abs(w).max()}  # fmt: skip
+    return None
+
+
+def _shared(X: Matrix, y: FloatArray) -> bool:
+    """Whether a sample is in both classes."""
+    dense = not sp.issparse(X)
+    classes: tuple[set[bytes], set[bytes]] = set(), set()
+    for i, sign in enumerate(y.tolist()):
+        row = (X[i] if dense else as_dense(X[[i]])[0]) + 0.0
+        classes[sign > 0].add(row.tobytes())
+    return not classes[0].isdisjoint(classes[1])
+
+
+def _apart(rows: RowSource, y: FloatArray, w: FloatArray) -> Fraction:
+    """At least min ⟨w, x⟩ of the one class less max ⟨w, x⟩ of the other."""
+    least: dict[bool, Fraction] = {}
+    for block in rows.blocks():
+        for piece in block.pieces():
+            signs = y[piece.rows]
+            high, low, radius = dots_in_two(signs[:, None] * as_dense(piece.matrix), w)
+            if not (np.isfinite(high).all() and np.isfinite(radius).all()):
+                return Fraction(0)
+            for sign in (True, False):
+                for k in np.flatnonzero((signs > 0) == sign).tolist():
+                    value = Fraction(float(high[k])) + Fraction(float(low[k])) - Fraction(float(radius[k]))
+                    least[sign] = min(least.get(sign, value), value)
+    return least[True] + least[False]
+
+
+def _excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
+    from qpsvm.proof.coordinates import coordinates
+    from qpsvm.proof.impossible import Rows, excluded
+
+    points, terms, c, bounds, names = _user_rows(problem, weights)
+    kernel: Kernel = problem.kernel
+    if problem.psd != "raise" and not kernel.is_psd:
+        raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
+    known = coordinates(kernel, points)
+    h = []
+    for bound, diagonal in bounds:
+        for place, a in diagonal:
+            own = None if known is None else known.own_square(place)
+            if own is None:
+                raise UnsupportedError(f"no proof for the kernel {kernel}: its K(x, x) are not known without rounding")
+            bound -= Fraction(problem.diagonal) * a * own
+        h.append(bound)
+    has_b = any(group.multiplier == "b" for group in problem.outlined.groups)
+    near = np.array([weights[name] for name in names])
+    return excluded(problem.title, Rows(known, terms, c if has_b else None, h, names), near)
+
+
+#: A_kl and the l of one row.
+Terms = list[tuple[int, Fraction]]
+
+
+def _user_rows(
+    problem: Any, weights: Mapping[str, float]
+) -> tuple[Matrix, list[Terms], list[Fraction], list[tuple[Fraction, Terms]], list[str]]:
+    """The rows with weights as the user wrote them: points, A, c, h with what f has of K(z, z) besides, and names."""
+    points: list[Matrix] = []
+    terms: list[Terms] = []
+    c: list[Fraction] = []
+    bounds: list[tuple[Fraction, Terms]] = []
+    names: list[str] = []
+    count = seen = 0
+
+    def add(name: str, rows: Matrix, factors: list[float], own: Fraction | None, bound: float, exact: bool) -> None:
+        nonlocal count
+        term = [(count + k, Fraction(a)) for k, a in enumerate(factors)]
+        count += rows.shape[0]
+        points.append(sp.csr_array(rows) if sp.issparse(rows) else sp.csr_array(np.asarray(rows)))
+        terms.append(term)
+        c.append(sum((a for _, a in term), Fraction(0)) if own is None else own)
+        bounds.append((Fraction(bound), term if problem.diagonal and not exact else []))
+        names.append(name)
+
+    for item in problem.constraints:
+        called = item.names or [f"row {seen + k}" for k in range(len(item.h))]
+        seen += len(item.h)
+        for k, name in enumerate(called):
+            if name not in weights:
+                continue
+            if isinstance(item, Constraints):
+                add(name, item.G[[k]], [1.0], Fraction(float(item.c[k])), float(item.h[k]), exact=True)
+            else:
+                stored = slice(*item.A.indptr[k : k + 2])
+                add(name, item.Z[item.A.indices[stored]], item.A.data[stored].tolist(), None, float(item.h[k]), False)
+    for i, sign in enumerate(problem.labels.tolist()) if "margin[" in "".join(weights) else ():
+        if f"margin[{i}]" in weights and f"margin[{i}]" not in names:
+            add(f"margin[{i}]", as_row_source(problem.samples.taken).take(np.array([i])), [-sign], None, -1.0, False)
+    return sp.csr_array(sp.vstack(points)), terms, c, bounds, names
+
+
+def _balance(nu: float, weight: FloatArray, y: FloatArray, labels: tuple[str, str]) -> Proof:
+    from qpsvm.proof.exactly import sum_of
+    from qpsvm.proof.limits import balance
+
+    return balance(nu, sum_of(weight[y > 0]), sum_of(weight[y < 0]), labels)
+
+
+def with_totals(
+    error: InfeasibleNuError, sums: FloatArray, pair: tuple[int, int | None], radius: float, classes: NDArray[Any]
+) -> InfeasibleNuError:
+    """The error with what proves it, where only the sums of the weights of k classes are known.
+
+    Parameters
+    ----------
+    error : InfeasibleNuError
+    sums : ndarray, shape (k,)
+        Each off by at most `radius` of itself.
+    pair : (int, int or None)
+        The two classes that it is about; None is all others.
+    radius : float
+    classes : ndarray, shape (k,)
+    """
+    exact, (one, other) = [Fraction(value) for value in sums.tolist()], pair
+    rest = sum(exact, -exact[one]) if other is None else exact[other]
+    labels = "the rest" if other is None else shown(classes.tolist()[other]), shown(classes.tolist()[one])
+    error._evidence = partial(_totals, error.nu, exact[one], rest, labels, Fraction(radius))
+    return error
+
+
+def _totals(nu: float, above: Fraction, below: Fraction, labels: tuple[str, str], radius: Fraction) -> Proof:
+    from qpsvm.proof.limits import balance
+
+    return balance(nu, above, below, labels, radius)

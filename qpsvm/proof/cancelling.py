@@ -1,0 +1,248 @@
+"""Weights that make vectors cancel, without rounding, from floats that nearly do.
+
+    (PCANCEL.1)  λ ≥ 0,  Σ λ_k = 1,  Σ λ_k g_k = 0:  of rational g_k, if there are such λ then there are rational ones,
+                 and some with as many positive ones as the g_k with a 1 behind have independent coordinates, at most
+                 (Carathéodory)
+    (PCANCEL.2)  the floats say which λ are positive: on independent rows and columns of [G; 1] a square system remains;
+                 λ of other columns stay the floats that they are, which are rational numbers too
+    (PCANCEL.3)  Bx = c in integers:  x = Σ_t x_t p^t with x_t = B⁻¹c_t mod p and c_{t+1} = (c_t − Bx_t)/p, and rational
+                 numbers from x mod p^T by Euclid's algorithm, T by Hadamard's bound of their size
+
+Which rows and columns are independent is asked modulo p, which may be wrong; so whatever is found is put into (PCANCEL.1)
+in integers, signs and all, before anybody is told.
+
+Sources: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7 and 10; Dixon, *Exact solution of
+linear equations using p-adic expansions*, Numer. Math. 40 (1982).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.proof.integers import common
+
+#: Whole numbers without bounds, as objects.
+Integers = NDArray[np.object_]
+
+#: p of (PCANCEL.3): two numbers below it have a product that 64 bits hold.
+PRIME = 2**31 - 1
+#: Shares of the largest weight below which floats may stand for 0: of a vertex, and of points inside a face.
+IDLE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
+#: Operations modulo p, and products of large integers, that take about a second.
+ELIMINATED, MULTIPLIED = 1e8, 6e7
+#: Numbers of a linear program that is solved for a vertex.
+PROGRAM = 2e6
+#: Digits to the right of the point of λ outside the square system.
+GRID = 60
+
+
+def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
+    """(PCANCEL.1) near some floats.
+
+    Parameters
+    ----------
+    vectors : ndarray of int, shape (m, k)
+        A column for each g_k; every row in units of its own.
+    near : ndarray, shape (k,)
+        Not negative.
+
+    Returns
+    -------
+    list of Fraction, or None
+        λ; None where none are found in a second or so, which does not say that there are none.
+
+    Examples
+    --------
+    A point twice as far from 0 as the other, on the other side:
+
+    >>> import numpy as np
+    >>> print(cancelling(np.array([[-1, 2]], dtype=object), np.array([0.7, 0.3])))
+    [Fraction(2, 3), Fraction(1, 3)]
+    """
+    rows = _without_factors(vectors)
+    system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
+    for guess in _guesses(rows, near):
+        chosen = np.flatnonzero(guess)
+        found = _solved(system[:, chosen], guess[chosen])
+        if found is not None and cancel(vectors[:, chosen], found):
+            weights = [Fraction(0)] * len(near)
+            for k, value in zip(chosen.tolist(), found, strict=True):
+                weights[k] = value
+            return weights
+    return None
+
+
+def cancel(vectors: Integers, weights: list[Fraction]) -> bool:
+    """Whether (PCANCEL.1) holds: rational weights of the columns of (m, k)."""
+    whole, denominator = common(weights)
+    sums = vectors @ np.array(whole, dtype=object)
+    return min(whole) >= 0 and sum(whole) == denominator and not any(sums)
+
+
+def _without_factors(vectors: Integers) -> Integers:
+    """Rows divided by what divides them, and no row of zeros."""
+    divisors = [math.gcd(*row) for row in vectors.tolist()]
+    kept = [k for k, divisor in enumerate(divisors) if divisor]
+    return vectors[kept] // np.array([divisors[k] for k in kept], dtype=object)[:, None]
+
+
+def _guesses(rows: Integers, near: FloatArray) -> Iterator[FloatArray]:
+    """Floats near λ with fewer and fewer positive ones, a vertex first where there are more than one needs."""
+    total = float(near.sum())
+    if not 0.0 < total < math.inf:
+        return
+    near = near / total
+    if np.count_nonzero(near) > len(rows) + 1:
+        vertex = _vertex(rows, near)
+        if vertex is not None:
+            yield vertex
+    kept = len(near) + 1
+    for share in IDLE:
+        guess = np.where(near > share * near.max(), near, 0.0)
+        if np.count_nonzero(guess) < kept:
+            kept = int(np.count_nonzero(guess))
+            yield guess
+
+
+def _vertex(rows: Integers, near: FloatArray) -> FloatArray | None:
+    """λ with few positive ones among those of some floats, by a linear program that wants none of the smaller ones."""
+    from scipy.optimize import linprog
+
+    support = np.flatnonzero(near)
+    if len(rows) * len(support) > PROGRAM:
+        return None
+    part = rows[:, support]
+    sizes = np.array([max(abs(value) for value in row) or 1 for row in part.tolist()], dtype=object)
+    left = (part / sizes[:, None]).astype(np.float64)
+    left = np.vstack([left, np.ones(len(support))])
+    costs = -np.log2(np.maximum(near[support], np.finfo(float).tiny))
+    found = linprog(costs, A_eq=left, b_eq=np.append(np.zeros(len(rows)), 1.0), method="highs-ds")
+    if found.x is None:
+        return None
+    vertex = np.zeros(len(near))
+    vertex[support] = np.maximum(found.x, 0.0)
+    return vertex
+
+
+def _solved(system: Integers, near: FloatArray) -> list[Fraction] | None:
+    """λ with [G; 1]λ = (0, …, 0, 1) by (PCANCEL.2), (m, k) and (k,); signs and all are for the caller to see."""
+    m, k = system.shape
+    if m * k * min(m, k) > ELIMINATED or not k:
+        return None
+    order = np.argsort(-near, kind="stable")
+    chosen = _independent((system[:, order] % PRIME).astype(np.int64))
+    if chosen is None:
+        return None
+    rows, columns = chosen[0], order[chosen[1]]
+    free = np.setdiff1d(np.arange(k), columns)
+    held = np.array([round(value) for value in np.ldexp(near[free], GRID).tolist()], dtype=object)
+    right = [0] * m
+    right[-1] = 1 << GRID
+    target = np.array(right, dtype=object)
+    if len(free):
+        target = target - system[:, free] @ held
+    basic = solve_integers(system[np.ix_(rows, columns)], target[rows])
+    if basic is None or min(basic) < 0:
+        return None
+    weights = [Fraction(0)] * k
+    for place, value in [*zip(columns.tolist(), basic, strict=True), *zip(free.tolist(), held.tolist(), strict=True)]:
+        weights[place] = Fraction(value) / (1 << GRID)
+    return weights
+
+
+def _independent(A: IntArray) -> tuple[IntArray, IntArray] | None:
+    """Rows and columns of a regular part of A (m, k) modulo p that is as large as can be, the first columns preferred.
+
+    None where (0, …, 0, 1) is no combination of the columns.
+    """
+    m, k = A.shape
+    A = np.column_stack([A, np.zeros(m, dtype=np.int64)])
+    A[-1, k] = 1
+    rows = np.arange(m)
+    columns: list[int] = []
+    for column in range(k + 1):
+        done = len(columns)
+        if done == m:
+            break
+        candidates = np.flatnonzero(A[done:, column])
+        if not len(candidates):
+            continue
+        if column == k:
+            return None
+        pivot = done + int(candidates[0])
+        A[[done, pivot]], rows[[done, pivot]] = A[[pivot, done]], rows[[pivot, done]]
+        head = A[done, column:] * pow(int(A[done, column]), -1, PRIME) % PRIME
+        below = np.flatnonzero(A[done + 1 :, column]) + done + 1
+        A[below, column:] = (A[below, column:] - A[below, column][:, None] * head % PRIME) % PRIME
+        columns.append(column)
+    return rows[: len(columns)], np.array(columns, dtype=np.intp)
+
+
+def solve_integers(B: Integers, c: Integers) -> list[Fraction] | None:
+    """x with Bx = c by (PCANCEL.3), for B (r, r) and c (r,); None where p divides its determinant, or it takes long.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(solve_integers(np.array([[2, 1], [0, 3]], dtype=object), np.array([1, 1], dtype=object)))
+    [Fraction(1, 3), Fraction(1, 3)]
+    """
+    r = len(c)
+    norms = [sum(value * value for value in row).bit_length() / 2.0 + 1.0 for row in B.tolist()]
+    above = max(max(abs(value) for value in c.tolist()), 1).bit_length()
+    determinant, largest = sum(norms), sum(norms) + above + math.log2(r + 1)  # Hadamard's bounds, in bits
+    steps = int((determinant + largest + 2.0) / 30.0) + 2
+    if r * r * steps * (max(norms) / 64.0 + 1.0) > MULTIPLIED:
+        return None
+    inverse = _inverse((B % PRIME).astype(np.int64))
+    if inverse is None:
+        return None
+    x, power, left = np.zeros(r, dtype=object), 1, c
+    for _ in range(steps):
+        digit = (inverse * (left % PRIME).astype(np.int64) % PRIME).sum(axis=1) % PRIME
+        digits = digit.astype(object)
+        x, power, left = x + power * digits, power * PRIME, (left - B @ digits) // PRIME
+    return _rationals(x.tolist(), power, 1 << math.ceil(largest))
+
+
+def _inverse(B: IntArray) -> IntArray | None:
+    """B⁻¹ modulo p, (r, r)."""
+    r = len(B)
+    A = np.column_stack([B, np.eye(r, dtype=np.int64)])
+    for k in range(r):
+        candidates = np.flatnonzero(A[k:, k])
+        if not len(candidates):
+            return None
+        pivot = k + int(candidates[0])
+        A[[k, pivot]] = A[[pivot, k]]
+        A[k] = A[k] * pow(int(A[k, k]), -1, PRIME) % PRIME
+        others = np.flatnonzero(A[:, k])
+        others = others[others != k]
+        A[others] = (A[others] - A[others, k][:, None] * A[k] % PRIME) % PRIME
+    return A[:, r:]
+
+
+def _rationals(residues: list[int], modulus: int, largest: int) -> list[Fraction] | None:
+    """Fractions with a common denominator from what they are modulo p^T, numerators not above `largest`."""
+    denominator, found = 1, []
+    for residue in residues:
+        value = residue * denominator % modulus
+        value = value - modulus if value > modulus // 2 else value
+        if abs(value) <= largest:
+            found.append(Fraction(value, denominator))
+            continue
+        before, now, s, t = modulus, value % modulus, 0, 1
+        while now > largest:
+            quotient = before // now
+            before, now, s, t = now, before - quotient * now, t, s - quotient * t
+        if not t:
+            return None
+        found.append(Fraction(now, t) / denominator)
+        denominator *= abs(t)
+    return found

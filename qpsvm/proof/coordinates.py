@@ -1,0 +1,157 @@
+"""Points of a feature space in whole numbers, such that a combination of them is 0 wherever it is 0 in these.
+
+(PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
+(PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  Gram columns; Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0, and
+            (γxᵀz + r)^p of floats is a rational number
+(PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
+            f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
+(PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
+            for a Gaussian, whose φ have length 1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
+from qpsvm.proof.cancelling import Integers
+from qpsvm.proof.exactly import above
+from qpsvm.proof.integers import as_integers, common
+
+#: Numbers that are made whole, and products of two of them in a Gram matrix, that take about a second.
+NUMBERS, PRODUCTS = 4e6, 1e7
+#: The largest whole exponent of a polynomial kernel whose values are made.
+LARGEST_DEGREE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """q points in m whole coordinates.
+
+    Attributes
+    ----------
+    whole : ndarray of int, shape (m, q)
+    units : tuple of Fraction
+        The square of what 1 is in each coordinate; of Gram columns, one for all: what 1 is.
+    kind : "features", "gram", "matrix", "unit" or "same"
+        (PCOORD.1), (PCOORD.2), (PCOORD.3), and (PCOORD.4) with or without a known length.
+    """
+
+    whole: Integers
+    units: tuple[Fraction, ...]
+    kind: Literal["features", "gram", "matrix", "unit", "same"]
+
+    def square(self, weights: Sequence[Fraction]) -> Fraction | None:
+        """‖Σγ_l φ(z_l)‖² for γ (q,), or what it is not above; None where nothing is known."""
+        whole, denominator = common(weights)
+        factors = np.array(whole, dtype=object)
+        sums = (self.whole @ factors).tolist()
+        if not any(sums):
+            return Fraction(0)
+        if self.kind == "features":
+            found = sum((unit * value * value for unit, value in zip(self.units, sums, strict=True)), Fraction(0))
+        elif self.kind == "gram":
+            found = self.units[0] * int(factors @ np.array(sums, dtype=object))
+        elif self.kind == "unit":
+            found = Fraction(sum(abs(value) for value in sums)) ** 2
+        else:
+            return None
+        return found / denominator**2
+
+    def own_square(self, point: int) -> Fraction | None:
+        """K(z, z) of a point; None where nothing is known."""
+        weights = [Fraction(0)] * self.whole.shape[1]
+        weights[point] = Fraction(1)
+        return self.square(weights)
+
+
+def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
+    """Points of a kernel's feature space, (q, d); None where that takes too long.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With numbers for parameters; a feature map's points are its features, and its kernel `Linear()`.
+    points : ndarray or csr_array, shape (q, d)
+        Of `Precomputed`, the columns of K that belong to the points: (q, n).
+    """
+    q = points.shape[0]
+    if isinstance(kernel, (Linear, Precomputed)):
+        used = _used(points)
+        if used.size > NUMBERS:
+            return None
+        whole, exponents = _whole_columns(used)
+        units = tuple(Fraction(4) ** exponent for exponent in exponents)
+        return Coordinates(whole, units, "features" if isinstance(kernel, Linear) else "matrix")
+    if isinstance(kernel, Polynomial) and kernel.is_psd and kernel.degree <= LARGEST_DEGREE:
+        return _gram(kernel, _used(points)) if q * q * points.shape[1] <= PRODUCTS else None
+    rows = {}
+    place = [rows.setdefault(_key(points, k), len(rows)) for k in range(q)]
+    if len(rows) * q > NUMBERS:
+        return None
+    whole = np.zeros((len(rows), q), dtype=object)
+    whole[place, np.arange(q)] = 1
+    return Coordinates(whole, (), "unit" if isinstance(kernel, RBF) else "same")
+
+
+def _key(points: Matrix, k: int) -> bytes:
+    """The same for the same point."""
+    row = as_dense(points[[k]])[0] + 0.0  # no −0
+    places = np.flatnonzero(row)
+    return bytes(places.tobytes() + row[places].tobytes())
+
+
+def _used(points: Matrix) -> FloatArray:
+    """The columns in which there is a number, dense: (q, d')."""
+    if sp.issparse(points):
+        part = sp.csc_array(points)
+        return as_dense(part[:, np.flatnonzero(np.diff(part.indptr))])
+    dense = as_dense(points)
+    return dense[:, (dense != 0.0).any(axis=0)]
+
+
+def _whole_columns(values: FloatArray) -> tuple[Integers, list[int]]:
+    """Floats (q, d) as integers (d, q) and the exponent of each of the d."""
+    found = np.zeros(values.shape[::-1], dtype=object)
+    exponents = []
+    for j in range(values.shape[1]):
+        found[j], exponent = as_integers(values[:, j])
+        exponents.append(exponent)
+    return found, exponents
+
+
+def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
+    """(PCOORD.2)."""
+    q = len(points)
+    whole, exponent = as_integers(points.ravel())
+    Z = np.array(whole, dtype=object).reshape(q, -1)
+    products = Z @ Z.T if Z.shape[1] else np.full((q, q), 0, dtype=object)
+    factor, constant = Fraction(float(kernel.gamma)) * Fraction(2) ** (2 * exponent), Fraction(kernel.coef0)
+    denominator = math.lcm(factor.denominator, constant.denominator)
+    base = products * int(factor * denominator) + int(constant * denominator)
+    degree = int(kernel.degree)
+    return Coordinates(base**degree, (Fraction(1, denominator**degree),), "gram")
+
+
+def root_above(value: Fraction) -> float:
+    """A float that is not below √value, and hardly above it.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> root_above(Fraction(4)) >= 2.0 > root_above(Fraction(4) - Fraction(1, 2**40)) > 1.9999
+    True
+    """
+    if value <= 0:
+        return 0.0
+    shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
+    near = above(value * Fraction(4) ** shift)  # between 1/4 and 4
+    return above(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
