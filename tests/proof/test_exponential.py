@@ -66,7 +66,9 @@ def test_tables_are_correctly_rounded():
         for j in range(0, 2048, 7):
             power = mpmath.mpf(2) ** (mpmath.mpf(j) / 2048)
             assert float(power) == table.high[j]
-            assert abs(power - mpmath.mpf(float(table.high[j])) - mpmath.mpf(float(table.low[j]))) < mpmath.mpf(2) ** -105
+            assert (
+                abs(power - mpmath.mpf(float(table.high[j])) - mpmath.mpf(float(table.low[j]))) < mpmath.mpf(2) ** -105
+            )
         step = mpmath.log(2) / 2048
         for parts, digits in ((table.step, 97), (table.steps, 129)):
             assert abs(step - sum(mpmath.mpf(part) for part in parts)) < mpmath.mpf(2) ** -digits

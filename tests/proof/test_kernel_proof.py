@@ -108,7 +108,12 @@ def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40, 4)) * (rng.random((40, 4)) < 0.5)
     c = rng.standard_normal(40) * (rng.random(40) < 0.7)
-    for kernel in (qpsvm.RBF(0.5), qpsvm.Polynomial(3, 0.5, 1.0), qpsvm.Sigmoid(0.1, 0.2), qpsvm.Polynomial(0.5, 0.1, 9.0)):
+    for kernel in (
+        qpsvm.RBF(0.5),
+        qpsvm.Polynomial(3, 0.5, 1.0),
+        qpsvm.Sigmoid(0.1, 0.2),
+        qpsvm.Polynomial(0.5, 0.1, 9.0),
+    ):
         exact = kernel_space(kernel, X).exact(Held(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
         for width, dense in ((256, 1e9), (3, 1e9), (7, 0.0)):
             monkeypatch.setattr(kernel_values, "DENSE_BYTES", dense)
