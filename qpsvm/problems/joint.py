@@ -85,6 +85,8 @@ class JointProblem(Machine[JointResult]):
     #: What a row is to reach, and whether the rivals of a sample share one slack.
     level: ClassVar[float] = 1.0
     shared: ClassVar[bool]
+    #: Rows of a user's, which these machines do not take.
+    constraints: ClassVar[None] = None
     #: The tags of the primal and of the dual.
     primal_tag: ClassVar[str]
     dual_tag: ClassVar[str]

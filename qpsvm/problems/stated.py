@@ -18,13 +18,13 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.recorded import recorded
-from qpsvm.problems.stated_rows import coefficients, half_diagonal, points_of, row_levels, square_of
+from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
@@ -123,6 +123,10 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
     """w or coefficients, and every multiplier that is a number, as a user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
+    if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
+        raise DataError(
+            f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
+        )
     for group in problem.outlined.groups:
         name = group.multiplier
         value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
@@ -163,10 +167,11 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     level, price, curvature, totals = numbers(problem, own)
     if problem.affine:
         level = half_diagonal(problem) if levels is None else levels
+    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula,
+            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip

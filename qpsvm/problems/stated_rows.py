@@ -84,6 +84,20 @@ def row_levels(problem: Any) -> Exactly:
     return rationals(found)
 
 
+def exact_sums(problem: Any) -> dict[int, Fraction]:
+    """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
+    found, first = {}, 0
+    for item in problem.constraints:
+        if not isinstance(item, Constraints):
+            A = sp.csr_array(item.A)
+            for k, row in enumerate(np.split(A.data, A.indptr[1:-1])):
+                value = sum(map(Fraction, row.tolist()), Fraction(0))
+                if value != Fraction(float(item.sums[k])):
+                    found[first + k] = value
+        first += len(item.h)
+    return found
+
+
 def coefficients(problem: Any, result: Any) -> FloatArray:
     """c of f(x) = Σ c_i K(x_i, x) + b over the samples that take part and the points of a user's rows: (n + q,).
 

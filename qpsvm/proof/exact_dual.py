@@ -27,11 +27,13 @@ class ExactGroup:
     multiplier : str
         "b", "rho", "epsilon", …
     column : ndarray, shape (m,)
-        E_g: these floats exactly.
+        E_g: these floats exactly, but for `entries`.
     total, ridge : Fraction
         e_g and R_g.
     formula : str
         The equality as a person writes it.
+    entries : mapping of int to Fraction
+        The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
     """
 
     multiplier: str
@@ -39,9 +41,15 @@ class ExactGroup:
     total: Fraction = Fraction(0)
     ridge: Fraction = Fraction(0)
     formula: str = ""
+    entries: Mapping[int, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return outline("ExactGroup", **vars(self))
+
+    def entry(self, k: int) -> Fraction:
+        """E_kg itself."""
+        found = self.entries.get(k)
+        return Fraction(float(self.column[k])) if found is None else found
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,10 @@ def _surplus(group: ExactGroup, alpha: FloatArray, exponent: int, carriers: Mapp
     j[list(carriers)] = 0.0
     total = exact_dot(column, j) * Fraction(2) ** exponent
     for k, value in carriers.items():
-        total += Fraction(float(column[k])) * value
+        total += group.entry(k) * value
+    for k, entry in group.entries.items():
+        if k not in carriers:
+            total += (entry - Fraction(float(column[k]))) * Fraction(float(alpha[k]))
     return total - group.total
 
 
@@ -242,7 +245,9 @@ def _parts(
     """For each of some disjoint sets of rows a column and what its sum over them has too much; None where unknown."""
     if len(equalities) == 1:
         column = equalities[0].column
-        return [(column, np.abs(column) > 0.0, surplus[0])]
+        mask = np.abs(column) > 0.0
+        mask[list(equalities[0].entries)] = False
+        return [(column, mask, surplus[0])]
     if len(equalities) != 2:
         return None
     E = np.column_stack([group.column for group in equalities])

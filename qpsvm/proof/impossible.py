@@ -124,8 +124,12 @@ def meeting(asked: Meeting) -> Proof:
         weights = [2 * value for value in found]
         claims = [
             _convex(asked, weights, ""),
-            Claim("hulls", "proven", f"{_point(asked.rows)} exactly, in rational numbers: the hulls of the classes meet"),
-            Claim("separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"),
+            Claim(
+                "hulls", "proven", f"{_point(asked.rows)} exactly, in rational numbers: the hulls of the classes meet"
+            ),
+            Claim(
+                "separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"
+            ),
         ]
         return _nothing(asked.title, claims, math.inf, _weights_of(asked, weights))
     weights = _rescaled(asked)
@@ -217,7 +221,9 @@ def _radius(rows: Rows, weights: Sequence[Fraction], right: Fraction, plane: str
     if square is None:
         return [Claim("left", "open", "what is left of the left-hand sides: not known without rounding")]
     length = root_above(square + own * own)
-    claims = [Claim("left", "proven", f"of the left-hand sides a vector is left that is at most {_up(length)} long", length)]
+    claims = [
+        Claim("left", "proven", f"of the left-hand sides a vector is left that is at most {_up(length)} long", length)
+    ]
     if right < 0 and length > 0:
         radius = below(-right / Fraction(length))
         text = f"no {plane} with ‖{plane.strip('()')}‖ < {_down(radius)} keeps all of these rows"
@@ -236,9 +242,7 @@ def nothing_feasible(title: str, claims: Sequence[Claim], record: Mapping[str, A
     return _nothing(title, claims, -math.inf if whole else None, record)
 
 
-def _nothing(
-    title: str, claims: Sequence[Claim], value: float | None, record: Mapping[str, Any]
-) -> Proof:
+def _nothing(title: str, claims: Sequence[Claim], value: float | None, record: Mapping[str, Any]) -> Proof:
     """A proof without a gap; the optimal value, or None where nothing is known of it."""
     primal, dual = (value, value) if value is not None else (math.inf, -math.inf)
     return Proof(

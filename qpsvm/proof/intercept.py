@@ -81,7 +81,7 @@ def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fracti
     floor: list[Fraction] = []
     ceiling: list[Fraction] = []
     for k, (t, _) in enumerate(short):
-        entry = Fraction(float(group.column[k]))
+        entry = group.entry(k)
         if entry == 0:
             continue
         at = t / entry  # t_k − E_k b = 0

@@ -34,7 +34,9 @@ def balance(
     least, label = min((below, labels[0]), (above, labels[1]))
     limit = 2 * least * (1 + radius) / ((above + below) * (1 - radius))
     exact = radius == 0
-    sums = f"2·{_plain(least)}/{_plain(above + below)}, that is {_plain(limit)}" if exact else f"at most {_plain(limit)}"
+    sums = (
+        f"2·{_plain(least)}/{_plain(above + below)}, that is {_plain(limit)}" if exact else f"at most {_plain(limit)}"
+    )
     claims = [
         Claim("limit", "proven", "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, of which each α_i may be s_i/S: for "
               f"class {label} this allows ν up to {sums}"),

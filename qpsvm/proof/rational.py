@@ -64,7 +64,7 @@ def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Betwe
                 low, high = low + ends[0], high + ends[1]
         fixed = program.level[k]
         for group in program.groups:
-            fixed -= Fraction(float(group.column[k])) * held.multipliers[group.multiplier]
+            fixed -= group.entry(k) * held.multipliers[group.multiplier]
         found.append((fixed - high, fixed - low) if sign > 0 else (fixed + low, fixed + high))
     return found
 

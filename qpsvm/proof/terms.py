@@ -21,7 +21,7 @@ from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.losses import loss
-from qpsvm.proof.exact_dual import ExactDual, Held
+from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import above, below, rounded
 from qpsvm.proof.feasible import Feasible, missing
 from qpsvm.proof.spaces import Values
@@ -93,9 +93,19 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         if mu != near:
             low, size, lost = low - column * rest, size + np.abs(column * rest), lost + UNDERFLOW
         low, size = low + other, size + np.abs(other)
+        if group.entries:
+            radius = radius + _beside(group, mu, program.m)[rows]
     high, error = two_sum(high, low)
     radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
     return Short(high, error, radius)
+
+
+def _beside(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
+    """What the entries of a column that are no floats make of t beside these floats: (m,)."""
+    found = np.zeros(m)
+    for k, entry in group.entries.items():
+        found[k] = above(abs((entry - Fraction(float(group.column[k]))) * mu))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
