@@ -268,9 +268,10 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
     at = {i: k for k, i in enumerate(part)}
     pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
     rows += [Row([(i, one), (j, -one)], one, one, Fraction(price) * s[i] * s[j], zero, {}) for i, j in pairs]
-    for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's sum_j z_j f(x_j) + c b <= h
+    for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's <w, sum_j z_j x_j> + c b <= h
         factors = [(n + j, Fraction(factor)) for j, factor in z]
-        rows.append(Row(factors, -one, -Fraction(h), None, zero, {mu: -Fraction(c) * (mu == "b") for mu in e}))
+        own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
+        rows.append(Row(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
     unit = {"PrimalHinge": lam, "SVDD": Fraction(2)}.get(name, one)
     return Program(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
