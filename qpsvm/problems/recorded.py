@@ -29,13 +29,14 @@ OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
 UNTAUGHT = {"OneClass", "SVDD"}
 
 
-def recorded(problem: Any, result: SVMResult) -> Recorded:
+def recorded(problem: Any, result: SVMResult | None = None) -> Recorded:
     """What a file says of the machine and its samples.
 
     Parameters
     ----------
     problem : Problem
-    result : SVMResult
+    result : SVMResult, optional
+        None where there is no solution.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def recorded(problem: Any, result: SVMResult) -> Recorded:
     if hasattr(problem, "pairs"):
         machine["pairs"] = np.asarray(problem.pairs).tolist()
     target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
-    return Recorded(machine, X, target, _plane(problem, result), why)
+    return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
 
 
 def _plane(problem: Any, result: SVMResult) -> dict[str, Any]:
