@@ -2,14 +2,36 @@
 
 import os
 import signal
+import sys
+from collections.abc import Generator
 
 import pytest
 
-# One process a core is all that the cores can do: with two threads of BLAS in each, everything takes a fifth longer.
-# It has to be said before NumPy is loaded, and holds for the processes that tests start; `-n 0` leaves threads alone.
+# With two threads of BLAS in each of as many processes as there are cores, everything takes a fifth longer. It has to
+# be said before NumPy is loaded, and holds for the processes that tests start; `-n 0` leaves threads alone.
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+# What is compiled is kept, as is Python's way: each of the many processes that tests start would take half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+#: What takes long or waits for other processes: it begins, in this order, so that nobody is left with it at the end.
+FIRST = (
+    "notebooks",
+    "tests/play/browser",
+    "tests/distributed",
+    "tests/benchmarks",
+    "tests/estimators",
+    "tests/cli",
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One process more than there are cores: one or another waits for a browser, a cluster, another interpreter."""
+    cores = yield
+    return cores + 1
 
 
 def pytest_sessionstart() -> None:
@@ -19,8 +41,13 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every notebook that is run, so that `-m "not notebook"` leaves it out; they are long, and begin."""
+    """Mark every notebook that is run, so that `-m "not notebook"` leaves it out; what takes long begins."""
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.notebook)
-    items.sort(key=lambda item: item.path.suffix != ".ipynb")
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """The place of a test's group among those that begin, behind them for all others."""
+    return next((turn for turn, group in enumerate(FIRST) if item.nodeid.startswith(group)), len(FIRST))

@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from qpsvm.problems.squared_hinge import SquaredHinge
     from qpsvm.problems.svdd import SVDD
     from qpsvm.problems.weston_watkins import WestonWatkins
+    from qpsvm.proof.proof import Claim, Proof
+    from qpsvm.proof.proofs import Proofs
     from qpsvm.qp.dualise import dualise
     from qpsvm.sources.opening import open_rows
     from qpsvm.sources.stored import StoredRows
@@ -138,6 +140,8 @@ else:
             "qpsvm.problems.squared_hinge": ("SquaredHinge",),
             "qpsvm.problems.svdd": ("SVDD",),
             "qpsvm.problems.weston_watkins": ("WestonWatkins",),
+            "qpsvm.proof.proof": ("Claim", "Proof"),
+            "qpsvm.proof.proofs": ("Proofs",),
             "qpsvm.qp.dualise": ("dualise",),
             "qpsvm.sources.opening": ("open_rows",),
             "qpsvm.sources.stored": ("StoredRows",),
@@ -152,6 +156,7 @@ __all__ = [
     "RBF",
     "SVDD",
     "Certificate",
+    "Claim",
     "ClusterError",
     "Comparison",
     "ComparisonRow",
@@ -196,6 +201,8 @@ __all__ = [
     "Precomputed",
     "PrimalHinge",
     "Problem",
+    "Proof",
+    "Proofs",
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError
 from qpsvm.html import Cell, table
 from qpsvm.joint_model import JointModel
 from qpsvm.kkt_table import KKTTable
+from qpsvm.proof.asked import proof_of, without_problem
 from qpsvm.qp.solution import Solver, Status
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Proof
 
 #: What the numbers of `JointResult.kind` mean: α_ic = 0, between its bounds, at the bound.
 KINDS = ("idle", "margin", "bound")
@@ -73,6 +77,8 @@ class JointResult:
         What was solved; and what else a user should know, or "".
     error : QPSVMError or None
         What `solve(check=True)` raises.
+    problem : JointProblem or None
+        What was solved, without what was computed of it; None of a result out of a file.
 
     See Also
     --------
@@ -120,6 +126,49 @@ class JointResult:
     title: str
     message: str = ""
     error: QPSVMError | None = None
+    problem: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_problem(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+
+        Parameters
+        ----------
+        problem : JointProblem, optional
+            What was solved: only of a result that comes out of a file, which has no samples with it.
+        tol : float, optional
+            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+
+        Returns
+        -------
+        Proof
+            Of all classes at once: its α is (samples that take part, k).
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, or a kernel that nobody has stated exactly.
+        DataError
+            The problem has other samples.
+
+        See Also
+        --------
+        SVMResult.verify : Of machines with one decision function.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> X, y = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]], ["a", "a", "b", "b", "c", "c"]
+        >>> proof = qpsvm.solve(qpsvm.WestonWatkins(X, y, C=10)).verify(tol=1e-12)
+        >>> proof.exactly, bool(proof)
+        (True, True)
+        """
+        return proof_of(self, problem, tol)
 
     @property
     def w(self) -> FloatArray:

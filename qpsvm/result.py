@@ -17,6 +17,7 @@ from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
 from qpsvm.html import Cell, table
 from qpsvm.kkt_table import KKTTable
 from qpsvm.model import Model
+from qpsvm.proof.asked import proof_of, without_problem
 from qpsvm.qp.solution import Solver, Status
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class SVMResult:
         λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
         only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
     problem : Problem or None
-        What was solved, without what was computed of it; None of a result out of a file.
+        What was solved, without what was computed of it; of one of many machines a function that makes it, and None of
+        a result out of a file.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 
@@ -179,8 +181,7 @@ class SVMResult:
     problem: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the problem, whose samples do not belong into a file."""
-        return {name: value for name, value in vars(self).items() if name != "problem"}
+        return without_problem(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -219,11 +220,7 @@ class SVMResult:
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        owner = self.problem if problem is None else problem
-        if owner is None:
-            raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
-        proof: Proof = owner.prove(self, tol=tol)
-        return proof
+        return proof_of(self, problem, tol)
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:

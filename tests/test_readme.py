@@ -37,7 +37,8 @@ def test_the_example_prints_what_the_readme_says():
 def test_the_two_commands_are_those_that_are_run_here():
     """`.ci/run` runs both in fresh environments, by these words."""
     commands = re.findall(r"```sh\n(.*?)\n```", README, flags=re.DOTALL)
-    mine, large, first, tests = commands  # the first two are for files of the reader's own
+    proven, mine, large, first, tests = commands  # the first three are for files of the reader's own
+    assert "--proof proof.json\npython -m qpsvm verify proof.json --data customers.csv" in proven
     assert "solve customers.csv" in mine
     assert "--target" in large
     assert first.endswith(".venv/bin/python -m qpsvm")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,31 @@ def shown(value: Any) -> str:
     except ValueError:  # a whole number with more digits than Python prints
         text = f"a huge {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def at_most(value: float, digits: int = 3) -> str:
+    """A bound from above as a decimal with so many digits: rounded up, so that what is printed is a bound too.
+
+    Examples
+    --------
+    >>> from qpsvm.arrays.words import at_most
+    >>> at_most(1.0001e-7), f"{1.0001e-7:.3g}"
+    ('1.01e-07', '1e-07')
+    """
+    return _decimal(value, digits, ROUND_CEILING)
+
+
+def at_least(value: float, digits: int = 3) -> str:
+    """A bound from below as a decimal with so many digits: rounded down."""
+    return _decimal(value, digits, ROUND_FLOOR)
+
+
+def _decimal(value: float, digits: int, rounding: str) -> str:
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    text = f"{Context(prec=digits, rounding=rounding).create_decimal_from_float(value):g}"
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent):+03d}" if e else mantissa
 
 
 def outline(kind: str, **parts: Any) -> str:

@@ -44,6 +44,8 @@ class Sample:
         The label that `--positive` sets against several others.
     learnt : "labels", "numbers", "ranks" or "none"
         What the machine learns of y.
+    positive : object
+        The same label as the file has it: a number, or text.
     """
 
     table: Table
@@ -51,6 +53,7 @@ class Sample:
     classes: NDArray[Any] | None = None
     against: str | None = None
     learnt: Learnt = "labels"
+    positive: Any = None
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -237,4 +240,4 @@ def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
     if len(rest) == 1:
         return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
-    return Sample(table, signs, np.array([f"not {name}", name]), name)
+    return Sample(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())

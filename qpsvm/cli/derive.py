@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     require_writable(options.html)
     problem = read(options).problem(options)
     result = _solved_to_the_last_digit(problem, options)
-    derivation = derive(problem, result)
+    derivation = derive(problem, result, proven=options.proven)
     print(derivation)
     if options.html is not None:
         derivation.to_html(options.html)

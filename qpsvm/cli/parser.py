@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm import __version__
-from qpsvm.cli import compare, derive, grid, listing, patch, play, predict, solve
+from qpsvm.cli import compare, derive, grid, listing, patch, play, predict, proving, solve
 from qpsvm.cli.arguments import Parser, file_name, name, word
 from qpsvm.cli.held_out import fold_count, seed, share
 from qpsvm.cli.options import add_backend, add_data, add_parameters, add_problem, add_solver, add_stream, add_variant
@@ -18,6 +18,9 @@ EXAMPLES = """examples:
   python -m qpsvm solve possum.csv --target sex --drop case --drop-missing --standardise --save model.npz
       a CSV file: a text column becomes one 0/1 column for each category
   python -m qpsvm predict model.npz possum.csv --drop-missing
+  python -m qpsvm solve heart_scale --C 10 --proof proof.json
+  python -m qpsvm verify proof.json --data heart_scale
+      a theorem about the very numbers of the result, and a check of it by whole numbers alone
   python -m qpsvm solve 'part-*.parquet' --target y --standardise --save model.npz
       more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
   python -m qpsvm solve heart_scale --test-size 0.25 --cv 5 --class-weight balanced --plot heart.png
@@ -79,6 +82,10 @@ def make_parser() -> Parser:
     group.add_argument("--plot", type=file_name, metavar="FILE", help="a picture: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
     group.add_argument("--save", type=file_name, metavar="MODEL", help="write the decision function to this .npz file")
+    group.add_argument(
+        "--proof", type=file_name, metavar="FILE",
+        help="prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file",
+    )  # fmt: skip
     solving.set_defaults(run=solve.run)
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
@@ -91,6 +98,22 @@ def make_parser() -> Parser:
         help="write a CSV file of labels and decision values, not one label a line; - is standard output",
     )  # fmt: skip
     predicting.set_defaults(run=predict.run)
+
+    verifying = commands.add_parser(
+        "verify", help="check a proof that `solve --proof` wrote", description="Check every claim of a proof file with "
+        "whole numbers and fractions alone, by qpsvm/proof/checker.py, which runs without\nthis library, too. Exit "
+        "code 0: all are confirmed; 1: one is refuted; 2: a file cannot be used.",
+    )  # fmt: skip
+    verifying.add_argument("proof", type=file_name, help="a .json file")
+    verifying.add_argument(
+        "--data", type=file_name, required=True, metavar="FILE",
+        help="the samples: CSV, LIBSVM (both may be packed by gzip, bzip2 or xz), or .npy",
+    )  # fmt: skip
+    verifying.add_argument(
+        "--target", type=name, metavar="COLUMN", help="where the proof does not name it: a column, or a .npy file"
+    )
+    verifying.add_argument("--verbose", action="store_true", help="show progress")
+    verifying.set_defaults(run=proving.run)
 
     comparing = commands.add_parser("compare", help="every backend on one file", epilog=EXAMPLES)
     add_data(comparing)
@@ -148,6 +171,9 @@ def make_parser() -> Parser:
     add_backend(deriving)
     deriving.add_argument(
         "--html", type=file_name, metavar="PAGE", help="write a page that opens in a browser without a network"
+    )
+    deriving.add_argument(
+        "--proven", action="store_true", help="beside each residual what is proven of it, whatever was rounded"
     )
     deriving.set_defaults(run=derive.run)
 

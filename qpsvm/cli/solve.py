@@ -15,6 +15,7 @@ from qpsvm.cli.data import Sample, read
 from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
+from qpsvm.cli.proving import check_options, proved
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
 from qpsvm.cli.spread import cluster, labels_of, read_spread
 from qpsvm.cli.spread import in_words as first_line
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     require_writable(options.save)
     require_writable(options.checkpoint)
+    require_writable(options.proof)
     if options.scheduler is not None:
         return _on_cluster(options)
     require_picture(options.plot)
@@ -75,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
         model.save(options.save)
         some = "" if options.test_size is None else f", trained on {len(split.train)} rows"
         print(f"  saved       {options.save}{some}", flush=True)
+    if options.proof is not None and not proved(result, sample, options):
+        code = code or 1
     if tested is not None and result.status is not Status.INTERRUPTED:
         said, certified = _cross_validated(rows, tested, options, seed)
         print(said)
@@ -112,6 +116,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
     if options.checkpoint is not None and options.cv is not None:
         raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
+    check_options(options)
 
 
 def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:

@@ -18,6 +18,7 @@ from qpsvm.derivation.given import point_of
 from qpsvm.derivation.headline import of_alpha, of_result
 from qpsvm.derivation.joint_letters import JointLetters, joint_headline
 from qpsvm.derivation.letters import Letters
+from qpsvm.derivation.proven import Proven, proven_of
 from qpsvm.derivation.registry import steps_of
 from qpsvm.derivation.row_letters import letters_of
 from qpsvm.derivation.shown import ShownDerivation
@@ -35,8 +36,12 @@ from qpsvm.errors import (
 from qpsvm.joint_result import JointResult
 from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.pairing import check_joint_pair, check_pair
+from qpsvm.proof.proof import Proof
 from qpsvm.result import SVMResult
 from qpsvm.saving.writing import write_text
+
+#: Claims of a proof that are told above the steps.
+SAID = ("feasible", "gap", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Derivation:
     alpha : ndarray, shape (n,), or (2n,) of a regression, or None
         The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
         best b and ρ for that.
+    proof : Proof or None
+        What is proven of the result, where that was asked for.
 
     Examples
     --------
@@ -72,6 +79,7 @@ class Derivation:
     steps: tuple[Step, ...]
     result: SVMResult | JointResult | None = None
     alpha: FloatArray | None = None
+    proof: Proof | None = None
 
     @property
     def title(self) -> str:
@@ -95,6 +103,14 @@ class Derivation:
             return {}
         return {step.tag: step.measured(self._letters) for step in self.steps}
 
+    @cached_property
+    def bounds(self) -> dict[str, Proven]:
+        """By tag, what is proven of each step, with a bound or without; empty where no proof was asked for."""
+        if self.proof is None or self.result is None:
+            return {}
+        claimed = float(self.result.primal)
+        return {step.tag: proven_of(getattr(step.measure, "__name__", ""), self.proof, claimed) for step in self.steps}
+
     def shown(self) -> ShownDerivation:
         """The derivation as text and numbers: what `print` and the page are made from.
 
@@ -110,8 +126,10 @@ class Derivation:
         >>> print(shown.title, "|", shown.steps[0].tag)
         C-SVM, C = 1, kernel Linear() | CSVM.1
         """
-        steps = tuple(step.shown(self.measurements.get(step.tag)) for step in self.steps)
-        return ShownDerivation(self.title, self.headline, self._said[1], steps)
+        steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
+        said = [] if self.proof is None else [claim for claim in self.proof.claims if claim.kind in SAID]
+        proven = "; ".join(f"{claim.verdict}: {claim.text}" for claim in said)
+        return ShownDerivation(self.title, self.headline, self._said[1], steps, proven)
 
     @cached_property
     def _letters(self) -> Letters[Any] | JointLetters | None:
@@ -159,11 +177,36 @@ class Derivation:
         """
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
 
+    def proven(self) -> dict[str, float]:
+        """A bound of each equation's violation by tag, relative, that is proven; empty where no proof was asked for.
+
+        It is true of the very numbers: of w and b as they are, and of the proof's α, which is next to the result's. It
+        is 0 where an equation holds exactly, and NaN where a proof says nothing of it.
+
+        Returns
+        -------
+        dict of str to float
+            In the order of the steps.
+
+        See Also
+        --------
+        SVMResult.verify : The proof.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> proven = qpsvm.derive(problem, qpsvm.solve(problem), proven=True).proven()
+        >>> proven["CSVM.5"], proven["CSVM.14"] < 1e-14
+        (0.0, True)
+        """
+        return {tag: float("nan") if found.bound is None else found.bound for tag, found in self.bounds.items()}
+
     def sides(self) -> dict[str, dict[str, Any]]:
         """Both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
 
-        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`. None stands for a number
-        that is not there, or not finite.
+        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`, and with a proof the key
+        proven. None stands for a number that is not there, or not finite.
 
         Returns
         -------
@@ -180,7 +223,10 @@ class Derivation:
         >>> print(round(sides["CSVM.14"]["left"], 6), sides["CSVM.14"]["relation"], round(sides["CSVM.14"]["right"], 6))
         0.5 = 0.5
         """
-        return {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
+        found = {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
+        for tag, proven in self.bounds.items():
+            found[tag]["proven"] = proven.bound
+        return found
 
     def reasons(self) -> dict[str, str]:
         """Why a step has no residual, by tag, for those that have none.
@@ -287,7 +333,11 @@ class Derivation:
 
 
 def derive(
-    problem: Problem | JointProblem, result: SVMResult | JointResult | None = None, *, alpha: ArrayLike | None = None
+    problem: Problem | JointProblem,
+    result: SVMResult | JointResult | None = None,
+    *,
+    alpha: ArrayLike | None = None,
+    proven: bool = False,
 ) -> Derivation:
     """The derivation of a problem's dual, step by step, each measured at a solution, or at any α.
 
@@ -300,6 +350,9 @@ def derive(
     alpha : array_like, shape (n,), or (2n,) of a regression, optional
         Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
         rows. `problem.at(alpha)` certifies it, and each step is measured at this very α.
+    proven : bool
+        Beside what is measured, also what is proven of the numbers of the result, as by `result.verify()`: bounds that
+        are true whatever was rounded, for the equations that a proof is about.
 
     Returns
     -------
@@ -309,12 +362,13 @@ def derive(
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this machine; an α for a machine with rows of a user's, whose prices it has not.
+        Nobody has listed the steps of this machine; an α for a machine with rows of a user's, whose prices it has not;
+        or there is no proof of this machine, or none with its kernel.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
         values that are not finite.
     ParameterTypeError
-        Not a problem, not a result, or both a result and an α.
+        Not a problem, not a result, or both a result and an α; a proof of no result.
 
     See Also
     --------
@@ -331,6 +385,11 @@ def derive(
     ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
     linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b | True
     """
+    if proven and (result is None or alpha is not None):
+        raise ParameterTypeError(
+            "proven=True is about the numbers of a result: derive(problem, solve(problem), proven=True), and of an α "
+            "derive(problem, problem.at(alpha), proven=True)"
+        )
     if isinstance(problem, JointProblem):
         if alpha is not None:
             raise UnsupportedError(
@@ -338,13 +397,16 @@ def derive(
             )
         if result is not None:
             check_joint_pair(problem, result)
-        return Derivation(problem, steps_of(problem), result)
+        proof = problem.prove(result) if proven and isinstance(result, JointResult) else None
+        return Derivation(problem, steps_of(problem), result, proof=proof)
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if alpha is None:
         if result is not None:
             check_pair(problem, result)  # type: ignore[arg-type]
-        return Derivation(problem, steps_of(problem), result)
+        steps = steps_of(problem)
+        proof = problem.prove(result) if proven and isinstance(result, SVMResult) else None
+        return Derivation(problem, steps, result, proof=proof)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
     if problem.constraints:

@@ -39,6 +39,7 @@ def fragment(derivation: ShownDerivation) -> str:
         title=derivation.title,
         headline=derivation.headline,
         trusted=derivation.trusted,
+        proven=derivation.proven,
         steps=[_cells(step) for step in derivation.steps],
     )
     return content
@@ -64,6 +65,7 @@ def _cells(step: ShownStep) -> dict[str, Any]:
         "measured_by": None if step.measured_by is None else _code(step.measured_by),
         "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
         "sides": step.sides_text, "of": indexed(step.of),
+        "proven": step.proven_text, "proven_of": indexed(step.proven_sentence),
     }  # fmt: skip
 
 

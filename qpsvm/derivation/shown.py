@@ -62,6 +62,10 @@ class ShownStep:
         Why the equation holds for whatever α there is, or "".
     absent : bool
         Whether the step does not exist here: then there is no equation to show, only the reason.
+    proven_text : str
+        What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked for.
+    proven_of : str
+        What that is a bound of, or "".
     """
 
     tag: str
@@ -80,6 +84,8 @@ class ShownStep:
     of: str = ""
     construction: str = ""
     absent: bool = False
+    proven_text: str = ""
+    proven_of: str = ""
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -112,6 +118,11 @@ class ShownStep:
             return "residual -" if self.residual is None else "residual 0"
         return f"residual {self.residual:.1e}"
 
+    @property
+    def proven_sentence(self) -> str:
+        """What is proven of it, as a sentence; or ""."""
+        return f"Proven: {self.proven_of}." if self.proven_of else ""
+
 
 @dataclass(frozen=True)
 class ShownDerivation:
@@ -126,9 +137,12 @@ class ShownDerivation:
     trusted : bool
         Whether they are those of an optimum of this problem.
     steps : tuple of ShownStep
+    proven : str
+        What is proven of the result as a whole, in sentences; empty without a proof.
     """
 
     title: str
     headline: str
     trusted: bool
     steps: tuple[ShownStep, ...]
+    proven: str = ""

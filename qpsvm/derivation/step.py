@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qpsvm.derivation.proven import Proven
 from qpsvm.derivation.row_letters import letters_of
 from qpsvm.derivation.shown import ShownStep
 from qpsvm.derivation.sides import Sides, foremost
@@ -179,13 +180,15 @@ class Step:
         """`absent` as the reason why there is no residual, or ""."""
         return f"does not exist here: {self.absent}" if self.absent else ""
 
-    def shown(self, measurement: Measurement | None = None) -> ShownStep:
+    def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
         """The step as text and numbers, with its residual where there is a solution.
 
         Parameters
         ----------
         measurement : Measurement, optional
             What `measured` returned.
+        proven : Proven, optional
+            What a proof says of it.
 
         Returns
         -------
@@ -199,6 +202,7 @@ class Step:
             measured_by=None if self.measure is self.function else code(self.measure, self.tag, self.general),
             solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
             reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
+            proven_text="" if proven is None else proven.text, proven_of="" if proven is None else proven.of,
         )  # fmt: skip
 
     @property

@@ -41,6 +41,10 @@ STYLE = """
 .SCOPE .residual.fails::after { content: " \\2717"; color: #b3261e; }
 .SCOPE .fails, .SCOPE .sides.fails b { color: #b3261e; }
 .SCOPE .residual.fails { font-weight: bold; }
+.SCOPE .figures { column-gap: 1.5em; display: grid; font-variant-numeric: tabular-nums; grid-auto-columns: max-content;
+  grid-auto-flow: column; text-align: right; }
+.SCOPE .proven { color: #57606a; min-width: 8.5em; white-space: nowrap; }
+.SCOPE .figures .proven.bounded { color: #116329; }
 .SCOPE .sides.fails small { color: #57606a; }
 @media (max-width: 40em) {
   .SCOPE { padding: 0.2em; }
@@ -53,12 +57,19 @@ BODY = """<div class="{{ scope }}">
 <style>{{ style|safe }}</style>
 <h1>Derivation: {{ title }}</h1>
 <p class="headline{{ '' if trusted else ' warning' }}">{{ headline }}</p>
+{% if proven %}
+<p class="headline">{{ proven }}</p>
+{% endif %}
 {% for step in steps %}
 <section class="step" id="{{ step.tag }}">
 <div class="head">
 <h2><span class="tag">({{ step.tag }})</span>{{ step.title }}</h2>
 {% if step.residual and not step.absent %}
-<span class="residual {{ step.state }}">{{ step.residual }}</span>
+<span class="figures"><span class="residual {{ step.state }}">{{ step.residual }}</span>
+{% if step.proven %}
+<span class="proven{{ ' bounded' if step.proven_of else '' }}">{{ step.proven }}</span>
+{% endif %}
+</span>
 {% endif %}
 </div>
 {% if step.absent %}
@@ -76,6 +87,9 @@ BODY = """<div class="{{ scope }}">
 {% endif %}
 {% if step.reason %}
 <p class="reason">{{ step.reason|safe }}</p>
+{% endif %}
+{% if step.proven_of %}
+<p class="reason">{{ step.proven_of|safe }}</p>
 {% endif %}
 </div>
 </div>

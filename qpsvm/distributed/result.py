@@ -40,7 +40,7 @@ class SpreadResult(SVMResult):
     def __getstate__(self) -> dict[str, Any]:
         for name in ROW_BY_ROW:
             getattr(self, name)
-        return {name: value for name, value in vars(self).items() if name != "gather"}
+        return {name: value for name, value in vars(self).items() if name not in ("gather", "problem")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

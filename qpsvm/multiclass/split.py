@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm import problems
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError, InfeasibleNuError, ParameterError
@@ -144,7 +145,7 @@ class Split:
             given["sample_weight"] = self.weight[rows]
         if self.intercept != "free":
             given["intercept"] = self.intercept
-        kind: Any = Problem.machines[self.machine]
+        kind: Any = machine_named(self.machine)
         try:
             problem: Problem = kind(X, self.labels_of(p, rows), **given)
         except InfeasibleNuError as error:
@@ -235,6 +236,22 @@ def _of(value: Any, n: int, rows: IntArray) -> Any:
     return value[rows] if isinstance(value, np.ndarray) and value.shape == (n,) else value
 
 
+def machine_named(name: str) -> type[Problem]:
+    """A machine by the name of its class: one of ours, which may not have been imported yet, or one of a user's.
+
+    Raises
+    ------
+    ParameterError
+        There is none; names all.
+    """
+    found: Any = getattr(problems, name) if name in problems.__all__ else Problem.machines.get(name)
+    if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
+        return found
+    for each in problems.__all__:
+        getattr(problems, each)  # now all of ours are there to be named
+    raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem.machines))}")
+
+
 def split(
     X: Matrix | RowSource,
     codes: IntArray,
@@ -264,9 +281,7 @@ def split(
         raise DataError(f"there must be at least two classes, got {k}")
     if codes.shape != (n,):
         raise DataError(f"there are {n} samples, and classes of {codes.shape}")
-    kind: Any = Problem.machines.get(machine)
-    if kind is None:
-        raise ParameterError(f"there is no machine {machine!r}: take one of {', '.join(sorted(Problem.machines))}")
+    machine_named(machine)
     weight = repeated(1.0, n) if sample_weight is None else checked_weights(sample_weight, n)
     counts = np.bincount(codes[weight > 0.0], minlength=k)
     if not counts.all():

@@ -920,6 +920,7 @@ class Problem(Machine[SVMResult], ABC):
         Returns
         -------
         Proof
+            With a bound of the gap, and claims as sentences.
 
         Raises
         ------
@@ -934,7 +935,7 @@ class Problem(Machine[SVMResult], ABC):
         >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
         >>> proof = problem.prove(problem.at([0.25, 0.25, 0.25, 0.25]), tol=0.1)
         >>> print(round(proof.gap, 2), proof.claims[-1])
-        0.5 refuted: the relative gap is at most the tolerance, 0.1: it is at least 0.5
+        1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
         """
         from qpsvm.problems.stated import verified  # proofs are loaded when somebody asks for one
 

@@ -7,7 +7,7 @@ sample share one slack. All else follows from that.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,11 +28,15 @@ from qpsvm.problems.forms import Form, check_form
 from qpsvm.problems.joint_forms import dual_qp, primal_qp, read_alpha, scaling
 from qpsvm.problems.machine import Machine
 from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.problems.reading import bare
 from qpsvm.problems.replaced import replaced
 from qpsvm.qp.program import QP
 from qpsvm.qp.scaled import ScaledQP
 from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.samples import ClassWeight, Samples, several_classes
+
+if TYPE_CHECKING:
+    from qpsvm.proof.proof import Proof
 
 #: A slack above this share of the level is clear, and there this share of C is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
@@ -81,6 +85,8 @@ class JointProblem(Machine[JointResult]):
     #: What a row is to reach, and whether the rivals of a sample share one slack.
     level: ClassVar[float] = 1.0
     shared: ClassVar[bool]
+    #: Rows of a user's, which these machines do not take.
+    constraints: ClassVar[None] = None
     #: The tags of the primal and of the dual.
     primal_tag: ClassVar[str]
     dual_tag: ClassVar[str]
@@ -431,6 +437,38 @@ class JointProblem(Machine[JointResult]):
             solver_gap=measured.measured,
         )  # fmt: skip
 
+    def prove(self, result: JointResult, *, tol: float | None = None) -> Proof:
+        """What `result.verify()` returns: a theorem about the numbers of a result of this problem.
+
+        Parameters
+        ----------
+        result : JointResult
+            Of this problem, optimal or not; `at(alpha)` makes one of any α.
+        tol : float, optional
+            A relative gap that is claimed.
+
+        Returns
+        -------
+        Proof
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            Not a result, or over other rows, features or classes.
+        UnsupportedError
+            A kernel that nobody has stated exactly.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CrammerSinger([[0.0], [2.0]], [0, 1])
+        >>> print(problem.prove(problem.at([[0, 0.125], [0.125, 0]]), tol=0.1).claims[-1])
+        refuted: the relative gap is at most the tolerance, 0.1: it is at least 0.823
+        """
+        from qpsvm.problems.joint_stated import verified  # proofs are loaded when somebody asks for one
+
+        return verified(self, result, tol)
+
     def result(self, point: JointPoint, **record: Any) -> JointResult:
         """The result of a certified point over the samples that take part, with the record of how it came about.
 
@@ -460,7 +498,7 @@ class JointProblem(Machine[JointResult]):
             gap=point.gap, rounding=max(point.gap - max(point.measured, 0.0), 0.0),
             kind=self._over_all(self._kinds(point)),
             missing=missing, xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing),
-            upper=whole.upper, label=label, model=model, title=self.title, **record,
+            upper=whole.upper, label=label, model=model, title=self.title, problem=bare(self), **record,
         )  # fmt: skip
 
     def _over_all(self, values: NDArray[Any]) -> NDArray[Any]:

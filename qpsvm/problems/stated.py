@@ -1,13 +1,16 @@
 """Every machine as the exact program of a proof, and a result as the numbers that the proof is about.
 
 The table of `_dual` once more, in rational numbers: where that rounds t − ε, C·s, 1/Σs or νΣC, this does not. Signs,
-rows and columns, which are exact there, are taken from there.
+rows and columns, which are exact there, are taken from there. A user's rows are as the user wrote them, and a linear
+ball is told from its own centre, (BALL.1).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,18 +18,31 @@ import numpy as np
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
+from qpsvm.problems.recorded import recorded
+from qpsvm.problems.stated_rows import (
+    by_matrix,
+    coefficients,
+    exact_sums,
+    half_diagonal,
+    points_of,
+    row_levels,
+    square_of,
+)
+from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
-from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums
+from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
+from qpsvm.proof.kernel import kernel_space, matrix_space
 from qpsvm.proof.linear import LinearSpace
 from qpsvm.proof.proof import Proof
 from qpsvm.proof.prove import Asked, prove
 from qpsvm.proof.spaces import Space
 from qpsvm.result import SVMResult
-from qpsvm.rows import as_row_source
+from qpsvm.rows import Mapped, RowSource, Standardised, as_row_source
 
 #: Levels, prices, curvatures, and totals of groups by their multiplier where they are not those of the dual.
 Numbers = tuple[Exactly, Exactly, Exactly, Mapping[str, Fraction]]
@@ -49,35 +65,99 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
         A machine of a user's own, whose exact numbers nobody has stated.
     """
     check_result(problem.samples, result)
-    held = held_numbers(problem, result)
-    program, alpha = stated(problem), problem._gather(result.alpha)
-    return prove(Asked(program, space_of(problem), held, alpha, result.gap, tol, result.title))
+    if not problem.samples.team.alone:
+        raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
+    space, held = points_and_numbers(problem, result)
+    program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
+    record = {"stated": partial(recorded, problem, result)}
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
+
+
+def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:
+    """The points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
+    w = result.model.w
+    if w is None or not problem.affine or problem.constraints:
+        return space_of(problem), held_numbers(problem, result)
+    centre = w / float(problem.size_of_f)
+    space = BallSpace(_linear_points(problem), centre)
+    space.assumptions = _of_rows(problem)
+    if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
+        return space, Held(centre, None)  # of which nothing is proven
+    return space, Held(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
 def space_of(problem: Any) -> Space:
     """The points of a problem in feature space, in the caller's coordinates."""
+    if isinstance(problem.kernel, (Linear, FeatureMap)):
+        linear = LinearSpace(_linear_points(problem))
+        linear.assumptions = _of_rows(problem)
+        return linear
+    space: FeatureSpace = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":
+        raise UnsupportedError(
+            "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
+        )
+    if not by_matrix(problem):
+        return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
+    return matrix_space(space.gram.dense())
+
+
+def _linear_points(problem: Any) -> RowSource:
+    """The points of a linear machine, or what a map makes of them."""
     if isinstance(problem.kernel, FeatureMap):
-        return LinearSpace(problem.space.source)
-    if isinstance(problem.kernel, Linear):
-        return LinearSpace(as_row_source(problem.samples.taken))
-    raise UnsupportedError(f"no proof for the kernel {problem.kernel}")
+        return Mapped(as_row_source(problem.samples.taken), problem.kernel)  # (MAP.1)
+    return as_row_source(points_of(problem))
+
+
+def _of_rows(problem: Any) -> tuple[str, ...]:
+    """What the theorem takes for the samples, where these are not what a user has stored."""
+    if isinstance(problem.kernel, FeatureMap):
+        return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
+    if isinstance(problem.X, Standardised):
+        return ("the samples are the floats that (x − μ)/s gives for them",)
+    return ()
+
+
+def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
+    """α at the rows of the program, with the prices of a user's rows behind: (m,)."""
+    alpha: FloatArray = problem._gather(result.alpha)
+    if result.constraints is None:
+        return alpha
+    unit = problem.outlined.unit / problem.size_of_f
+    return np.concatenate([alpha, result.constraints["price"] / unit])
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Held:
-    """w or coefficients, and every multiplier, as a user has them."""
-    size = Fraction(problem.size_of_f)
+    """w or coefficients, and every multiplier that is a number, as a user has them."""
+    size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
+    if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
+        raise DataError(
+            f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
+        )
     for group in problem.outlined.groups:
         name = group.multiplier
-        value = result.b if name == "b" else result.rho if name == "rho" else result.extras[name]
-        multipliers[name] = Fraction(float(value)) / (size if name == "b" else 1)
-    if result.model.w is not None:
-        return Held(result.model.w / float(size), None, multipliers)
-    return Held(None, problem.taking_part(result.coef) / float(size), multipliers)
+        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        if math.isfinite(value):
+            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
+    if w is None:
+        return Held(None, coefficients(problem, result) / float(size), multipliers)
+    own = w / float(size)
+    if problem.affine:  # f is R² − ‖x − c‖²
+        multipliers.pop("b", None)
+        if math.isfinite(result.radius) and np.isfinite(own).all():
+            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
+    return Held(own, None, multipliers)
 
 
-def stated(problem: Any) -> ExactDual:
+def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
     """The exact program of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    levels : Exactly, optional
+        Of a ball that is told from its centre.
 
     Raises
     ------
@@ -86,19 +166,29 @@ def stated(problem: Any) -> ExactDual:
     """
     name = type(problem).__name__
     numbers = MACHINES.get(name)
-    if numbers is None:
+    if numbers is None or type(problem).__module__.partition(".")[0] != "qpsvm":
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
     svm: SVMDual = problem.outlined
-    level, price, curvature, totals = numbers(problem, svm)
+    if problem.constraints:
+        svm = problem._extended(svm.gram, problem.intercept, problem._textbook_rows)  # unscaled
+    own = svm if svm.users is None else svm.users.own
+    level, price, curvature, totals = numbers(problem, own)
+    if problem.affine:
+        level = half_diagonal(problem) if levels is None else levels
+    entries = {own.m + k: -value for k, value in exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(group.total)),
-            Fraction(group.ridge), group.formula,
+            Fraction(group.ridge), group.formula, entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip
+    if svm.users is not None:
+        p = svm.m - own.m
+        level, price = joined(level, row_levels(problem)), joined(price, constant(np.inf, p))
+        curvature = joined(curvature, constant(0.0, p))
     unit = Fraction(problem.lam) if name == "PrimalHinge" else Fraction(svm.unit)
-    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit)
+    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit, svm.m - own.m)
 
 
 def _priced(problem: Any) -> Exactly:
@@ -163,8 +253,7 @@ def _epsilon(problem: Any, svm: SVMDual) -> Numbers:
 
 def _nu_svr(problem: Any, svm: SVMDual) -> Numbers:
     C = _priced(problem)
-    total = sum((C[k] for k in range(len(C))), Fraction(0))
-    nu = Fraction(problem.nu) * total
+    nu = Fraction(problem.nu) * total_of(C)
     return _two_levels(problem, 0.0), joined(C, C), constant(0.0, svm.m), {"epsilon": nu}
 
 
@@ -174,8 +263,21 @@ def _quantile(problem: Any, svm: SVMDual) -> Numbers:
     return _two_levels(problem, 0.0), price, constant(0.0, svm.m), {}
 
 
+def _ball(problem: Any, svm: SVMDual) -> Numbers:
+    s = _weights(problem)
+    price = floats(s, 1 / (Fraction(problem.nu) * sum_of(s)))
+    return constant(0.0, svm.m), price, constant(0.0, svm.m), {}
+
+
+def _ranking(problem: Any, svm: SVMDual) -> Numbers:
+    pairs, s = problem.pairs[problem.taking_pairs], problem.sample_weight
+    price = products(s[pairs[:, 0]], s[pairs[:, 1]], Fraction(problem.C))
+    return constant(1.0, svm.m), price, constant(0.0, svm.m), {}
+
+
 #: Levels, prices and curvatures of the machines by the name of their class.
 MACHINES: dict[str, Callable[[Any, SVMDual], Numbers]] = {
     "CSVM": _hinge, "HardMargin": _hard, "NuSVM": _nu, "PrimalHinge": _primal_hinge, "SquaredHinge": _squared,
     "HuberHinge": _huber, "EpsilonSVR": _epsilon, "NuSVR": _nu_svr, "QuantileSVR": _quantile, "OneClass": _one_class,
+    "SVDD": _ball, "Ranking": _ranking,
 }  # fmt: skip

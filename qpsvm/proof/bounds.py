@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from qpsvm.proof.exactly import above, below
@@ -22,17 +22,26 @@ class GapBounds:
         P, D and P − D from below and from above. P is infinite where (w, μ) is no point of the primal.
     exactly : bool
         Whether all three are the numbers themselves, rounded outwards.
+    apart, length : float
+        ‖w − w(α)‖ from above, and ‖w‖ from below.
     """
 
     primal: Interval
     dual: Interval
     difference: Interval
     exactly: bool = False
+    apart: float = math.inf
+    length: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """max(|P|, |D|) from below."""
+        return max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
 
     @property
     def gap(self) -> float:
         """(P − D)/max(|P|, |D|), (CERT.3), from above."""
-        size = max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
+        size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
             return 0.0 if self.difference[1] <= 0.0 else math.inf
         if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
@@ -46,6 +55,12 @@ class GapBounds:
         if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
             return 0.0
         return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
+
+    def wider(self, lost: float) -> GapBounds:
+        """The same with P − D from above by so much more."""
+        if lost == 0.0:
+            return self
+        return replace(self, difference=(self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)))
 
 
 #: The largest float.

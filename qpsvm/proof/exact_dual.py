@@ -27,11 +27,13 @@ class ExactGroup:
     multiplier : str
         "b", "rho", "epsilon", …
     column : ndarray, shape (m,)
-        E_g: these floats exactly.
+        E_g: these floats exactly, but for `entries`.
     total, ridge : Fraction
         e_g and R_g.
     formula : str
         The equality as a person writes it.
+    entries : mapping of int to Fraction
+        The entries of E_g that are no floats: Σ_l A_kl of a user's rows over values.
     """
 
     multiplier: str
@@ -39,9 +41,15 @@ class ExactGroup:
     total: Fraction = Fraction(0)
     ridge: Fraction = Fraction(0)
     formula: str = ""
+    entries: Mapping[int, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return outline("ExactGroup", **vars(self))
+
+    def entry(self, k: int) -> Fraction:
+        """E_kg itself."""
+        found = self.entries.get(k)
+        return Fraction(float(self.column[k])) if found is None else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,8 @@ class ExactDual:
         Points.
     unit : Fraction
         What the objective is in units of (DUAL.1).
+    users : int
+        How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
     """
 
     sign: FloatArray
@@ -74,6 +84,7 @@ class ExactDual:
     rows: IntArray | None = None
     mix: sp.csr_array | None = None
     unit: Fraction = Fraction(1)
+    users: int = 0
 
     def __repr__(self) -> str:
         return outline("ExactDual", **vars(self))
@@ -82,6 +93,12 @@ class ExactDual:
     def m(self) -> int:
         """Rows."""
         return len(self.sign)
+
+    @property
+    def kept(self) -> str:
+        """What a feasible α keeps, in words."""
+        equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
+        return " and ".join(["its box", *equalities])
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Floats at the points, (n,), as floats at the rows, (m,); of a combination rounded."""

@@ -10,7 +10,8 @@ A bound is rounded outwards: what is below is a float that is not above the numb
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,8 @@ from qpsvm.arrays.types import FloatArray
 LOOSE = 6.0 * UNIT
 #: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
 TINY, GREAT = 2.0**-960, 2.0**960
+#: Bits of a float, and of the lower half of it as an integer.
+DIGITS, HALF = 53, 26
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
@@ -34,6 +37,7 @@ def rounded(value: Fraction) -> tuple[float, float]:
     Examples
     --------
     >>> from fractions import Fraction
+    >>> from qpsvm.proof.exactly import rounded
     >>> low, high = rounded(Fraction(1, 3))
     >>> low < Fraction(1, 3) < high, rounded(Fraction(1, 4))
     (True, (0.25, 0.25))
@@ -55,6 +59,16 @@ def below(value: Fraction) -> float:
 def above(value: Fraction) -> float:
     """The least float that is not below a rational."""
     return rounded(value)[1]
+
+
+def root_below(value: Fraction) -> float:
+    """A float that is not above √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
+
+
+def root_above(value: Fraction) -> float:
+    """A float that is not below √value; 0 where the value is not positive."""
+    return math.nextafter(math.sqrt(above(value)), math.inf) if value > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +176,65 @@ class Joined(Exactly):
         return all(part.nothing for part in self.parts)
 
 
+def _unknown(k: int) -> Fraction:
+    raise IndexError(k)
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosed(Exactly):
+    """Numbers of any kind.
+
+    Attributes
+    ----------
+    ends : (ndarray, ndarray), shape (m,) each
+        Floats that are not above and not below.
+    at : callable
+        The number at a place, exactly.
+    """
+
+    ends: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros(0), np.zeros(0)))
+    at: Callable[[int], Fraction] = _unknown
+
+    def __getitem__(self, k: int) -> Fraction:
+        """The number itself."""
+        return self.at(k)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """What is known in floats."""
+        return self.ends
+
+    @property
+    def plain(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """None of them."""
+        return np.zeros(len(self), dtype=bool)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the floats say so."""
+        return not (self.ends[0].any() or self.ends[1].any())
+
+    def finite(self, k: int) -> Fraction | None:
+        """The number itself."""
+        return self[k]
+
+
+def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
+    """Numbers that are between two floats each, (m,), and that a function knows exactly."""
+    return Enclosed(high, repeated(0.0, len(high)), ends=(low, high), at=at)
+
+
+def rationals(values: Sequence[Fraction]) -> Exactly:
+    """Numbers that are listed."""
+    ends = [rounded(value) for value in values]
+    return enclosed(np.array([low for low, _ in ends]), np.array([high for _, high in ends]), values.__getitem__)
+
+
 def joined(*parts: Exactly) -> Exactly:
     """The numbers of several vectors, one behind the other."""
     high, low = (np.concatenate(each) for each in zip(*((part.high, part.low) for part in parts), strict=True))
@@ -186,13 +259,7 @@ def sums(a: FloatArray, b: FloatArray) -> Exactly:
 
 
 def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
-    """factor·a∘b, (m,) each.
-
-    Raises
-    ------
-    ArithmeticError
-        Numbers of sizes whose products two doubles cannot hold.
-    """
+    """factor·a∘b, (m,) each; one by one where these are of sizes whose products two doubles cannot hold."""
     one, other = common_value(a), common_value(b)
     if one is not None and other is not None:
         return constant(factor * Fraction(one) * Fraction(other), len(a))
@@ -203,19 +270,34 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
     for each in (a, b):
         sizes = np.abs(each[each != 0.0])
         if len(sizes) and not (sizes.min() > SMALLEST and sizes.max() < LARGEST):
-            raise ArithmeticError("numbers of these sizes have products that two doubles cannot hold")
+            return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return Exactly(*two_product(a, b), factor)
 
 
 def inverses(values: Exactly, factor: Fraction) -> Exactly:
     """factor over each of the numbers."""
+    if isinstance(values, Enclosed):
+        return rationals([factor / values[k] for k in range(len(values))])
     return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
 
 
 def sum_of(values: FloatArray) -> Fraction:
-    """The exact sum of floats, (n,)."""
+    """The exact sum of floats, (n,): of integers below 2²⁷ for each of their exponents."""
     one = common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
-    distinct, counts = np.unique(values, return_counts=True)
-    return sum((Fraction(v) * c for v, c in zip(distinct.tolist(), counts.tolist(), strict=True)), Fraction(0))
+    mantissa, exponents = np.frexp(values)
+    whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
+    total = Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        part = whole[exponents == exponent]
+        added = (int((part >> HALF).sum()) << HALF) + int((part & ((1 << HALF) - 1)).sum())
+        total += added * Fraction(2) ** (exponent - DIGITS)
+    return total
+
+
+def total_of(values: Exactly) -> Fraction:
+    """The exact sum of the numbers."""
+    if isinstance(values, (Joined, Enclosed)) or values.inverse:
+        return sum((values[k] for k in range(len(values))), Fraction(0))
+    return values.factor * (sum_of(values.high) + sum_of(values.low))

@@ -5,8 +5,8 @@
     (PHULL.2)  where they are δ apart:  f ≥ 1 and f ≤ −1 make 2 ≤ ⟨w, Σu_i φ(x_i) − Σv_j φ(x_j)⟩ ≤ ‖w‖δ, so that no slab
                between the classes is wider than 2/‖w‖ ≤ δ
 
-(PHULL.1) is (PFARKAS.1) of the rows −y_i f(x_i) ≤ −1. It is looked for near the floats of the error, by `cancelling` and
-`enclosed`; where that fails `nearest` asks all samples.
+(PHULL.1) is (PFARKAS.1) of the rows −y_i f(x_i) ≤ −1. It is looked for near the floats of the error, by `cancelling`
+and `enclosed`; where that fails `nearest` asks all samples.
 
 Sources: Gordan (1873); Bennett & Mangasarian, *Robust linear programming discrimination* (1992).
 """

@@ -5,8 +5,8 @@
     (PFARKAS.2)  where (r, s) = Σλ_k (g_k, c_k) is not 0:  Σλ_k h_k ≥ ⟨r, w⟩ + sb ≥ −‖(r, s)‖‖(w, b)‖, so that none with
                  ‖(w, b)‖ < −Σλ_k h_k/‖(r, s)‖ does
 
-A `Proof` of such claims has no gap, which is NaN. The infimum
-over no point is ∞, so P and D are; −∞ where the dual has no point, and the primal no bound.
+A `Proof` of such claims has no gap, which is NaN. The infimum over no point is ∞, so P and D are; −∞ where the dual has
+no point, and the primal no bound.
 
 Sources: Farkas (1902); Schrijver, *Theory of Linear and Integer Programming* (1986), section 7.8.
 """

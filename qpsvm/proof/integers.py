@@ -22,12 +22,20 @@ def as_integers(values: FloatArray) -> tuple[list[int], int]:
     values : ndarray, shape (k,)
         Finite.
 
+    Raises
+    ------
+    ValueError
+        An infinity, or no number.
+
     Examples
     --------
     >>> import numpy as np
+    >>> from qpsvm.proof.integers import as_integers
     >>> as_integers(np.array([0.75, 0.0, -2.0]))
-    ([3377699720527872, 0, -9007199254740992], -52)
+    ([6755399441055744, 0, -18014398509481984], -53)
     """
+    if not np.isfinite(values).all():
+        raise ValueError("only finite floats are integers times a power of 2")
     mantissa, exponents = np.frexp(values)
     whole = np.ldexp(mantissa, DIGITS).astype(np.int64).tolist()
     used = exponents[mantissa != 0.0]

@@ -81,7 +81,7 @@ def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fracti
     floor: list[Fraction] = []
     ceiling: list[Fraction] = []
     for k, (t, _) in enumerate(short):
-        entry = Fraction(float(group.column[k]))
+        entry = group.entry(k)
         if entry == 0:
             continue
         at = t / entry  # t_k − E_k b = 0
@@ -92,10 +92,10 @@ def best_intercept(program: ExactDual, held: Held, exact: ExactValues) -> Fracti
         bends.append((at, abs(entry) * U))
         if entry > 0:
             slope -= entry * U  # (BESTB.2)
-    return _lowest(bends, slope, max(floor, default=None), min(ceiling, default=None))
+    return lowest(bends, slope, max(floor, default=None), min(ceiling, default=None))
 
 
-def _lowest(
+def lowest(
     bends: Sequence[tuple[Fraction, Fraction | None]], slope: Fraction, low: Fraction | None, high: Fraction | None
 ) -> Fraction | None:
     """Where a convex piecewise linear function with this slope at −∞ is least on an interval."""

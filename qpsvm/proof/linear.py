@@ -67,9 +67,10 @@ class LinearSpace(Space):
         np.sqrt(lengths, out=lengths)
         lengths *= 1.0 + gamma(self._terms + 6)  # (PLIN.3)
         lengths += self._terms * TINY_LENGTH
-        radius = lengths * (gamma(self._terms + 2) * _length(w)) + self._terms * UNDERFLOW  # (PLIN.1)
+        radius = lengths * _length(w) * gamma(self._terms + 3)  # (PLIN.1)
+        radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(PIECE + pieces + 4) * size + self.n * self.d * UNDERFLOW  # (PLIN.2)
+        off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
         apart = (_length(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())

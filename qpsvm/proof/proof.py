@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,7 +17,7 @@ Verdict = Literal["proven", "refuted", "open"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One program about the numbers, and what is known of it.
+    """One statement about the numbers, and what is known of it.
 
     Attributes
     ----------
@@ -27,6 +28,20 @@ class Claim:
         A sentence.
     value : float or None
         The number in it.
+
+    See Also
+    --------
+    Proof : What has claims.
+
+    Examples
+    --------
+    The α of this result is far from optimal, and that it is not is refuted, not only left open:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> claim = problem.at([0.25, 0.25, 0.25, 0.25]).verify(tol=1e-6).claims[-1]
+    >>> print(claim.kind, claim.verdict, claim.value)
+    optimal refuted 1e-06
     """
 
     kind: str
@@ -73,6 +88,23 @@ class Proof:
     See Also
     --------
     SVMResult.verify : What makes one.
+    Problem.prove : The same, of a result of this problem.
+    Claim : One of its statements.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    >>> proof = result.verify(tol=1e-6)
+    >>> proof.gap < 1e-14, proof.exactly, bool(proof)
+    (True, True, True)
+    >>> for claim in proof.claims:
+    ...     print(claim.verdict, claim.kind)
+    proven feasible
+    proven dual
+    proven primal
+    proven gap
+    proven optimal
     """
 
     title: str
@@ -105,3 +137,48 @@ class Proof:
     def __bool__(self) -> bool:
         """Whether no claim is refuted, and none open."""
         return all(claim.verdict == "proven" for claim in self.claims)
+
+    def save(
+        self, path: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, target: str | None = None
+    ) -> None:
+        """Write the proof to a file that anyone can check, without this library if they like.
+
+        `python -m qpsvm verify proof.json --data FILE` checks it, and so does `qpsvm/proof/checker.py` alone. The file
+        has the machine, α as integers, w and b, every bound, a digest of the values of the samples, and a seal over its
+        bytes. Whoever checks it needs the samples: as a CSV file with a header, with the features in order and the
+        target in the last column or in one that they name, as LIBSVM text, or as a .npy file. Numbers in text have to
+        be written so that they are read as the same floats: Python, pandas and `numpy.savetxt` do so unless told
+        otherwise.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, replaced whole or not at all.
+        data : str or path-like, optional
+            A file with these samples. It is read again and compared; a proof that names it is refuted by any other.
+        target : str, optional
+            Its column of the target; by default the last.
+
+        Raises
+        ------
+        UnsupportedError
+            Nothing is proven, or a kernel has values that no checker could compute.
+        DataError, FileFormatError
+            The data file has other values, or cannot be read.
+        FileAccessError, ParameterTypeError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "proof.json")
+        ...     result.verify().save(path)
+        ...     print(path.read_text().splitlines()[1])
+        "format": "qpsvm proof",
+        """
+        from qpsvm.proof.file import save  # files are written when somebody asks for one
+
+        save(self, path, data, target)

@@ -20,14 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.rounding import UNDERFLOW
+from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof import rational, terms
-from qpsvm.proof.bounds import LARGEST, GapBounds
+from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
+from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.feasible import Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
-from qpsvm.proof.proof import Claim, Proof, Verdict
+from qpsvm.proof.proof import Claim, Proof
+from qpsvm.proof.relaxed import relaxed
+from qpsvm.proof.sentences import concluded, nothing
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
 #: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
@@ -84,36 +89,29 @@ def prove(asked: Asked) -> Proof:
     program, held = asked.program, asked.held
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
-        return _nothing(asked, "α or w has entries that are no numbers")
+        return nothing(asked, "α or w has entries that are no numbers")
+    if any(group.multiplier not in held.multipliers for group in program.groups):
+        return nothing(asked, "b, ρ or another multiplier is no number")
     point = feasible(program, asked.alpha)
     if point is None:
-        return _nothing(
-            asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
-        )
+        return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
-    remains, said = found.gap, ""
+    remains, said, best = found.gap, "", None
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said = _remains(asked, point, values, found.gap)
-    lacking = asked.space.positive()
-    unit = float(program.unit)
-    own, more = _of_kernel(asked, lacking)
-    claims = [*_claims(asked, point, found), *more]
-    if said:
-        claims.append(Claim("intercept", "proven", said, remains))
-    return Proof(
-        title=asked.title, gap=found.gap if own else math.inf, least_gap=found.least_gap,
-        primal=_times(unit, found.primal[1], up=True), dual=_times(unit, found.dual[0], up=False),
-        difference=_times(unit, found.difference[1], up=True), alpha=point.alpha, exactly=found.exactly,
-        claims=tuple(claims), remains=remains if own else math.inf, assumptions=asked.space.assumptions,
-        record={**(asked.record or {}), "point": point, "held": held, "bounds": found},
-    )  # fmt: skip
-
-
-def _times(unit: float, value: float, up: bool) -> float:
-    if unit == 1.0 or not math.isfinite(value):
-        return value
-    exact = Fraction(unit) * Fraction(value)
-    return above(exact) if up else below(exact)
+        remains, said, best = _remains(asked, point, values, found.gap)
+    more = [] if not said else [Claim("intercept", "proven", said, remains)]
+    wider = relaxed(program, held, values) if found.primal[1] == math.inf else None
+    if wider is not None:
+        remains = _gap_of(wider.program, held, point, values)
+        more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
+    kernel = weak_duality(program, asked.space, held, values)
+    if kernel.lost > 0.0:
+        found, gap = found.wider(kernel.lost), found.gap
+        known = math.isfinite(found.gap) and math.isfinite(remains)
+        remains = above(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
+    proof = concluded(asked, point, found, remains, more, kernel)
+    record = {**proof.record, "b": best, "lowered": None if wider is None else wider.lowered}
+    return replace(proof, record=record)
 
 
 def _bounded(asked: Asked, point: Feasible) -> tuple[GapBounds, ExactValues | Measured]:
@@ -148,8 +146,8 @@ def in_floats(
     better = _sharper(program, space, held, measured, upper)
     if better is not None:
         sharper, _ = _by_terms(program, held, point, better)
-        found, measured = (sharper, better) if sharper.gap < found.gap else (found, measured)
-    if found.gap <= enough or not measured.apart**2 > LEFT * found.difference[1]:
+        found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
+    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
         return found, measured
     apart = space.sharpened_apart(held, *point.beta())
     if apart is None or not apart < measured.apart:
@@ -161,32 +159,42 @@ def in_floats(
 def _by_terms(program: ExactDual, held: Held, point: Feasible, measured: Measured) -> tuple[GapBounds, FloatArray]:
     """(BOUND.4), P and D; and the terms from above, (m,)."""
     sums = terms.summed(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * terms.OUT
+    apart = 0.5 * measured.apart * measured.apart * terms.OUT + UNDERFLOW if measured.apart != 0.0 else 0.0
     ridge = terms.penalties(program, held, point)
-    high = apart + sums.terms[1] + above(ridge)
-    low = sums.terms[0] + below(ridge)
     cost, curved = terms.multiplier_cost(program, held), terms.half_curved(program, point)
-    own_low = max(terms.IN * math.sqrt(2.0 * measured.half_square[0]) - measured.apart, 0.0)
-    own_high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
-    half_low = 0.5 * own_low * own_low * terms.IN  # ½‖w(α)‖²; no power: that raises
-    half_high = 0.5 * own_high * own_high * terms.OUT
+    half_low, half_high = measured.own_half or own_half_square(measured)
     gain, penalty = terms.linear_part(program, point), terms.ridge_part(program, point)
     dual = (
-        _sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
-        -_sum_below(-gain[1], half_low, curved[0], penalty[0]),
+        sum_below(gain[0], -half_high, -curved[1], -penalty[1]),
+        -sum_below(-gain[1], half_low, curved[0], penalty[0]),
     )
     primal = (
-        _sum_below(measured.half_square[0], sums.losses[0], cost[0]),
-        -_sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
+        sum_below(measured.half_square[0], sums.losses[0], cost[0]),
+        -sum_below(-measured.half_square[1], -sums.losses[1], -cost[1]),
     )
-    high = math.nextafter(high * terms.OUT, math.inf)
-    # each of the three bounds the others; the terms of (GAP.1) are the sharp ones where nothing is infinite
-    primal = max(primal[0], dual[0]), min(primal[1], -_sum_below(-dual[1], -high))
-    dual = max(dual[0], _sum_below(primal[0], -high)), min(dual[1], primal[1])
-    return GapBounds(primal, dual, (max(low * terms.IN, 0.0), high)), sums.upper
+    low = sum_below(terms.IN * sums.terms[0], below(ridge), measured.half_apart_low)
+    difference = low, apart + sums.terms[1] + above(ridge)
+    length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
+    return replace(assembled(primal, dual, difference), apart=measured.apart, length=length), sums.upper
 
 
-def _sum_below(*parts: float) -> float:
+def own_half_square(measured: Measured) -> Interval:
+    """½‖w(α)‖² from below and from above."""
+    low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
+    high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
+    return 0.5 * low * low * terms.IN, 0.5 * high * high * terms.OUT + UNDERFLOW  # no power: that raises
+
+
+def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
+    """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
+    low, high = min(difference[0], LARGEST), difference[1]
+    high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
+    primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
+    dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))
+    return GapBounds(primal, dual, (low, high))
+
+
+def sum_below(*parts: float) -> float:
     """A sum of few floats from below."""
     if any(math.isnan(part) or part == -math.inf for part in parts):
         return -math.inf
@@ -195,87 +203,55 @@ def _sum_below(*parts: float) -> float:
 
 def _sharper(program: ExactDual, space: Space, held: Held, measured: Measured, upper: FloatArray) -> Measured | None:
     """With the values of the points that matter in twice the precision."""
-    order = np.argsort(-upper, kind="stable")
-    left = np.cumsum(upper[order][::-1])[::-1]
-    rows = order[left > LEFT * left[0]] if len(left) and left[0] > 0.0 else order
+    rows = rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
         points = np.unique(rows if program.rows is None else program.rows[rows])
-    found = space.sharpened(held, points.astype(np.intp))
-    if found is None:
-        return None
-    values = measured.values
+    points = points.astype(np.intp)
+    found = space.sharpened(held, points)
+    return None if found is None else replace(measured, values=sharpened(measured.values, points, found))
+
+
+def rows_that_matter(upper: FloatArray) -> IntArray:
+    """The rows with the largest terms, so that the others have next to nothing of the sum."""
+    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
+    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    return order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
+
+
+def sharpened(values: Values, points: IntArray, found: Values) -> Values:
+    """Values at all points, with better ones at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
     high[points], low[points], radius[points] = found.high, found.low, found.radius
-    return replace(measured, values=Values(high, low, radius))
+    return Values(high, low, radius)
 
 
-def _remains(asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float) -> tuple[float, str]:
-    """The gap with the best b there is, where that is clearly less; and a sentence about it."""
+def _remains(
+    asked: Asked, point: Feasible, values: ExactValues | Measured, gap: float
+) -> tuple[float, str, Fraction | None]:
+    """The gap with the best b there is, where that is clearly less; a sentence about it; and this b."""
     program, held = asked.program, asked.held
     if isinstance(values, ExactValues):
         b = best_intercept(program, held, values)
     else:
         b = near_intercept(program, held, values.values)
     if b is None or b == held.multipliers["b"]:
-        return gap, ""
+        return gap, "", None
     other = moved(held, b)
-    if isinstance(values, ExactValues):
-        least = rational.rational_gap(program, other, point, values).bounds.gap
-    else:
-        least = _by_terms(program, other, point, values)[0].gap
+    least = _gap_of(program, other, point, values)
     if not least < 0.5 * gap:
-        return gap, ""
-    return least, (
-        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {least:.3g}: the "
-        "rest is what the rounding of b to a float costs"
+        return gap, "", None
+    said = (
+        f"with the best b for this w, the rational number next to {float(b)!r}, the gap is at most {at_most(least)}: "
+        "the rest is what the rounding of b to a float costs"
     )
+    return least, said, b
 
 
-def _of_kernel(asked: Asked, lacking: float) -> tuple[bool, list[Claim]]:
-    """Whether weak duality holds, and what is said of it."""
-    if lacking == 0.0:
-        return True, []
-    text = "the kernel matrix is positive semidefinite"
-    if asked.space.assumptions:
-        return True, []
-    return False, [Claim("kernel", "open", text, lacking)]
-
-
-def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
-    """The sentences."""
-    program = asked.program
-    equalities = [group.formula or group.multiplier for group in program.groups if not group.ridge]
-    kept = f" and {' and '.join(equalities)}" if equalities else ""
-    near = float(np.abs(point.alpha - np.clip(asked.alpha, 0.0, None)).max(initial=0.0))
-    unit = float(program.unit)
-    primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
-    claims = [
-        Claim("feasible", "proven", f"α keeps its box{kept} exactly, as integers times 2^{point.exponent}; it "
-              f"is within {near:.2g} of the one that was given", near),
-        Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
-    ]  # fmt: skip
-    if not math.isfinite(found.difference[1]):
-        why = "some row that must reach its margin may fall short of it"
-        return [*claims, Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf)]
-    claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
-    how = "is, rounded up," if found.exactly else "is at most"
-    known: Verdict = "proven" if math.isfinite(found.gap) else "open"
-    claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {found.gap:.3g}", found.gap))
-    if asked.tol is not None:
-        verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
-        said = f"the relative gap is at most the tolerance, {asked.tol:g}"
-        if verdict == "refuted":
-            said += f": it is at least {found.least_gap:.3g}"
-        claims.append(Claim("optimal", verdict, said, asked.tol))
-    return claims
-
-
-def _nothing(asked: Asked, why: str) -> Proof:
-    """A proof of nothing."""
-    return Proof(
-        title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
-        alpha=asked.alpha, exactly=False, claims=(Claim("feasible", "open", why),), remains=math.inf,
-        assumptions=asked.space.assumptions, record=dict(asked.record or {}),
-    )  # fmt: skip
+def _gap_of(program: ExactDual, held: Held, point: Feasible, values: ExactValues | Measured) -> float:
+    """The gap of other multipliers, or of a program with other levels."""
+    if isinstance(values, ExactValues):
+        return rational.rational_gap(program, held, point, values).bounds.gap
+    return _by_terms(program, held, point, values)[0].gap

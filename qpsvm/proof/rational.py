@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from qpsvm.proof.bounds import GapBounds
 from qpsvm.proof.exact_dual import ExactDual, Held
-from qpsvm.proof.exactly import above, below
+from qpsvm.proof.exactly import above, below, root_above, root_below
 from qpsvm.proof.feasible import Feasible, missing
 from qpsvm.proof.spaces import Between, ExactValues
 
@@ -25,11 +25,15 @@ class RationalGap:
     ----------
     primal, dual, difference : (Fraction, Fraction), or None
         Each between two; None for P and P − D where P is infinite.
+    apart, square : Fraction
+        ‖w − w(α)‖² from above, and ‖w‖² from below.
     """
 
     primal: Between | None
     dual: Between
     difference: Between | None
+    apart: Fraction
+    square: Fraction
 
     @property
     def bounds(self) -> GapBounds:
@@ -40,8 +44,8 @@ class RationalGap:
             infinite if self.primal is None else (below(self.primal[0]), above(self.primal[1])),
             (below(low), above(high)),
             infinite if self.difference is None else (below(self.difference[0]), above(self.difference[1])),
-            True,
-        )
+            True, root_above(self.apart), root_below(self.square),
+        )  # fmt: skip
 
 
 def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Between]:
@@ -53,14 +57,14 @@ def shortfalls(program: ExactDual, held: Held, exact: ExactValues) -> list[Betwe
         if program.mix is None:
             low, high = values[k if program.rows is None else int(program.rows[k])]
         else:
-            row = program.mix[[k]]
+            row = slice(*program.mix.indptr[k : k + 2])
             low = high = Fraction(0)
-            for i, a in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            for i, a in zip(program.mix.indices[row].tolist(), program.mix.data[row].tolist(), strict=True):
                 ends = sorted((Fraction(a) * values[i][0], Fraction(a) * values[i][1]))
                 low, high = low + ends[0], high + ends[1]
         fixed = program.level[k]
         for group in program.groups:
-            fixed -= Fraction(float(group.column[k])) * held.multipliers[group.multiplier]
+            fixed -= group.entry(k) * held.multipliers[group.multiplier]
         found.append((fixed - high, fixed - low) if sign > 0 else (fixed + low, fixed + high))
     return found
 
@@ -78,6 +82,15 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     return t * t / (2 * bend)
 
 
+def _apart(point: Feasible, exact: ExactValues) -> Fraction:
+    """‖w − w(α)‖² = ‖w‖² − 2Σ_j β_j⟨w, φ(x_j)⟩ + ‖w(α)‖² from above."""
+    product = Fraction(0)
+    for beta, (low, high) in zip(point.exact_beta(), exact.values, strict=True):
+        if beta:
+            product += beta * (low if beta > 0 else high)
+    return max(exact.square[1] - 2 * product + exact.own_square[1], Fraction(0))
+
+
 def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactValues) -> RationalGap:
     """(RATIO.1) for numbers that are exact."""
     dual = -exact.own_square[1] / 2, -exact.own_square[0] / 2
@@ -93,11 +106,13 @@ def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactVa
         if group.ridge:
             rest -= missing(group, point) ** 2 / group.ridge / 2
     dual = dual[0] + rest, dual[1] + rest
+    apart = _apart(point, exact)
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
     for k, (t_low, t_high) in enumerate(shortfalls(program, held, exact)):
         one = loss(program, k, t_high)
         if one is None:
-            return RationalGap(None, dual, None)
+            return RationalGap(None, dual, None, apart, exact.square[0])
         high += one
         low += one if t_low == t_high else loss(program, k, t_low) or Fraction(0)
-    return RationalGap((low, high), dual, (max(low - dual[1], Fraction(0)), high - dual[0]))
+    difference = max(low - dual[1], Fraction(0)), high - dual[0]
+    return RationalGap((low, high), dual, difference, apart, exact.square[0])

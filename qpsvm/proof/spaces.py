@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.proof.definite import Definiteness
 from qpsvm.proof.exact_dual import Held
 
 #: A rational between two.
@@ -38,11 +39,17 @@ class Measured:
         At least ‖w − Σ_j β_j φ(x_j)‖.
     half_square : (float, float)
         ½‖w‖² from below and from above.
+    own_half : (float, float), or None
+        ½‖w(α)‖² likewise; None where the two others have to do.
+    half_apart_low : float
+        ½‖w − w(α)‖² from below: less than 0 only where it is no norm, as the kernel may not be positive semidefinite.
     """
 
     values: Values
     apart: float
     half_square: tuple[float, float]
+    own_half: tuple[float, float] | None = None
+    half_apart_low: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +122,15 @@ class Space(ABC):
         0 of every kernel that is so by construction.
         """
         return 0.0
+
+    def definiteness(self, plane: bool) -> Definiteness:
+        """What is proven of the kernel matrix over these points.
+
+        Parameters
+        ----------
+        plane : bool
+            Whether 1ᵀβ is the same for all β.
+        """
+        del plane
+        sigma = self.positive()
+        return Definiteness(sigma, built=sigma == 0.0)

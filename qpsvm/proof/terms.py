@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, exact_sum, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.losses import loss
-from qpsvm.proof.exact_dual import ExactDual, Held
+from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import above, below, rounded
 from qpsvm.proof.feasible import Feasible, missing
 from qpsvm.proof.spaces import Values
@@ -31,6 +32,8 @@ OUT = 1.0 + 16.0 * UNIT
 IN = 1.0 - 16.0 * UNIT
 #: Rows whose vectors are worked on at a time: 64 kB each.
 AT_A_TIME = 8192
+#: Terms of a combination of points up to which these are added in twice the precision.
+FEW_TERMS = 32
 #: Terms that are added exactly, one by one, in Python.
 FSUM = 200_000
 
@@ -47,24 +50,21 @@ class Short:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Floats below and above t: (k,) each."""
         widest = self.radius + np.abs(self.low)
-        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest) + UNDERFLOW
+        slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest)  # no sum underflows
         return self.high - slack, self.high + slack
 
 
 def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | slice = slice(None)) -> Short:
     """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
-    sign = program.sign[rows]
+    sign, lost = program.sign[rows], 0.0
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
         v, v_low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
         high, low = -sign * v, -sign * v_low
         size = np.abs(v_low)
     else:
-        A = program.mix[rows]
-        high, low = -sign * (A @ values.high), -sign * (A @ values.low)
-        terms = int(np.diff(A.indptr).max(initial=0))
-        sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
-        radius = ((abs(A) @ values.radius) + gamma(terms + 1) * sizes) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
+        v, v_low, radius = _combined(program.mix[rows], values)
+        high, low = -sign * v, -sign * v_low
         size = np.abs(low)
     level = program.level
     if level.plain:
@@ -74,7 +74,7 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
     else:
         ends = level.bounds
         middle = 0.5 * (ends[0][rows] + ends[1][rows])
-        radius = radius + (ends[1][rows] - ends[0][rows])
+        radius, lost = radius + (ends[1][rows] - ends[0][rows]), UNDERFLOW
         high, error = two_sum(high, middle)
         low, size = low + error, size + np.abs(error)
     for group in program.groups:
@@ -89,13 +89,45 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         else:
             product, error = two_product(np.ascontiguousarray(column), np.full(len(high), -near))
             high, other = two_sum(high, product)
-            low, size = low + error, size + np.abs(error)
-        if rest:
-            low, size = low - column * rest, size + np.abs(column * rest)
+            low, size, lost = low + error, size + np.abs(error), lost + UNDERFLOW
+        if mu != near:
+            low, size, lost = low - column * rest, size + np.abs(column * rest), lost + UNDERFLOW
         low, size = low + other, size + np.abs(other)
+        if group.entries:
+            radius = radius + _beside(group, mu, program.m)[rows]
     high, error = two_sum(high, low)
-    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 8.0 * UNDERFLOW
+    radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
     return Short(high, error, radius)
+
+
+def _combined(A: Any, values: Values) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A(high + low) as a sum of two doubles, and a radius: (k,) each. Of few terms a row none is rounded in `high`."""
+    counts = np.diff(A.indptr)
+    terms = int(counts.max(initial=0))
+    inherited = (abs(A) @ values.radius) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
+    if terms > FEW_TERMS:
+        sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
+        radius = inherited + gamma(terms + 1) * sizes * (1.0 + gamma(terms + 6))
+        return A @ values.high, A @ values.low, radius
+    high, low, size = (np.zeros(len(counts)) for _ in range(3))
+    for j in range(terms):
+        rows = np.flatnonzero(counts > j)
+        at = A.indptr[rows] + j
+        factor, points = np.ascontiguousarray(A.data[at]), A.indices[at]
+        product, error = two_product(factor, np.ascontiguousarray(values.high[points]))
+        high[rows], other = two_sum(high[rows], product)
+        small = factor * values.low[points]
+        low[rows] += error + other + small
+        size[rows] += np.abs(error) + np.abs(other) + np.abs(small)
+    return high, low, inherited + gamma(4 * terms + 4) * size * (1.0 + gamma(terms + 6)) + 2.0 * terms * UNDERFLOW
+
+
+def _beside(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
+    """What the entries of a column that are no floats make of t beside these floats: (m,)."""
+    found = np.zeros(m)
+    for k, entry in group.entries.items():
+        found[k] = above(abs((entry - Fraction(float(group.column[k]))) * mu))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +181,10 @@ def straight_terms(row: Rows, t: tuple[FloatArray, FloatArray]) -> tuple[FloatAr
     """(BOUND.2) from above and from below where δ = 0: g = (U − α)max(t, 0) + αmax(−t, 0), (k,) each."""
     with np.errstate(invalid="ignore", over="ignore"):
         room = np.maximum(row.price[1] - row.alpha[0], 0.0)
-        beyond = np.where(t[1] > 0.0, room * t[1], 0.0)
-        high = OUT * np.maximum(beyond, row.alpha[1] * np.maximum(-t[0], 0.0)) + UNDERFLOW
+        beyond = np.where((t[1] > 0.0) & (room > 0.0), room * t[1], 0.0)
+        inside = np.where(row.alpha[1] > 0.0, row.alpha[1] * np.maximum(-t[0], 0.0), 0.0)
+        some = ((room > 0.0) & (t[1] > 0.0)) | ((row.alpha[1] > 0.0) & (t[0] < 0.0))
+        high = np.where(some, OUT * np.maximum(beyond, inside) + UNDERFLOW, 0.0)  # a factor 0 is one without rounding
         room = np.maximum(row.price[0] - row.alpha[1], 0.0)
         beyond = np.where(t[0] > 0.0, room * t[0], 0.0)
         low = IN * np.maximum(beyond, row.alpha[0] * np.maximum(-t[1], 0.0)) - UNDERFLOW
@@ -179,7 +213,8 @@ def _most_at(a: FloatArray, row: Rows, t: FloatArray) -> FloatArray:
         between = 0.5 * apart * (apart / bend[0])
         beyond = room * (np.maximum(t - 0.5 * bend[0] * (row.price[0] + a), 0.0) + 8.0 * UNIT * np.abs(t))
         curved = np.where(t > OUT * bend[1] * U, beyond, between)
-    return OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    found = OUT * np.where(t <= 0.0, below_level, np.where(bend[1] == 0.0, straight, curved)) + UNDERFLOW
+    return np.where((t <= 0.0) & (a == 0.0), 0.0, found)
 
 
 def least(row: Rows, t: tuple[FloatArray, FloatArray]) -> FloatArray:

@@ -86,6 +86,7 @@ def test_members_agree_and_their_gap_is_that_of_the_whole(name, cuts):
     members = shares(whole, cuts, X + 3.0 if name == "one class" else X)
     first = members[0].small
     assert first["status"] == "optimal"
+    assert "problem" not in first, "rows stay where they are"
     for member in members[1:]:
         same = member.small
         assert all(same[key] == first[key] for key in ("gap", "primal", "dual", "b", "counts"))
@@ -136,10 +137,14 @@ def test_a_machine_over_a_cluster(held):
         assert judged.gap <= 1.001 * result.gap + 1e-14
         assert abs(result.primal - known.primal) <= 2e-6 * known.primal
         assert np.allclose(result.decision_function(X), known.decision_function(X), atol=0.05)
+        proof = result.verify(tol=1e-6)
+        assert bool(proof)
+        assert proof.gap == pytest.approx(result.verify(MACHINES[name]((X, Y, T))).gap, rel=1e-6)
     alone = pickle.loads(pickle.dumps(result))
     assert np.array_equal(alone.alpha, result.alpha)
     assert str(alone) == str(result)
     assert np.array_equal(alone.target, T)
+    assert alone.problem is None
     weighed = qpsvm.solve(qpsvm.CSVM(Z, y, sample_weight=s, class_weight="balanced"))
     known = qpsvm.solve(qpsvm.CSVM(X, Y, sample_weight=S, class_weight="balanced"))
     assert weighed.primal == pytest.approx(known.primal, rel=2e-6)

@@ -97,16 +97,23 @@ PICTURES = {
 }
 
 
+#: The first of each kind is written as a file from both axes, the others from their own.
+KINDS_OF_PICTURE = {name.partition("-")[0] for name in PICTURES}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_each_picture_is_rendered_on_the_axes_given_or_on_its_own_and_its_legend_covers_no_data(name, tmp_path):
     own = PICTURES[name](None)
     given = pyplot.subplots()[1]
     assert PICTURES[name](given) is given
+    twice = name in {next(each for each in PICTURES if each.startswith(kind)) for kind in KINDS_OF_PICTURE}
     for ax, cut in ((own, None), (given, "tight")):
         path = tmp_path / "picture.png"
-        ax.figure.savefig(path, bbox_inches=cut)
-        assert path.stat().st_size > 5000
+        if ax is own or twice:
+            ax.figure.savefig(path, bbox_inches=cut)
+            assert path.stat().st_size > 5000
+        assert ax.collections or ax.lines or ax.patches
         assert ax.get_xlabel()
         assert ax.get_ylabel()
     legend = own.get_legend()

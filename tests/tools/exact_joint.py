@@ -12,9 +12,9 @@ import numpy as np
 
 
 def _exact(values: Any) -> list[Any]:
-    """Arrays of floats as lists of fractions."""
+    """Arrays of floats, or of fractions, as lists of fractions."""
     array = np.asarray(values)
-    return [_exact(row) for row in array] if array.ndim > 1 else [Fraction(float(value)) for value in array]
+    return [_exact(row) for row in array] if array.ndim > 1 else [Fraction(value) for value in array.tolist()]
 
 
 def exact_gap(

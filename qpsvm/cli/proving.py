@@ -1,0 +1,100 @@
+"""Proofs on the command line: `solve --proof` writes one, and `verify` has it checked without our arithmetic."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from qpsvm.cli.data import Sample, source
+from qpsvm.cli.ticker import Ticker
+from qpsvm.errors import FileFormatError, MissingFileError, ParameterError
+from qpsvm.files import StandardInput
+from qpsvm.proof import checker
+from qpsvm.proof.file import save
+from qpsvm.proof.proof import Proof
+from qpsvm.result import SVMResult
+
+#: Endings of files that the checker does not read.
+UNREAD = (".parquet", ".feather", ".arrow")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Refuse what a proof could not be of.
+
+    Raises
+    ------
+    ParameterError
+        Rows that are drawn, or that are with the workers of a cluster.
+    """
+    if options.proof is None:
+        return
+    if options.test_size is not None:
+        raise ParameterError("--proof is of a machine that all rows of the file train: leave --test-size or it out")
+    if options.scheduler is not None:
+        raise ParameterError("--proof is of rows that this process reads: leave --scheduler or it out")
+
+
+def proved(result: SVMResult, sample: Sample, options: argparse.Namespace) -> Proof:
+    """Prove, print the sentences and write the file."""
+    with Ticker(f"proving it of {sample.table.X.shape[0]} rows", options.verbose):
+        proof = result.verify(tol=options.tol)
+    file = _only_file(options)
+    first, *rest = str(proof).splitlines()
+    print("\n".join([f"proof of the numbers of this {first}", *rest]))
+    save(proof, options.proof, file, None, None if file is None else reading(sample, options))
+    how = f"python -m qpsvm verify {options.proof} --data {file or 'DATA'}"
+    note = "" if file else ", DATA being the same rows as CSV, LIBSVM or .npy"
+    print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
+    return proof
+
+
+def _only_file(options: argparse.Namespace) -> str | None:
+    """The file of the data, where it is one that the checker reads."""
+    given = source(options.file)
+    if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREAD):
+        return None
+    return given
+
+
+def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
+    """How the file became samples, in the words of the checker."""
+    encoding = sample.table.encoding
+    found: dict[str, Any] = {"kind": encoding.format}
+    if encoding.format == "libsvm":
+        found["first_index"] = encoding.first_index
+    else:
+        found["columns"] = [[column.name, column.categories] for column in encoding.columns]
+        if sample.table.y is not None:
+            found["target"] = encoding.target or options.target
+    if options.drop_missing:
+        found["drop_missing"] = [name for name in (options.groups, options.weights) if name is not None]
+    if encoding.mean is not None and encoding.scale is not None:
+        found["mean"], found["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
+    if sample.classes is not None:
+        negative, positive = sample.classes.tolist()
+        found["labels"] = [None, sample.positive] if sample.against is not None else [negative, positive]
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what becomes of each claim: 0 where all are confirmed, 1 where one is refuted.
+
+    Raises
+    ------
+    MissingFileError, FileFormatError
+        A file is missing, or is not what it should be.
+    """
+    for path in (options.proof, options.data):
+        if not Path(path).exists():
+            raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})")
+    lines: list[str] = []
+    try:
+        with Ticker(f"checking {options.proof}", options.verbose):
+            code = checker.check(options.proof, options.data, options.target, lines.append)
+    except checker.UnusableError as error:
+        raise FileFormatError(str(error)) from error
+    print("\n".join(lines))
+    last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
+    print(f"{options.proof}: {last}")
+    return code

@@ -1,0 +1,70 @@
+"""A machine of several classes as the exact program of a proof: `stated`, of which there is one for both machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qpsvm.arrays.words import shown
+from qpsvm.errors import DataError, ParameterTypeError
+from qpsvm.joint_result import JointResult
+from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.problems.stated import space_of
+from qpsvm.proof.exact_dual import Held
+from qpsvm.proof.exactly import products
+from qpsvm.proof.joint import AskedJoint, prove_joint
+from qpsvm.proof.joint_dual import ExactJoint, HeldJoint
+from qpsvm.proof.kernel import matrix_space
+from qpsvm.proof.proof import Proof
+from qpsvm.proof.spaces import Space
+
+
+def verified(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
+    """What is proven of the numbers of a result.
+
+    Parameters
+    ----------
+    problem : JointProblem
+        That was solved.
+    result : JointResult
+    tol : float, optional
+        A gap that is claimed.
+
+    Raises
+    ------
+    ParameterTypeError, DataError
+        No result of such a machine, or one over other samples or classes.
+    UnsupportedError
+        A kernel that nobody has stated exactly.
+    """
+    if not isinstance(result, JointResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
+    shape = problem.n, len(problem.classes)
+    if result.alpha.shape != shape:
+        raise DataError(f"the result is over {result.alpha.shape} samples and classes, the problem over {shape}")
+    alpha = problem.samples.taking_part(result.alpha)
+    asked = AskedJoint(stated(problem), _space(problem), held_numbers(problem, result), alpha, result.gap, tol,
+                       result.title)  # fmt: skip
+    return prove_joint(asked)
+
+
+def _space(problem: Any) -> Space:
+    """The samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
+    if isinstance(problem.kernel, FeatureMap):
+        return matrix_space(problem.space.gram.dense())
+    return space_of(problem)
+
+
+def stated(problem: Any) -> ExactJoint:
+    """The exact program of a problem."""
+    samples = problem.samples
+    price = products(samples.taking_part(problem.C), samples.taking_part(problem.sample_weight))
+    return ExactJoint(samples.taking_part(problem.label), len(problem.classes), price, problem.shared,
+                      problem.intercept)  # fmt: skip
+
+
+def held_numbers(problem: Any, result: JointResult) -> HeldJoint:
+    """w or the coefficients of every class, and b, as a user has them."""
+    if result.model.w is not None:
+        return HeldJoint(tuple(Held(w, None) for w in result.model.w), result.b)
+    coef = problem.samples.taking_part(result.coef)
+    return HeldJoint(tuple(Held(None, column.copy()) for column in coef.T), result.b)
