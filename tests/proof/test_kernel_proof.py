@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.arrays.rounding import UNIT
-from qpsvm.proof import kernel_values, prove as proving
+from qpsvm.proof import kernel_values
+from qpsvm.proof import prove as proving
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.kernel import kernel_space, matrix_space
 
