@@ -238,8 +238,9 @@ def judged(problem, result, proof):
     if primal is None:
         assert proof.gap == np.inf
         return None
-    assert dual <= primal <= F(proof.primal)
-    assert primal - dual <= F(proof.difference)
+    assert dual <= primal
+    assert proof.primal == np.inf or primal <= F(proof.primal)
+    assert proof.difference == np.inf or primal - dual <= F(proof.difference)
     gap = float((primal - dual) / max(abs(primal), abs(dual))) if primal or dual else 0.0
     assert proof.least_gap * (1 - 1e-15) <= gap <= proof.gap * (1 + 1e-15)
     return gap
