@@ -12,7 +12,7 @@ from qpsvm.arrays.types import as_dense
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.problems.replaced import kernel_parameters, own_parameters
-from qpsvm.problems.stated_rows import coefficients
+from qpsvm.problems.stated_rows import coefficients, exact_sums
 from qpsvm.proof.file import Recorded
 from qpsvm.result import SVMResult
 from qpsvm.rows import Mapped, RowSource, as_row_source
@@ -71,12 +71,17 @@ def _plane(problem: Any, result: SVMResult) -> dict[str, Any]:
 
 
 def _rows(problem: Any) -> dict[str, Any]:
-    """The user's rows as the user wrote them: their points, and of each the factors, c and h."""
+    """The user's rows as the user wrote them: their points, and of each the factors, c and h.
+
+    c of a row over values is the sum of its factors, as text "p/q" where that is no float.
+    """
     rows = problem._textbook_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
     parts = [mix[[k]] for k in range(rows.p)]
     factors = [[[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)] for row in parts]
-    each = list(zip(factors, rows.c.tolist(), rows.h.tolist(), strict=True))
+    sums: dict[int, str] = {k: str(value) for k, value in exact_sums(problem).items()}
+    counted = [sums.get(k, c) for k, c in enumerate(rows.c.tolist())]
+    each = list(zip(factors, counted, rows.h.tolist(), strict=True))
     return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
 
 
