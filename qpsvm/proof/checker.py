@@ -291,9 +291,9 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
 
 def whole(numbers: Iterable[Any]) -> tuple[list[int], int]:
     """Numbers as whole ones over one denominator."""
-    found = [Fraction(x) for x in numbers]
-    common = math.lcm(*{x.denominator for x in found})
-    return [x.numerator * (common // x.denominator) for x in found], common
+    ratios = [x.as_integer_ratio() for x in numbers]
+    common = math.lcm(*{q for _, q in ratios})
+    return [p * (common // q) for p, q in ratios], common
 
 
 def whole_rows(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
