@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from qpsvm.cli.data import Sample, source
 from qpsvm.cli.ticker import Ticker
-from qpsvm.errors import FileFormatError, MissingFileError, ParameterError
+from qpsvm.errors import FileFormatError, MissingFileError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.files import StandardInput
 from qpsvm.proof import checker
 from qpsvm.proof.file import save
@@ -39,14 +41,35 @@ def proved(result: SVMResult, sample: Sample, options: argparse.Namespace) -> Pr
     """Prove, print the sentences and write the file."""
     with Ticker(f"proving it of {sample.table.X.shape[0]} rows", options.verbose):
         proof = result.verify(tol=options.tol)
-    file = _only_file(options)
+    _write(proof, "the numbers of this ", sample, options)
+    return proof
+
+
+@contextmanager
+def told(sample: Sample, options: argparse.Namespace) -> Iterator[None]:
+    """Of an error that proves itself, its proof, where one is asked for."""
+    try:
+        yield
+    except QPSVMError as error:
+        verify = getattr(error, "verify", None)
+        if options.proof is not None and verify is not None:
+            _write(verify(), "the error of this ", sample, options)
+        raise
+
+
+def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -> None:
+    """Print a proof, and write its file."""
     first, *rest = str(proof).splitlines()
-    print("\n".join([f"proof of the numbers of this {first}", *rest]))
-    save(proof, options.proof, file, None, None if file is None else reading(sample, options))
+    print("\n".join([f"proof of {of}{first}", *rest]))
+    file = _only_file(options)
+    try:
+        save(proof, options.proof, file, None, None if file is None else reading(sample, options))
+    except UnsupportedError as error:
+        print(f"  not written {error}", flush=True)
+        return
     how = f"python -m qpsvm verify {options.proof} --data {file or 'DATA'}"
     note = "" if file else ", DATA being the same rows as CSV, LIBSVM or .npy"
     print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
-    return proof
 
 
 def _only_file(options: argparse.Namespace) -> str | None:

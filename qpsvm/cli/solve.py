@@ -15,7 +15,7 @@ from qpsvm.cli.data import Sample, read
 from qpsvm.cli.held_out import SEED, Split, folds, held_out, parts, some_rows
 from qpsvm.cli.options import settle
 from qpsvm.cli.plot import picture_of, require_picture, write_picture
-from qpsvm.cli.proving import check_options, proved
+from qpsvm.cli.proving import check_options, proved, told
 from qpsvm.cli.scores import block, compared_labels, confusion, figures, in_words, warnings
 from qpsvm.cli.spread import cluster, labels_of, read_spread
 from qpsvm.cli.spread import in_words as first_line
@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     sample, test = parts(whole, split, options) if apart else (whole, whole)
     problem = sample.problem(options)
     draw = None if options.plot is None else picture_of(problem, sample.table.names, options.axes)
-    result = _solved(problem, options)
+    with told(sample, options):
+        result = _solved(problem, options)
     model = sample.model(result, problem)
     print(result.summary())
     if sample.learnt != "none":  # else the kinds of the vectors say it, and count what is on the boundary

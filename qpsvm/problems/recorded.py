@@ -12,6 +12,7 @@ from qpsvm.arrays.types import as_dense
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.problems.constraints import ValueConstraints
 from qpsvm.problems.replaced import kernel_parameters, own_parameters
 from qpsvm.problems.stated_rows import coefficients
 from qpsvm.proof.checker import SEVERAL
@@ -30,13 +31,14 @@ OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
 UNTAUGHT = {"OneClass", "SVDD"}
 
 
-def recorded(problem: Any, result: SVMResult | JointResult) -> Recorded:
+def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
     """What a file says of the machine and its samples.
 
     Parameters
     ----------
     problem : Problem or JointProblem
-    result : SVMResult or JointResult
+    result : SVMResult or JointResult, optional
+        None where there is no solution.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def recorded(problem: Any, result: SVMResult | JointResult) -> Recorded:
     if hasattr(problem, "pairs"):
         machine["pairs"] = np.asarray(problem.pairs).tolist()
     target = np.zeros(X.n) if machine["name"] in UNTAUGHT else np.asarray(problem.samples.target)
-    return Recorded(machine, X, target, _plane(problem, result), why)
+    return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
 
 
 def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
@@ -76,12 +78,15 @@ def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
 
 
 def _rows(problem: Any) -> dict[str, Any]:
-    """The user's rows as the user wrote them: their points, and of each the factors, c and h."""
+    """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
     rows = problem._textbook_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
-    parts = [mix[[k]] for k in range(rows.p)]
-    factors = [[[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)] for row in parts]
-    each = list(zip(factors, rows.c.tolist(), rows.h.tolist(), strict=True))
+    sums = np.concatenate([np.full(len(item.h), isinstance(item, ValueConstraints)) for item in problem.constraints])
+    each = []
+    for k in range(rows.p):
+        row = mix[[k]]
+        factors = [[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)]
+        each.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
     return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
 
 
 def _hulls(problem: Any, weights: FloatArray) -> Proof:
+    from qpsvm.problems.recorded import recorded
     from qpsvm.proof.coordinates import coordinates
     from qpsvm.proof.impossible import Meeting, Rows, meeting
 
@@ -64,10 +66,11 @@ def _hulls(problem: Any, weights: FloatArray) -> Proof:
     known = None if points is None else coordinates(kernel, points)
     ones = [Fraction(-1)] * len(chosen)
     rows = Rows(known, terms, [Fraction(-sign) for sign in signs], ones, [str(number) for number in numbers])
-    return meeting(Meeting(
+    proof = meeting(Meeting(
         problem.title, rows, signs, weights[chosen], numbers, _labels(problem),
         partial(_separated, problem, weights * problem.labels),
     ))  # fmt: skip
+    return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
 
 
 def _points(problem: Any, chosen: Any) -> tuple[Kernel, Matrix | None]:

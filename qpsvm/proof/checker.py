@@ -282,9 +282,10 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
     at = {i: k for k, i in enumerate(part)}
     pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
     rows += [Row([(i, one), (j, -one)], one, one, Fraction(price) * s[i] * s[j], zero, {}) for i, j in pairs]
-    for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's sum_j z_j f(x_j) + c b <= h
+    for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's <w, sum_j z_j x_j> + c b <= h
         factors = [(n + j, Fraction(factor)) for j, factor in z]
-        rows.append(Row(factors, -one, -Fraction(h), None, zero, {mu: -Fraction(c) * (mu == "b") for mu in e}))
+        own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
+        rows.append(Row(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
     unit = {"PrimalHinge": lam, "SVDD": Fraction(2)}.get(name, one)
     return Program(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
@@ -480,17 +481,41 @@ def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
 # --- the claims -------------------------------------------------------------------------------------------------------
 
 
+def chosen(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
+    """Some of the rows; of a kernel matrix, their columns too."""
+    points = [rows[i] for i in part]
+    if machine["kernel"]["name"] == "precomputed":
+        points = [{k: row[i] for k, i in enumerate(part) if i in row} for row in points]
+        symmetric = all(points[j].get(i) == x for i, row in enumerate(points) for j, x in row.items())
+        need(symmetric, "the kernel matrix is not symmetric")
+    return points
+
+
+def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
+    """Whether convex weights u of the one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
+    need(proof["claims"] == [{"claim": "the hulls meet"}], "hulls show nothing else")
+    weights = [(i, 1 if side == "u" else -1, Fraction(p, q)) for side in "uv" for i, p, q in proof["hulls"][side]]
+    need(min(w for _, _, w in weights) > 0, "a convex weight is not positive")
+    takes_part = proof["machine"].get("weights") or [1] * len(rows)
+    own = all(y[i] == sign and takes_part[i] > 0 for i, sign, _ in weights)
+    ones = all(sum((w for _, sign, w in weights if sign == side), Fraction(0)) == 1 for side in (1, -1))
+    yield (
+        "the weights of rows of either class are positive and add up to 1, exactly",
+        "confirmed" if own and ones else "REFUTED",
+    )
+    kernel, unit = kernel_of(proof["machine"]["kernel"], chosen(proof["machine"], rows, [i for i, _, _ in weights]))
+    apart = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
+    said = "confirmed" if own and ones and apart == [0, 0] else "REFUTED"
+    yield "both make the same point, so that no hyperplane separates the classes", said
+
+
 def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
     """Each claim in words, and what becomes of it."""
     machine, held = proof["machine"], proof["plane"]
     s = [Fraction(weight) for weight in machine.get("weights") or [1] * len(rows)]
     need(len(s) == len(rows) and min(s) >= 0, f"{len(s)} weights are not those of {len(rows)} rows")
     part = [i for i, weight in enumerate(s) if weight]
-    points = [rows[i] for i in part]
-    if machine["kernel"]["name"] == "precomputed":
-        points = [{k: row[i] for k, i in enumerate(part) if i in row} for row in points]
-        symmetric = all(points[j].get(i) == x for i, row in enumerate(points) for j, x in row.items())
-        need(symmetric, "the kernel matrix is not symmetric")
+    points = chosen(machine, rows, part)
     points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     kernel, unit = kernel_of(machine["kernel"], points)
     exponent, integers = proof["alpha"]["exponent"], proof["alpha"]["integers"]
@@ -595,7 +620,7 @@ def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
     if true:
-        yield from judged(proof, rows, y)
+        yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y)
         if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
             yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
         for text in proof["assumptions"]:

@@ -8,6 +8,7 @@
     "data": {"rows", "values"},
     "file": {}, or where one is known {"name", "sha256", and how it is read: "kind", "target", "columns", …},
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
+    "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
     "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them; of several
                                      classes at once w or coef of each, and "b"
     "claims": [{"claim", "bound"}, …],
@@ -98,8 +99,7 @@ def save(
     FileAccessError, ParameterTypeError
         The file cannot be written.
     """
-    if "stated" not in proof.record or "point" not in proof.record:
-        raise UnsupportedError("there is nothing proven that a file could hold: print the proof to see why")
+    numbers = _numbers(proof)
     found: Recorded = proof.record["stated"]()
     if found.why_not:
         raise UnsupportedError(f"no proof file: {found.why_not}")
@@ -111,11 +111,9 @@ def save(
         how = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
         if reading is None:
             _check_values(name, how, found, values)
-    parts = {
-        "about": ABOUT, "machine": found.machine, "data": about, "file": how,
-        "alpha": _alpha(proof.record["point"]), "plane": found.plane,
-        "claims": _claims(proof), "assumptions": proof.assumptions,
-    }  # fmt: skip
+    parts: dict[str, Any] = {"about": ABOUT, "machine": found.machine, "data": about, "file": how}
+    parts |= {**numbers, "plane": found.plane} if found.plane else numbers
+    parts |= {"claims": _claims(proof), "assumptions": proof.assumptions}
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
     content = body.encode()
     with written(path) as file:
@@ -135,6 +133,24 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def _numbers(proof: Any) -> dict[str, Any]:
+    """α, or the convex weights that show why there is none.
+
+    Raises
+    ------
+    UnsupportedError
+        Nothing is proven, or of a kind that no file holds.
+    """
+    known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
+    if "stated" in known and "point" in known:
+        return {"alpha": _alpha(known["point"])}
+    if "stated" in known and {"convex", "hulls", "separable"} <= proven:
+        return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in known[side].items()] for side in "uv"}}
+    if "stated" in known or not proven:
+        raise UnsupportedError("there is nothing proven that a file could hold: print the proof to see why")
+    raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
+
+
 def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
     """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
     if isinstance(point, FeasibleJoint):
@@ -148,6 +164,8 @@ def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
 
 def _claims(proof: Any) -> list[dict[str, Any]]:
     """What is proven, as numbers: a checker has words of its own."""
+    if "point" not in proof.record:
+        return [{"claim": "the hulls meet"}]
     found: list[dict[str, Any]] = []
     proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
     if "feasible" in proven:

@@ -151,3 +151,18 @@ def test_what_cannot_be_used_is_said_in_a_line(capsys, tmp_path, monkeypatch, ar
     assert code == 2
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_an_error_that_proves_itself_is_proven_on_request(capsys, tmp_path):
+    file, proof = tmp_path / "cross.csv", tmp_path / "proof.json"
+    file.write_text("a,b,y\n0,0,no\n1,0,yes\n0,1,yes\n1,1,no\n")
+    code, out, err = run(capsys, "solve", file, "--target", "y", "--variant", "hard", "--proof", proof)
+    assert code == 2
+    assert "no hyperplane separates the classes" in out
+    assert err.startswith("qpsvm: error: the classes are not separable")
+    code, out, _ = run(capsys, "verify", proof, "--data", file)
+    assert code == 0
+    assert "both make the same point" in out
+    proof.unlink()
+    code, out, _ = run(capsys, "solve", file, "--target", "y", "--variant", "hard")
+    assert (code, "proof" in out) == (2, False)

@@ -396,3 +396,40 @@ def test_a_proof_of_nothing_has_no_file(tmp_path):
     ball = qpsvm.SVDD(X, nu=0.3, constraints=qpsvm.ValueConstraints(X[:1], [[-1.0]], [0.0]))
     with pytest.raises(UnsupportedError, match="rows of your own beside a ball"):
         qpsvm.solve(ball, check=False).verify().save(tmp_path / "proof.json")
+
+
+@pytest.mark.parametrize(
+    "kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.7), qpsvm.Precomputed()], ids=str
+)
+def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kernel):
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 5.0], [0.5, 0.5]])
+    labels = np.array([0, 1, 1, 0, 0, 1])
+    if not isinstance(kernel, qpsvm.Linear):
+        points[5] = points[0]  # the same point in both classes
+    samples = points @ points.T if isinstance(kernel, qpsvm.Precomputed) else points
+    with pytest.raises(qpsvm.NotSeparableError) as caught:
+        qpsvm.solve(qpsvm.HardMargin(samples, labels, kernel=kernel))
+    path, file = tmp_path / "proof.json", written(tmp_path, (samples, labels))
+    caught.value.verify().save(path, file)
+    assert looked_at(path, file)[0] == 0
+    content = json.loads(path.read_text())
+    del content["seal"]
+    for side in "uv":
+        weight = content["hulls"][side][0]
+        for place, value in ((0, 4), (1, 2 * weight[1]), (1, -weight[1]), (2, 7 * weight[2])):
+            before, weight[place] = weight[place], value
+            path.write_bytes(sealed(content))
+            assert looked_at(path, file)[0] in (1, 2)
+            weight[place] = before
+    path.write_bytes(sealed({**content, "claims": [{"claim": "gap at most", "bound": 1.0}]}))
+    assert looked_at(path, file)[0] == 2
+
+
+def test_of_other_proofs_there_is_no_file_yet(tmp_path):
+    joint = qpsvm.solve(qpsvm.CrammerSinger(X, RANKS)).verify()
+    with pytest.raises(UnsupportedError, match="goes into no file yet"):
+        joint.save(tmp_path / "proof.json")
+    with pytest.raises(qpsvm.InfeasibleNuError) as caught:
+        qpsvm.NuSVM([[0.0], [1.0], [2.0]], [0, 0, 1], nu=0.9)
+    with pytest.raises(UnsupportedError, match="goes into no file yet"):
+        caught.value.verify().save(tmp_path / "proof.json")
