@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
 NAMES = (
     "hard_margin", "soft_margin", "kernels", "nu_svm", "primal_hinge", "seeds", "solvers", "regression",
-    "novelty_and_ranking", "constraints",
+    "novelty_and_ranking", "constraints", "proofs",
 )  # fmt: skip
 
 

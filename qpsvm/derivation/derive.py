@@ -391,15 +391,14 @@ def derive(
             "derive(problem, problem.at(alpha), proven=True)"
         )
     if isinstance(problem, JointProblem):
-        if proven:
-            raise UnsupportedError(f"no step of {type(problem).__name__} is proven; what is measured is shown without")
         if alpha is not None:
             raise UnsupportedError(
                 f"{type(problem).__name__} is measured at a result: derive(problem, problem.at(alpha)) takes an α"
             )
         if result is not None:
             check_joint_pair(problem, result)
-        return Derivation(problem, steps_of(problem), result)
+        proof = problem.prove(result) if proven and isinstance(result, JointResult) else None
+        return Derivation(problem, steps_of(problem), result, proof=proof)
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"derive takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if alpha is None:

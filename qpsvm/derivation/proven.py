@@ -16,6 +16,7 @@ from qpsvm.arrays.words import at_most
 from qpsvm.proof.bounds import GapBounds
 from qpsvm.proof.exactly import above
 from qpsvm.proof.feasible import missing
+from qpsvm.proof.joint_dual import ExactJoint
 from qpsvm.proof.proof import Proof
 
 
@@ -86,6 +87,15 @@ def _primal(known: Known) -> Proven:
     return Proven(share, f"P ≤ {proof.primal!r}, and ξ is what f falls short: every constraint holds")
 
 
+def _balance(known: Known) -> Proven:
+    """Of a free intercept an equality; of a penalised one, b itself."""
+    program = known.proof.record["point"].program
+    if isinstance(program, ExactJoint):
+        return Proven(0.0, KEPT) if program.intercept == "free" else NOTHING
+    penalised = any(group.ridge and group.multiplier == "b" for group in program.groups)
+    return _penalised(known) if penalised else Proven(0.0, KEPT)
+
+
 def _penalised(known: Known) -> Proven:
     """|b − Σ E α|/(1 + |b|), a rational number."""
     point, held = known.proof.record["point"], known.proof.record["held"]
@@ -123,7 +133,7 @@ KEPT = "the α of the proof keeps this equality as rational numbers do"
 BOUNDS: dict[str, Callable[[Known], Proven] | str] = {
     "primal": _primal, "regularised_loss": _primal,
     "dual_feasibility": "the α of the proof keeps its box as rational numbers do",
-    "stationarity_in_b": KEPT, "stationarity_in_rho": KEPT, "stationarity_in_epsilon": KEPT,
+    "stationarity_in_b": _balance, "stationarity_in_rho": KEPT, "stationarity_in_epsilon": KEPT,
     "penalised_intercept": _penalised, "stationarity_in_w": _weights, "linear_weights": _weights,
     "complementary_slackness": _slackness, "strong_duality": _strong,
     "weak_duality": "α and (w, b, ξ) are feasible, and weak duality is a theorem",
