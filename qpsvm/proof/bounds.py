@@ -24,6 +24,8 @@ class GapBounds:
         Whether all three are the numbers themselves, rounded outwards.
     apart, length : float
         ‖w − w(α)‖ from above, and ‖w‖ from below.
+    lost : float
+        By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it added.
     """
 
     primal: Interval
@@ -32,6 +34,7 @@ class GapBounds:
     exactly: bool = False
     apart: float = math.inf
     length: float = 0.0
+    lost: float = 0.0
 
     @property
     def size(self) -> float:
@@ -60,7 +63,8 @@ class GapBounds:
         """The same with P − D from above by so much more."""
         if lost == 0.0:
             return self
-        return replace(self, difference=(self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)))
+        difference = self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)
+        return replace(self, difference=difference, lost=lost)
 
 
 #: The largest float.
