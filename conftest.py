@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -11,13 +12,14 @@ import pytest
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-# The many processes that tests start would each compile the library anew: half a second.
+# What is compiled is kept, as is Python's way: each of the many processes that tests start would take half a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 #: What takes long or waits for other processes: it begins, in this order, so that nobody is left with it at the end.
 FIRST = (
     "notebooks",
-    "tests/play/test_browser",
+    "tests/play/browser",
     "tests/distributed",
     "tests/benchmarks",
     "tests/estimators",

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from qpsvm.problems.svdd import SVDD
     from qpsvm.problems.weston_watkins import WestonWatkins
     from qpsvm.proof.proof import Claim, Proof
+    from qpsvm.proof.proofs import Proofs
     from qpsvm.qp.dualise import dualise
     from qpsvm.sources.opening import open_rows
     from qpsvm.sources.stored import StoredRows
@@ -140,6 +141,7 @@ else:
             "qpsvm.problems.svdd": ("SVDD",),
             "qpsvm.problems.weston_watkins": ("WestonWatkins",),
             "qpsvm.proof.proof": ("Claim", "Proof"),
+            "qpsvm.proof.proofs": ("Proofs",),
             "qpsvm.qp.dualise": ("dualise",),
             "qpsvm.sources.opening": ("open_rows",),
             "qpsvm.sources.stored": ("StoredRows",),
@@ -200,6 +202,7 @@ __all__ = [
     "PrimalHinge",
     "Problem",
     "Proof",
+    "Proofs",
     "QPSVMError",
     "QPSVMWarning",
     "QPSolution",

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from qpsvm.backends import RESUMABLE
 from qpsvm.errors import UnsupportedError
 from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.replaced import own_parameters
 from qpsvm.resources.log import say
 from qpsvm.saving.checkpoint import Checkpoint
-
-#: The one backend whose runs have a state.
-BACKEND = "augmented_lagrangian"
 
 
 def backend_of(problem: Problem | JointProblem, backend: str) -> str:
@@ -29,11 +27,11 @@ def backend_of(problem: Problem | JointProblem, backend: str) -> str:
     UnsupportedError
         Another one is named, or it does not take the problem.
     """
-    if not isinstance(problem, Problem) or backend not in ("auto", BACKEND) or not problem.space.is_linear:
+    if not isinstance(problem, Problem) or backend not in ("auto", RESUMABLE) or not problem.space.is_linear:
         raise UnsupportedError(
-            f"checkpoint= is for linear machines that {BACKEND!r} solves: only such a solve has a state of few numbers"
+            f"checkpoint= is for linear machines that {RESUMABLE!r} solves: only its solves have a state of few numbers"
         )
-    return BACKEND
+    return RESUMABLE
 
 
 @contextmanager

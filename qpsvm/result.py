@@ -123,7 +123,8 @@ class SVMResult:
         λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
         only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
     problem : Problem or None
-        What was solved, without what was computed of it; None of a result out of a file.
+        What was solved, without what was computed of it; of one of many machines a function that makes it, and None of
+        a result out of a file.
     error : QPSVMError or None
         What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
 

@@ -47,6 +47,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.subgradient_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.slsqp_", "SlsqpBackend"),
 }
+#: The one backend that runs on a team, and whose runs have a state of few numbers from which they can go on.
+RESUMABLE = "augmented_lagrangian"
 
 
 def get(name: str) -> Backend:
@@ -149,6 +151,6 @@ def everyone() -> Iterator[Backend]:
 
 OUTSIDE.join(names, _there)
 __all__ = [
-    "REGISTRY", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
+    "REGISTRY", "RESUMABLE", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
     "unregister_backend",
 ]  # fmt: skip

@@ -95,6 +95,6 @@ def run(options: argparse.Namespace) -> int:
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
-    last = "refuted: this is no proof of these data" if code else "confirmed: every claim, by whole numbers alone"
+    last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
     print(f"{options.proof}: {last}")
     return code

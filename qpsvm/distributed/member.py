@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray
 from qpsvm.attempt import Request, attempt
-from qpsvm.backends import get
+from qpsvm.backends import RESUMABLE, get
 from qpsvm.costs import Cost
 from qpsvm.distributed.result import ROW_BY_ROW
 from qpsvm.distributed.task import Chunk, Returned
@@ -30,8 +30,6 @@ from qpsvm.result import SVMResult
 from qpsvm.rows.memory import ChunkRows
 from qpsvm.samples import Samples, coded, weighed_by_class
 
-#: The one backend that runs on a team.
-BACKEND = "augmented_lagrangian"
 #: How often the solver is asked for more where the certificate is not satisfied, and by which factor.
 TRIES, SHARPER = 3, 0.03
 
@@ -114,7 +112,7 @@ def solve_share(team: Team, chunks: Sequence[Chunk], order: Order, begun: Mappin
 
 def _certified(problem: Any, request: Request) -> SVMResult:
     """The result; of a sharper solve where the first one is not satisfactory, from where that ended."""
-    backend, nothing = get(BACKEND), Cost(0.0, 0.0, 0.0)
+    backend, nothing = get(RESUMABLE), Cost(0.0, 0.0, 0.0)
     best = attempt(problem, backend, "dual", nothing, request)
     aim = request.tol
     for _ in range(TRIES):

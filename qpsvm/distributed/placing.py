@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.errors import DataError, MissingExtraError, ParameterError, UnsupportedError, install
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.sources.dask_rows import DaskRows
 
 #: Entries that make a worker worth its messages: a pass over them takes as long as a message, a millisecond.
@@ -101,14 +101,12 @@ def _balance(found: dict[str, list[int]], loads: dict[str, int], lengths: Sequen
         loads[least] += lengths[k]
 
 
-def chosen_client(collection: Any = None, scheduler: Any = None) -> Any:
-    """The client of a cluster: that of the collection, the current one, or a new one of the scheduler that is named.
+def chosen_client(collection: Any = None) -> Any:
+    """The client of a cluster: that of the collection, or the current one.
 
     Parameters
     ----------
     collection : dask collection, optional
-    scheduler : str or distributed.Client, optional
-        An address, as `tcp://host:8786`.
 
     Returns
     -------
@@ -117,28 +115,15 @@ def chosen_client(collection: Any = None, scheduler: Any = None) -> Any:
 
     Raises
     ------
-    MissingExtraError
-        A scheduler is named, and `distributed` is not installed.
-    ParameterError
-        Nobody answers at that address.
     UnsupportedError
         The client is an asynchronous one.
     """
     try:
         import distributed
     except ImportError:
-        if scheduler is None:
-            return None
-        raise MissingExtraError(f"a scheduler needs Dask, which is not installed; run: {install('dask')}") from None
-    if isinstance(scheduler, str):
-        try:
-            return distributed.Client(scheduler, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ParameterError(f"no Dask scheduler answers at {scheduler!r}: {error}") from error
-    client = scheduler
-    if client is None:
-        futures = [] if collection is None else distributed.futures_of(collection)
-        client = futures[0].client if futures else None
+        return None
+    futures = [] if collection is None else distributed.futures_of(collection)
+    client = futures[0].client if futures else None
     if client is None:
         try:
             client = distributed.default_client()

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.records import made
 from qpsvm.attempt import Request
-from qpsvm.backends import get
+from qpsvm.backends import RESUMABLE, get
 from qpsvm.choice import machine_traits
-from qpsvm.distributed.member import BACKEND, Order, solve_share
+from qpsvm.distributed.member import Order, solve_share
 from qpsvm.distributed.placing import chosen_client, place
 from qpsvm.distributed.result import SpreadResult, cut, in_order
 from qpsvm.distributed.run import Member
@@ -48,7 +48,7 @@ def on_members(problem: Problem, backend: str, form: Form | None, request: Reque
 
 def refusal(problem: Problem, backend: str, form: Form | None, request: Request) -> str | None:
     """Why the members cannot solve a problem as a team; None where they can."""
-    if backend not in ("auto", BACKEND) or form not in (None, "dual"):
+    if backend not in ("auto", RESUMABLE) or form not in (None, "dual"):
         return f"{backend} takes all rows in one process"
     if not problem.space.is_linear or problem.constraints:
         return "the kernel is not linear" if not problem.constraints else "rows of your own are not spread"
@@ -58,7 +58,7 @@ def refusal(problem: Problem, backend: str, form: Form | None, request: Request)
     d = problem.X.shape[1]
     few = Samples(np.zeros((2, d)), np.array([-1.0, 1.0]), np.ones(2), problem.samples.classes)
     traits = machine_traits(order.over(few))
-    if not get(BACKEND).abilities.takes(traits, problem.n, "dual"):
+    if not get(RESUMABLE).abilities.takes(traits, problem.n, "dual"):
         return f"{type(problem).__name__} has no solver that runs on several workers"
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -158,6 +159,9 @@ def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
         lengths.append(len(kept))
     coef = sp.csr_array((np.concatenate(values), np.concatenate(columns), np.cumsum(lengths)), shape=(P, split.n))
     messages = {result.message: p for p, result in reversed(list(enumerate(results))) if result.message}
+    known = dict(enumerate(results))
+    if P > 1:  # each machine would keep samples of its own
+        known = {p: replace(result, problem=partial(split.bare, p)) for p, result in known.items()}
     w = None if results[0].model.w is None else np.array([result.w for result in results])
     return Together(
         classes=split.labels, machines=split.pairs, coef=coef, b=np.array([result.b for result in results]),
@@ -165,5 +169,5 @@ def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
         gap=np.array([result.gap for result in results]), status=[result.status for result in results],
         iterations=np.array([result.iterations or 0 for result in results]), solver=results[0].solver,
         message="; ".join(f"{split.named(p)}: {text}" for text, p in messages.items()),
-        results=Results(P, None, dict(enumerate(results))),
+        results=Results(P, None, known),
     )  # fmt: skip

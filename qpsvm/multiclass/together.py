@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import UnsupportedError
+from qpsvm.proof.proofs import Proofs
 from qpsvm.qp.solution import Solver, Status
 from qpsvm.result import SVMResult
 
@@ -101,6 +102,38 @@ class Results(Sequence[SVMResult]):
         if self._count == 1:
             self[0]
         return Results(self._count, None, self._known)
+
+    def verify(self, *, tol: float | None = None) -> Proofs:
+        """Prove how far from its optimum every machine is, by the very numbers of its result.
+
+        Parameters
+        ----------
+        tol : float, optional
+            A relative gap that is claimed of each.
+
+        Returns
+        -------
+        Proofs
+            One proof a machine.
+
+        Raises
+        ------
+        UnsupportedError
+            No samples, as of what comes out of a pickle, or a kernel that nobody has stated exactly.
+
+        See Also
+        --------
+        SVMResult.verify : Of one of them.
+
+        Examples
+        --------
+        >>> from qpsvm.estimators import SVC
+        >>> machine = SVC(kernel="linear").fit([[0.0], [2.0], [4.0]], ["a", "b", "c"])
+        >>> proofs = machine.results_.verify(tol=1e-6)
+        >>> print(len(proofs), proofs.proven, proofs.gap < 1e-12, bool(proofs))
+        3 3 True True
+        """
+        return Proofs(tuple(result.verify(tol=tol) for result in self))
 
     def __len__(self) -> int:
         return self._count

@@ -463,7 +463,7 @@ class JointProblem(Machine[JointResult]):
         >>> import qpsvm
         >>> problem = qpsvm.CrammerSinger([[0.0], [2.0]], [0, 1])
         >>> print(problem.prove(problem.at([[0, 0.125], [0.125, 0]]), tol=0.1).claims[-1])
-        refuted: the relative gap is at most the tolerance, 0.1: it is at least 0.824
+        refuted: the relative gap is at most the tolerance, 0.1: it is at least 0.823
         """
         from qpsvm.problems.joint_stated import verified  # proofs are loaded when somebody asks for one
 

@@ -7,12 +7,15 @@ from typing import Any
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.joint_result import JointResult
+from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.problems.stated import space_of
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.exactly import products
 from qpsvm.proof.joint import AskedJoint, prove_joint
 from qpsvm.proof.joint_dual import ExactJoint, HeldJoint
+from qpsvm.proof.kernel import matrix_space
 from qpsvm.proof.proof import Proof
+from qpsvm.proof.spaces import Space
 
 
 def verified(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
@@ -39,9 +42,16 @@ def verified(problem: Any, result: JointResult, tol: float | None = None) -> Pro
     if result.alpha.shape != shape:
         raise DataError(f"the result is over {result.alpha.shape} samples and classes, the problem over {shape}")
     alpha = problem.samples.taking_part(result.alpha)
-    asked = AskedJoint(stated(problem), space_of(problem), held_numbers(problem, result), alpha, result.gap, tol,
+    asked = AskedJoint(stated(problem), _space(problem), held_numbers(problem, result), alpha, result.gap, tol,
                        result.title)  # fmt: skip
     return prove_joint(asked)
+
+
+def _space(problem: Any) -> Space:
+    """The samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
+    if isinstance(problem.kernel, FeatureMap):
+        return matrix_space(problem.space.gram.dense())
+    return space_of(problem)
 
 
 def stated(problem: Any) -> ExactJoint:

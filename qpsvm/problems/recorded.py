@@ -44,9 +44,7 @@ def recorded(problem: Any, result: SVMResult) -> Recorded:
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
     machine["kernel"], X, why = _kernel(problem)
     if problem.samples.classes is not None:
-        machine["classes"] = [
-            as_json({"label": label}, "a label")["label"] for label in problem.samples.classes.tolist()
-        ]
+        machine["classes"] = as_json({"labels": problem.samples.classes.tolist()}, "the classes")["labels"]
     weights = problem.sample_weight
     if common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
         machine["weights"] = np.asarray(weights).tolist()
@@ -105,10 +103,11 @@ def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
     if isinstance(kernel, Linear):
         return {"name": name}, X, ""
     if name is None or problem.space.shift or problem.space.clipped:
+        some = not problem.samples.takes_all or problem.constraints
         why = (
-            ""
-            if problem.samples.takes_all
-            else f"with rows of weight 0, the matrix of the kernel {kernel} is not in it"
+            f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
+            if some
+            else ""
         )
         return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
     values = kernel_parameters(kernel)

@@ -20,11 +20,19 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import RBF, Linear, Polynomial, Sigmoid
+from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.recorded import recorded
-from qpsvm.problems.stated_rows import coefficients, exact_sums, half_diagonal, points_of, row_levels, square_of
+from qpsvm.problems.stated_rows import (
+    by_matrix,
+    coefficients,
+    exact_sums,
+    half_diagonal,
+    points_of,
+    row_levels,
+    square_of,
+)
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
 from qpsvm.proof.exactly import Exactly, constant, floats, inverses, joined, products, sum_of, sums, total_of
@@ -89,7 +97,7 @@ def space_of(problem: Any) -> Space:
         raise UnsupportedError(
             "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
         )
-    if isinstance(problem.kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped):
+    if not by_matrix(problem):
         return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
     return matrix_space(space.gram.dense())
 
@@ -180,7 +188,7 @@ def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
         level, price = joined(level, row_levels(problem)), joined(price, constant(np.inf, p))
         curvature = joined(curvature, constant(0.0, p))
     unit = Fraction(problem.lam) if name == "PrimalHinge" else Fraction(svm.unit)
-    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit)
+    return ExactDual(svm.sign, level, price, curvature, groups, svm.n, svm.rows, svm.mix, unit, svm.m - own.m)
 
 
 def _priced(problem: Any) -> Exactly:

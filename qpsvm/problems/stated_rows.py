@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.errors import UnsupportedError
-from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Polynomial, Precomputed
+from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.problems.constraints import Constraints
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exactly import Exactly, constant, floats, rationals
@@ -35,14 +35,15 @@ def square_of(row: Matrix) -> Fraction:
     return sum(v * v for v in j) * Fraction(2) ** (2 * exponent)
 
 
-def own_value(kernel: Kernel) -> Callable[[Matrix], Fraction]:
-    """K(x, x) of one row x, exactly.
+def by_matrix(problem: Any) -> bool:
+    """Whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
+    kernel, space = problem.kernel, problem.space
+    known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped)
+    return not known or (problem.affine and _own_value(kernel) is None)
 
-    Raises
-    ------
-    UnsupportedError
-        A kernel whose K(x, x) is no rational number that is known.
-    """
+
+def _own_value(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
+    """K(x, x) of one row x, exactly; None where that is no rational number."""
     if isinstance(kernel, RBF):
         return lambda row: Fraction(1)  # noqa: ARG005
     if isinstance(kernel, Linear):
@@ -50,34 +51,45 @@ def own_value(kernel: Kernel) -> Callable[[Matrix], Fraction]:
     if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
         factor, shift, degree = Fraction(kernel.gamma), Fraction(kernel.coef0), int(kernel.degree)
         return lambda row: (factor * square_of(row) + shift) ** degree
-    raise UnsupportedError(f"K(x, x) of the kernel {kernel} is no rational number: nothing is proven of this machine")
+    return None
+
+
+def _own_values(problem: Any) -> Callable[[int], Fraction]:
+    """K(x, x) of each of the points, exactly."""
+    value = _own_value(problem.kernel)
+    if value is None or (not problem.space.is_linear and by_matrix(problem)):
+        diagonal = np.diagonal(problem.space.gram.dense()).tolist()
+        return lambda i: Fraction(diagonal[i])
+    points = as_row_source(points_of(problem))
+    return lambda i: value(points.take(np.array([i])))
 
 
 def half_diagonal(problem: Any) -> Exactly:
     """½K(x_i, x_i) of the samples that take part, the levels of a ball: (n,)."""
     kernel, X = problem.kernel, problem.samples.taken
-    if isinstance(kernel, RBF):
-        return constant(Fraction(1, 2), X.shape[0])
-    if not isinstance(kernel, OWN) or isinstance(kernel, Precomputed) or problem.space.shift or problem.space.clipped:
-        return floats(np.array(problem.space.gram.dense().diagonal()[: X.shape[0]]), Fraction(1, 2))
+    n = X.shape[0]
     if isinstance(kernel, Linear):
         return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
-    value, rows = own_value(kernel), as_row_source(X).matrix()
-    return rationals([value(rows[[i]]) / 2 for i in range(rows.shape[0])])
+    if by_matrix(problem):
+        return floats(np.diagonal(problem.space.gram.dense())[:n].copy(), Fraction(1, 2))
+    if isinstance(kernel, RBF):
+        return constant(Fraction(1, 2), n)
+    value = _own_values(problem)
+    return rationals([value(i) / 2 for i in range(n)])
 
 
 def row_levels(problem: Any) -> Exactly:
     """−h of the user's rows in units of f as the dual has it: (p,)."""
-    size = Fraction(problem.size_of_f)
+    size, own, first = Fraction(problem.size_of_f), problem.diagonal, problem.samples.taken.shape[0]
     found: list[Fraction] = []
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
-        if problem.diagonal and not isinstance(item, Constraints):
-            value, A = own_value(problem.kernel), sp.csr_array(item.A)
-            own = [value(item.Z[[k]]) for k in range(item.Z.shape[0])]
+        if own and not isinstance(item, Constraints):
+            value, A = _own_values(problem), sp.csr_array(item.A)
             for k, row in enumerate(np.split(np.arange(A.nnz), A.indptr[1:-1])):
                 parts = zip(A.data[row].tolist(), A.indices[row].tolist(), strict=True)
-                bounds[k] -= Fraction(problem.diagonal) * sum((Fraction(a) * own[j] for a, j in parts), Fraction(0))
+                bounds[k] -= Fraction(own) * sum((Fraction(a) * value(first + j) for a, j in parts), Fraction(0))
+        first += (item.G if isinstance(item, Constraints) else item.Z).shape[0]
         found += [-bound / size for bound in bounds]
     if size == 1:
         return floats(np.array([float(value) for value in found]))

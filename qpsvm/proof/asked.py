@@ -17,6 +17,7 @@ def proof_of(result: Any, problem: Any, tol: float | None) -> Proof:
         There is no problem, as it does not go into files.
     """
     owner = result.problem if problem is None else problem
+    owner = owner() if callable(owner) else owner
     if owner is None:
         raise UnsupportedError("a result out of a file has no samples: verify(problem) with the problem it solves")
     proof: Proof = owner.prove(result, tol=tol)

@@ -35,9 +35,11 @@ PRIME = 2**31 - 1
 #: Shares of the largest weight below which floats may stand for 0: of a vertex, and of points inside a face.
 IDLE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
 #: Operations modulo p, and products of large integers, that take about a second.
-ELIMINATED, MULTIPLIED = 1e8, 6e7
+ELIMINATED, MULTIPLIED = 1e8, 1.5e7
+#: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
+MOST_EQUATIONS = 110
 #: Numbers of a linear program that is solved for a vertex.
-PROGRAM = 2e6
+PROGRAM = 1e5
 #: Digits to the right of the point of λ outside the square system.
 GRID = 60
 
@@ -69,6 +71,8 @@ def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
     for guess in _guesses(rows, near):
         chosen = np.flatnonzero(guess)
+        if min(len(system), len(chosen)) > MOST_EQUATIONS:
+            continue
         found = _solved(system[:, chosen], guess[chosen])
         if found is not None and cancel(vectors[:, chosen], found):
             weights = [Fraction(0)] * len(near)
@@ -98,7 +102,7 @@ def _guesses(rows: Integers, near: FloatArray) -> Iterator[FloatArray]:
     if not 0.0 < total < math.inf:
         return
     near = near / total
-    if np.count_nonzero(near) > len(rows) + 1:
+    if MOST_EQUATIONS >= len(rows) + 1 < np.count_nonzero(near):
         vertex = _vertex(rows, near)
         if vertex is not None:
             yield vertex

@@ -71,6 +71,15 @@ class Program(NamedTuple):
     half: Fraction
 
 
+class Looked(NamedTuple):
+    """<w, x_i> for all points, |w|^2, |v|^2 and |w - v|^2, where v = sum_k a_k s_k z_k."""
+
+    values: list[Ends]
+    w: Ends
+    v: Ends
+    apart: Ends
+
+
 def need(condition: object, why: str) -> None:
     """Stop where something is not as it has to be."""
     if not condition:
@@ -268,9 +277,9 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
 
 def whole(numbers: Iterable[Any]) -> tuple[list[int], int]:
     """Numbers as whole ones over one denominator."""
-    found = [Fraction(x) for x in numbers]
-    common = math.lcm(*{x.denominator for x in found})
-    return [x.numerator * (common // x.denominator) for x in found], common
+    ratios = [x.as_integer_ratio() for x in numbers]
+    common = math.lcm(*{q for _, q in ratios})
+    return [p * (common // q) for p, q in ratios], common
 
 
 def whole_rows(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
@@ -339,32 +348,36 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
 # --- P and D ----------------------------------------------------------------------------------------------------------
 
 
-def by_kernel(kernel: Kernel, unit: int, coef: Any, beta: Any) -> tuple[list[Ends], Ends, Ends]:
-    """<w, x_i>, |w|^2 and |v|^2, each between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
-    (c, c_unit), (b, b_unit) = whole(coef), whole(beta)
-    used = [j for j in range(len(c)) if c[j] or b[j]]
-    values, squares = [], [[0, 0], [0, 0]]
-    for i in range(len(c)):
-        ends = [kernel(i, j) for j in used]
-        for x, square in zip((c, b), squares, strict=True):
-            f = [sum(x[j] * end[k ^ (x[j] < 0)] for j, end in zip(used, ends, strict=True)) for k in (0, 1)]
+def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> Looked:
+    """Each between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
+    apart = [c - b for c, b in zip(coef, beta, strict=True)]
+    vectors = [(*whole(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, apart)]
+    used = sorted({j for _, _, places in vectors for j in places})
+    values: list[Ends] = []
+    squares = [[0, 0], [0, 0], [0, 0]]
+    for i in range(len(coef)):
+        ends = {j: kernel(i, j) for j in used}
+        for (x, over, places), square in zip(vectors, squares, strict=True):
+            f = [sum(x[j] * ends[j][k ^ (x[j] < 0)] for j in places) for k in (0, 1)]
             square[:] = [square[k] + x[i] * f[k ^ (x[i] < 0)] for k in (0, 1)]
-            if x is c:
-                values.append([Fraction(end, unit * c_unit) for end in f])
-    w, v = ([Fraction(x, unit * u * u) for x in square] for u, square in zip((c_unit, b_unit), squares, strict=True))
-    return values, w, v
+            if len(values) == i:  # of coef, the first
+                values.append([Fraction(end, unit * over) for end in f])
+    found = [[Fraction(x, unit * over**2) for x in ends] for (_, over, _), ends in zip(vectors, squares, strict=True)]
+    return Looked(values, *found)
 
 
-def by_coordinates(points: list[Sparse], plane: Any, beta: Any) -> tuple[list[Ends], Ends, Ends]:
+def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> Looked:
     """The same, exactly, for a w with coordinates."""
     (rows, unit), (b, b_unit), (w, w_unit) = whole_rows(points), whole(beta), whole(plane)
     values = [Fraction(sum(w[j] * x for j, x in row.items()), unit * w_unit) for row in rows]
-    v = [0] * len(w)
+    sums = [0] * len(w)
     for factor, row in zip(b, rows, strict=True):
         for j, x in row.items() if factor else ():
-            v[j] += factor * x
-    squares = [Fraction(sum(x * x for x in u), over**2) for u, over in ((w, w_unit), (v, unit * b_unit))]
-    return [[value] * 2 for value in values], [squares[0]] * 2, [squares[1]] * 2
+            sums[j] += factor * x
+    v = [Fraction(x, unit * b_unit) for x in sums]
+    vectors = (plane, v, [a - c for a, c in zip(plane, v, strict=True)])
+    squares = [[sum((x * x for x in vector), Fraction(0))] * 2 for vector in vectors]
+    return Looked([[value] * 2 for value in values], *squares)
 
 
 def loss(row: Row, t: Fraction) -> Fraction:
@@ -376,41 +389,47 @@ def loss(row: Row, t: Fraction) -> Fraction:
     return INFINITE if row.U is None else row.U * (t - row.d * row.U / 2)
 
 
-def primal(program: Program, values: list[Ends], square: Ends, mu: dict[str, Fraction]) -> Ends:
-    """P."""
-    cost = sum((e * mu[g] + program.R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
-    ends = []
+def both(program: Program, looked: Looked, alpha: list[Fraction], mu: dict[str, Fraction]) -> tuple[Ends, Ends, Ends]:
+    """P, D and P - D; D below everything where alpha is outside of its box or misses an equality.
+
+    By Fenchel and Young, P - D is the sum of |w - v|^2/2, of psi_k(t_k) + d_k a_k^2/2 - a_k t_k for t_k of P and of
+    R_g (mu_g - (E_g'a - e_g)/R_g)^2/2: of nothing negative, so that nothing has to cancel that is not known exactly.
+    """
+    pairs, R = list(zip(program.rows, alpha, strict=True)), program.R
+    miss = {g: sum((row.E[g] * a for row, a in pairs if a), -e) for g, e in program.e.items()}
+    ridges = [(ridge, miss[g], mu[g]) for g, ridge in R.items() if ridge]
+    P, terms = [], Fraction(0)
+    cost = sum((e * mu[g] + R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
+    short = [
+        [
+            row.l - sum(E * mu[g] for g, E in row.E.items())
+            - row.s * sum(factor * looked.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
+            for k in (0, 1)
+        ]
+        for row in program.rows
+    ]  # fmt: skip
     for k in (0, 1):
-        losses = []
-        for row in program.rows:
-            f = sum(factor * values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
-            losses.append(loss(row, row.l - row.s * f - sum(E * mu[g] for g, E in row.E.items())))
-        ends.append(INFINITE if INFINITE in losses else program.unit * (square[k] / 2 + cost + sum(losses)))
-    return ends
+        losses = [loss(row, t[k]) for row, t in zip(program.rows, short, strict=True)]
+        P.append(INFINITE if INFINITE in losses else program.unit * (looked.w[k] / 2 + cost + sum(losses)))
+    if any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(miss[g] and not R[g] for g in R):
+        return P, [-INFINITE] * 2, [INFINITE] * 2
+    gain = sum((row.l * a - row.d * a * a / 2 for row, a in pairs if a), Fraction(0))
+    gain -= sum(off**2 / ridge / 2 for ridge, off, _ in ridges)
+    D = [program.unit * (gain - looked.v[k] / 2) for k in (1, 0)]
+    if P[1] == INFINITE:
+        return P, D, [INFINITE if P[0] == INFINITE else Fraction(0), INFINITE]
+    terms = sum((max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, short, strict=True)), terms)
+    terms += sum(row.d * a * a / 2 for row, a in pairs) + looked.apart[1] / 2
+    terms += sum(ridge * (m - off / ridge) ** 2 / 2 for ridge, off, m in ridges)
+    return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
 
-def dual(program: Program, square: Ends, alpha: list[Fraction]) -> Ends:
-    """D; less than everything where alpha is outside of its box or misses an equality."""
-    pairs = [(row, a) for row, a in zip(program.rows, alpha, strict=True) if a]
-    apart = {g: sum((row.E[g] * a for row, a in pairs), -e) for g, e in program.e.items()}
-    if any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(
-        apart[g] and not program.R[g] for g in apart
-    ):
-        return [-INFINITE] * 2
-    found = sum((row.l * a - row.d * a * a / 2 for row, a in pairs), Fraction(0))
-    found -= sum(apart[g] ** 2 / R / 2 for g, R in program.R.items() if R)
-    return [program.unit * (found - square[1] / 2), program.unit * (found - square[0] / 2)]
-
-
-def relative(P: Ends, D: Ends) -> Ends:
-    """(P - D)/max(|P|, |D|); 0 where both are 0."""
-    if P == D == [0, 0]:
-        return P
-    if INFINITE in (P[0], -D[0]):
-        return [INFINITE] * 2
+def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
+    """(P - D)/max(|P|, |D|); 0 where P = D."""
+    if difference[1] == 0 or difference[0] == INFINITE:
+        return difference
     least, most = max(P[0], -P[1], D[0], -D[1]), max(map(abs, P + D))
-    high = (P[1] - D[0]) / least if least > 0 and P[1] != INFINITE else INFINITE
-    return [max(P[0] - D[1], Fraction(0)) / most if P[1] != INFINITE else Fraction(0), high]
+    return [difference[0] / most, difference[1] / least if least > 0 and difference[1] != INFINITE else INFINITE]
 
 
 # --- the claims -------------------------------------------------------------------------------------------------------
@@ -429,10 +448,14 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
         need(symmetric, "the kernel matrix is not symmetric")
     points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     kernel, unit = kernel_of(machine["kernel"], points)
-    diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
+    diagonal = [Fraction(low, unit) for low, _ in own]
     program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
-    scale = Fraction(2) ** int(proof["alpha"]["exponent"])
-    alpha = [Fraction(j) * scale for j in proof["alpha"]["integers"]]
+    exponent, integers = proof["alpha"]["exponent"], proof["alpha"]["integers"]
+    need(all(type(j) is int for j in (exponent, *integers)), "alpha is not made of whole numbers")
+    unit_of_alpha = Fraction(2) ** exponent
+    alpha = [j * unit_of_alpha for j in integers]
     for k, numerator, denominator in proof["alpha"]["others"]:
         alpha[k] = Fraction(numerator, denominator)
     need(len(alpha) == len(program.rows), f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
@@ -452,20 +475,19 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
         need(machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
         looked = by_coordinates(points, w, beta)
 
-    def sides(claim: Any) -> tuple[Ends, Ends]:
-        """P and D, with another b and with lower levels where a claim has these."""
+    def sides(claim: Any) -> tuple[Ends, Ends, Ends]:
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
-        other = program._replace(rows=[row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)])
-        values, square, own = looked
-        b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
-        return primal(other, values, square, mu | b), dual(other, own, alpha)
+        need(all(v >= 0 for v in lower.values()), "a level that is to be lower is higher")
+        rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)]
+        other = {"b": Fraction(*claim["b"])} if "b" in claim else {}
+        return both(program._replace(rows=rows), looked, alpha, mu | other)
 
     usual = sides({})
     for claim in proof["claims"]:
         yield judge(claim, *(sides(claim) if {"b", "lower"} & {*claim} else usual))
 
 
-def judge(claim: Any, P: Ends, D: Ends) -> tuple[str, str]:
+def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     """A claim in words, and what becomes of it."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
     need({*claim} <= KINDS.get(kind, {"claim"}) | {"claim", "bound"}, f"{kind!r} is no claim that this checker knows")
@@ -478,13 +500,16 @@ def judge(claim: Any, P: Ends, D: Ends) -> tuple[str, str]:
         case "dual at least":
             text, known = f"D, the objective of alpha, is {said}", D
         case "gap at most" | "gap at least":
-            text, known = f"{gap} {said}", relative(P, D)
+            text, known = f"{gap} {said}", relative(P, D, difference)
         case "gap with the best b at most":
             b = Fraction(*claim["b"])
-            text, known = f"with b = {float(b)!r} and more digits, {gap} {said}", relative(P, D)
+            text, known = f"with b = {float(b)!r} and more digits, {gap} {said}", relative(P, D, difference)
         case "gap with lower levels at most":
             most = max((Fraction(v) for _, v in claim["lower"]), default=Fraction(0))
-            text, known = f"with levels l that are lower, by up to {float(most)!r}, {gap} {said}", relative(P, D)
+            text, known = (
+                f"with levels l that are lower, by up to {float(most)!r}, {gap} {said}",
+                relative(P, D, difference),
+            )
         case _:
             raise UnusableError(f"{kind!r} is no claim that this checker knows")
     low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
@@ -508,12 +533,12 @@ def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[
         if not true:
             return
     rows, y = samples(data, how, target, machine)
-    true = digest(rows, y) == proof["data"]["values"]
+    true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
     if true:
         yield from judged(proof, rows, y)
         if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
-            yield "its kernel matrix is positive semidefinite, without which D may be above P", "assumed"
+            yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
         for text in proof["assumptions"]:
             yield text, "assumed"
 

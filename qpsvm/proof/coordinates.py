@@ -39,14 +39,17 @@ class Coordinates:
     Attributes
     ----------
     whole : ndarray of int, shape (m, q)
-    units : tuple of Fraction
-        The square of what 1 is in each coordinate; of Gram columns, one for all: what 1 is.
+    exponents : tuple of int
+        1 is this power of 2 in each coordinate of (PCOORD.1).
+    unit : Fraction
+        What 1 is in (PCOORD.2).
     kind : "features", "gram", "matrix", "unit" or "same"
         (PCOORD.1), (PCOORD.2), (PCOORD.3), and (PCOORD.4) with or without a known length.
     """
 
     whole: Integers
-    units: tuple[Fraction, ...]
+    exponents: tuple[int, ...]
+    unit: Fraction
     kind: Literal["features", "gram", "matrix", "unit", "same"]
 
     def square(self, weights: Sequence[Fraction]) -> Fraction | None:
@@ -57,9 +60,9 @@ class Coordinates:
         if not any(sums):
             return Fraction(0)
         if self.kind == "features":
-            found = sum((unit * value * value for unit, value in zip(self.units, sums, strict=True)), Fraction(0))
+            found = self._squares(sums)
         elif self.kind == "gram":
-            found = self.units[0] * int(factors @ np.array(sums, dtype=object))
+            found = self.unit * int(factors @ np.array(sums, dtype=object))
         elif self.kind == "unit":
             found = Fraction(sum(abs(value) for value in sums)) ** 2
         else:
@@ -68,9 +71,22 @@ class Coordinates:
 
     def own_square(self, point: int) -> Fraction | None:
         """K(z, z) of a point; None where nothing is known."""
-        weights = [Fraction(0)] * self.whole.shape[1]
-        weights[point] = Fraction(1)
-        return self.square(weights)
+        if self.kind == "features":
+            return self._squares(self.whole[:, point].tolist())
+        if self.kind == "gram":
+            return self.unit * int(self.whole[point, point])
+        return Fraction(1) if self.kind == "unit" else None
+
+    def _squares(self, values: Sequence[int]) -> Fraction:
+        """The squared length of coordinates (PCOORD.1), (m,)."""
+        used = [(exponent, value) for exponent, value in zip(self.exponents, values, strict=True) if value]
+        least = min((exponent for exponent, _ in used), default=0)
+        return sum(value * value << 2 * (exponent - least) for exponent, value in used) * Fraction(4) ** least
+
+    @property
+    def longest(self) -> Fraction:
+        """The largest K(z, z); 0 where nothing is known."""
+        return max((self.own_square(k) or Fraction(0) for k in range(self.whole.shape[1])), default=Fraction(0))
 
 
 def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
@@ -89,8 +105,7 @@ def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
         if used.size > NUMBERS:
             return None
         whole, exponents = _whole_columns(used)
-        units = tuple(Fraction(4) ** exponent for exponent in exponents)
-        return Coordinates(whole, units, "features" if isinstance(kernel, Linear) else "matrix")
+        return Coordinates(whole, exponents, Fraction(1), "features" if isinstance(kernel, Linear) else "matrix")
     if isinstance(kernel, Polynomial) and kernel.is_psd and kernel.degree <= LARGEST_DEGREE:
         return _gram(kernel, _used(points)) if q * q * points.shape[1] <= PRODUCTS else None
     rows = {}
@@ -99,7 +114,7 @@ def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
         return None
     whole = np.zeros((len(rows), q), dtype=object)
     whole[place, np.arange(q)] = 1
-    return Coordinates(whole, (), "unit" if isinstance(kernel, RBF) else "same")
+    return Coordinates(whole, (), Fraction(1), "unit" if isinstance(kernel, RBF) else "same")
 
 
 def _key(points: Matrix, k: int) -> bytes:
@@ -118,14 +133,14 @@ def _used(points: Matrix) -> FloatArray:
     return dense[:, (dense != 0.0).any(axis=0)]
 
 
-def _whole_columns(values: FloatArray) -> tuple[Integers, list[int]]:
+def _whole_columns(values: FloatArray) -> tuple[Integers, tuple[int, ...]]:
     """Floats (q, d) as integers (d, q) and the exponent of each of the d."""
     found = np.zeros(values.shape[::-1], dtype=object)
     exponents = []
     for j in range(values.shape[1]):
         found[j], exponent = as_integers(values[:, j])
         exponents.append(exponent)
-    return found, exponents
+    return found, tuple(exponents)
 
 
 def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
@@ -138,7 +153,7 @@ def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     denominator = math.lcm(factor.denominator, constant.denominator)
     base = products * int(factor * denominator) + int(constant * denominator)
     degree = int(kernel.degree)
-    return Coordinates(base**degree, (Fraction(1, denominator**degree),), "gram")
+    return Coordinates(base**degree, (), Fraction(1, denominator**degree), "gram")
 
 
 def root_above(value: Fraction) -> float:

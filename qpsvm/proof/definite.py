@@ -29,6 +29,8 @@ from qpsvm.arrays.types import FloatArray
 BLOCK = 128
 #: Rows up to which a matrix is proven to be positive semidefinite: 5000 take some seconds.
 MOST_ROWS = 5000
+#: Length that numbers may have lost whose squares underflow, for each row of them.
+TINY_LENGTH = 2.0**-500
 #: What is added to a diagonal grows by this until there is a factor, and in all up to this share of the mean diagonal.
 GROWTH, MOST_ADDED = 8.0, 1e-6
 
@@ -100,20 +102,29 @@ def _offset(K: FloatArray) -> FloatArray:
 
 def lacking(K: FloatArray, radius: float = 0.0) -> float:
     """σ ≥ 0 such that K + σI is positive semidefinite, or infinity, by (DEF.1): K (n, n), known to `radius`."""
+    largest = float(np.abs(K).max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return radius if largest == 0.0 else math.inf
+    power = math.frexp(largest)[1]
+    scaled = np.ldexp(K, -power)  # exact, but for what underflows
+    lost = math.ldexp(radius, -power) * (1.0 + gamma(1)) + len(K) * UNDERFLOW
+    return math.ldexp(_lacking(scaled, lost), power) * (1.0 + gamma(1))
+
+
+def _lacking(K: FloatArray, radius: float) -> float:
+    """The same of numbers up to 1."""
     n, mean = len(K), float(np.abs(K.diagonal()).mean())
-    if not K.any():
-        return radius
     size = UNIT * n * mean
     if not size > 0.0:
         return math.inf
-    taken = (2.0 * BLOCK + n / 8.0) * size + 2.0 * radius
+    taken = (2.0 * min(n, BLOCK) + n / 8.0) * size + 1.01 * radius
     for _ in range(2):  # of a matrix that is positive definite by more than rounding
         left = _left(K, -taken)
         if left is None:
             break
         if left + radius <= taken:
             return 0.0
-        taken = 2.0 * (left + radius)
+        taken = 2.0 * left + 1.01 * radius
     added = size
     while added <= MOST_ADDED * mean:
         left = _left(K, added)
@@ -126,32 +137,34 @@ def lacking(K: FloatArray, radius: float = 0.0) -> float:
 def _left(K: FloatArray, added: float) -> float | None:
     """b of (DEF.1) and (DEF.2) for c = −added; None where there is no factor."""
     n = len(K)
-    left = np.array(K, order="C")
-    diagonal = left.diagonal() + added
-    left[np.diag_indices(n)] = diagonal
-    off = UNIT * _length(diagonal)
-    factor, failed = lapack.dpotrf(left.T, lower=1, clean=1, overwrite_a=0)  # K = Kᵀ, in LAPACK's order
+    diagonal = K.diagonal() + added
+    shifted = K.copy()
+    np.fill_diagonal(shifted, diagonal)
+    G, failed = lapack.dpotrf(shifted.T, lower=1, clean=1, overwrite_a=1)  # K = Kᵀ, in LAPACK's order
     if failed:
         return None
-    for start in range(0, n, BLOCK):
-        G = np.ascontiguousarray(factor[start:, start : start + BLOCK])
-        off += gamma(G.shape[1] + 1) * float(np.vdot(G, G)) * (1.0 + gamma(G.size + 2))
-        rest = left[start:, start:]
-        rest -= G @ G.T
-        off += UNIT * _norm(rest)
-    off += n * n * UNDERFLOW * BLOCK
-    found = (_norm(left) + off) * (1.0 + gamma(4 * n))
+    rounded, left = np.zeros(-(-n // BLOCK)), 0.0  # squares of what is left after each block, and in the end
+    for top in range(0, n, BLOCK):
+        rows = slice(top, min(top + BLOCK, n))
+        rest = K[rows, : rows.stop].copy()  # E is symmetric
+        rest[np.arange(len(rest)), np.arange(*rows.indices(n))] = diagonal[rows]
+        for k, start in enumerate(range(0, rows.stop, BLOCK)):
+            some = slice(start, start + BLOCK)
+            part = rest[:, start:]
+            part -= G[rows, some] @ G[start : rows.stop, some].T
+            rounded[k] += _square(part)
+        left += _square(rest)
+    off = UNIT * (float(np.linalg.norm(diagonal)) + float(np.sqrt(2.0 * rounded).sum()))
+    off += gamma(min(n, BLOCK) + 1) * _square(G) + math.sqrt(2.0 * left)
+    found = off * (1.0 + gamma(n * n + 64)) + n * TINY_LENGTH
     return found if math.isfinite(found) else None
+
+
+def _square(A: FloatArray) -> float:
+    """‖A‖²_F, rounded."""
+    return float(np.einsum("ij,ij->", A, A))
 
 
 def _norm(A: FloatArray) -> float:
     """‖A‖_F from above."""
-    return _length(np.ascontiguousarray(A).reshape(-1))
-
-
-def _length(v: FloatArray) -> float:
-    largest = float(np.abs(v).max(initial=0.0))
-    if not 0.0 < largest < math.inf:
-        return largest
-    scaled = v / largest
-    return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + gamma(len(v) + 8))
+    return math.sqrt(_square(A)) * (1.0 + gamma(A.size + 8)) + len(A) * TINY_LENGTH

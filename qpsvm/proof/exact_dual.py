@@ -71,6 +71,8 @@ class ExactDual:
         Points.
     unit : Fraction
         What the objective is in units of (DUAL.1).
+    users : int
+        How many of the rows are a user's: the last ones. Their α, which are prices, have units of their own.
     """
 
     sign: FloatArray
@@ -82,6 +84,7 @@ class ExactDual:
     rows: IntArray | None = None
     mix: sp.csr_array | None = None
     unit: Fraction = Fraction(1)
+    users: int = 0
 
     def __repr__(self) -> str:
         return outline("ExactDual", **vars(self))

@@ -4,6 +4,7 @@
     (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
     (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
               them, the carrier, has an α that is a rational number, and no such integer
+    (FEAS.4)  prices of a user's rows are the floats that they are, carriers as well: they have units of their own
 
 A solver's α is moved by some q: the gap counts that, as it counts everything.
 
@@ -96,7 +97,9 @@ class Feasible:
             if value.denominator != 1 << bits:
                 raise ArithmeticError("an α that makes an equality exact is no multiple of a power of 2")
             exponent = min(exponent, -bits)
-        found = [int(j) << (self.exponent - exponent) for j in _integers(self.alpha, self.exponent)]
+        others = self.alpha.copy()
+        others[list(self.carriers)] = 0.0
+        found = [int(j) << (self.exponent - exponent) for j in _integers(others, self.exponent)]
         for k, value in self.carriers.items():
             found[k] = int(value * Fraction(2) ** -exponent)
         return found, exponent
@@ -106,8 +109,8 @@ class Feasible:
         program, signed = self.program, self.alpha * self.program.sign
         radius = np.zeros(self.program.n)
         off = np.zeros(program.m)
-        for k in self.carriers:
-            off[k] = UNIT * abs(float(self.alpha[k])) + UNDERFLOW
+        rounded = [k for k, value in self.carriers.items() if value != Fraction(float(self.alpha[k]))]
+        off[rounded] = UNIT * np.abs(self.alpha[rounded]) + UNDERFLOW
         if program.mix is not None:
             A, size = program.mix, abs(program.mix)
             found: FloatArray = A.T @ signed
@@ -117,7 +120,7 @@ class Feasible:
         if program.rows is None:
             return signed, off
         found = np.bincount(program.rows, signed, minlength=program.n).astype(np.float64, copy=False)
-        for k in self.carriers:
+        for k in rounded:
             size = abs(found[program.rows[k]]) + abs(float(self.alpha[k]))
             radius[program.rows[k]] += 4.0 * UNIT * size + UNDERFLOW
         return found, radius
@@ -148,16 +151,20 @@ def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     """
     most = program.price.bounds[0]
     a = np.clip(alpha, 0.0, most)
-    largest = float(a.max(initial=0.0))
-    if not largest < LARGEST_ALPHA:  # true for NaN too
+    if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
+    behind = range(program.m - program.users, program.m)
+    carriers = {k: Fraction(float(a[k])) for k in behind if a[k] > 0.0}  # (FEAS.4)
+    largest = float(a[: program.m - program.users].max(initial=0.0))
     exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
     q = math.ldexp(1.0, exponent)
+    prices = a[program.m - program.users :].copy()
+    a[program.m - program.users :] = 0.0
     integers = np.rint(a / q)
     integers -= integers * q > most  # (FEAS.2)
     a = np.maximum(integers, 0.0) * q  # (FEAS.1)
+    a[program.m - program.users :] = prices
     equalities = [group for group in program.groups if group.ridge == 0]
-    carriers: dict[int, Fraction] = {}
     if equalities and not _repaired(program, equalities, a, exponent, carriers):
         return None
     return Feasible(program, a, exponent, carriers)
@@ -232,7 +239,7 @@ def _repaired(
     carriers: dict[int, Fraction],
 ) -> bool:
     """(FEAS.3) in place, and whether there was room for it."""
-    surplus = [_surplus(group, a, exponent, {}) for group in equalities]
+    surplus = [_surplus(group, a, exponent, carriers) for group in equalities]
     if not any(surplus):
         return True
     parts = _parts(equalities, surplus)
@@ -285,7 +292,8 @@ def _taken(
     left = np.minimum(np.where(down, a, most - a), limits.max)
     with np.errstate(over="ignore"):
         room = np.minimum(np.where(mask, left * np.abs(column), -1.0), limits.max)
-    room[mask & np.isinf(most) & (np.abs(column) != 1.0)] = limits.tiny  # a user's rows come last: any price is a price
+    behind = np.arange(program.m) >= program.m - program.users
+    room[behind & mask] = limits.tiny  # these have room without end, and are asked last: theirs are other units
     few = min(CARRIERS, len(room))
     first = int(np.argmax(room))
     if room[first] > 2.0 * abs(float(surplus)):
@@ -295,7 +303,7 @@ def _taken(
     for k in order[np.argsort(-room[order], kind="stable")].tolist():
         if not room[k] > 0.0:
             return False
-        value, factor = Fraction(float(a[k])), Fraction(float(column[k]))
+        value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
         wanted = value - surplus / factor
         U = program.price.finite(k)
         moved = max(wanted if U is None else min(wanted, U), Fraction(0))
@@ -306,6 +314,8 @@ def _taken(
         j = moved / step
         if j.denominator > 1 or j >= 2**BITS:  # (FEAS.1) is not true of it
             carriers[k] = moved
+        else:
+            carriers.pop(k, None)
         if surplus == 0:
             return True
     return False

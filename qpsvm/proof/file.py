@@ -5,7 +5,7 @@
     "version": 1,
     "about": …,                      how to check it
     "machine": {"name", "parameters", "kernel", and where there are any: "classes", "weights", "pairs", "rows"},
-    "data": {"rows", "columns", "values"},
+    "data": {"rows", "values"},
     "file": {}, or where one is known {"name", "sha256", and how it is read: "kind", "target", "columns", …},
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
     "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them
@@ -101,7 +101,7 @@ def save(
     if found.why_not:
         raise UnsupportedError(f"no proof file: {found.why_not}")
     values = digest(found.X, found.target)
-    about: dict[str, Any] = {"rows": found.X.n, "columns": found.X.d, "values": values}
+    about = {"rows": found.X.n, "values": values}
     how: dict[str, Any] = {}
     if data is not None:
         name = text_of(data)

@@ -29,6 +29,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.proof.cancelling import Integers, cancelling
 from qpsvm.proof.coordinates import Coordinates, root_above
+from qpsvm.proof.enclosed import enclosed
 from qpsvm.proof.exactly import above, below
 from qpsvm.proof.integers import common
 from qpsvm.proof.proof import Claim, Proof
@@ -133,10 +134,19 @@ def meeting(asked: Meeting) -> Proof:
         ]
         return _nothing(asked.title, claims, math.inf, _weights_of(asked, weights))
     weights = _rescaled(asked)
+    share = None if vectors is None else enclosed(vectors, _halves(weights))
+    if share is not None:
+        claims = [
+            Claim("convex", "proven", f"there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the "
+                  f"error: none is off by more than {_up(share)} of itself", share),
+            Claim("hulls", "proven", f"{_point(asked.rows)} exactly, for these: the hulls of the classes meet"),
+            Claim("separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"),
+        ]  # fmt: skip
+        return _nothing(asked.title, claims, math.inf, _weights_of(asked, weights))
     square, _ = asked.rows.left(weights)
     claims = [_convex(asked, weights, "of the error, divided by their sums, ")]
     if square is None:
-        claims.append(Claim("hulls", "open", f"whether {_point(asked.rows)}: not known without rounding"))
+        claims.append(Claim("hulls", "open", f"whether {_point(asked.rows).rstrip(',')}: not known without rounding"))
     else:
         claims.append(_near(asked.rows, square))
     refuted, shown = asked.separated() or (None, {})
@@ -145,6 +155,11 @@ def meeting(asked: Meeting) -> Proof:
         "narrower slab is not excluded",
     ))  # fmt: skip
     return _nothing(asked.title, claims, None, {**_weights_of(asked, weights), **shown})
+
+
+def _halves(weights: Sequence[Fraction]) -> FloatArray:
+    """u/2 and v/2 as floats."""
+    return np.array([float(weight) / 2.0 for weight in weights])
 
 
 def _point(rows: Rows) -> str:
@@ -157,8 +172,7 @@ def _point(rows: Rows) -> str:
 def _near(rows: Rows, square: Fraction) -> Claim:
     """(PHULL.2), for δ²."""
     assert rows.points is not None
-    points = range(rows.points.whole.shape[1])
-    most = max((rows.points.own_square(k) or Fraction(0) for k in points), default=Fraction(0))
+    most = rows.points.longest
     share = f", {_up(root_above(square / most), 2)} of the longest of these samples" if most else ""
     distance = root_above(square)
     return Claim(

@@ -18,6 +18,7 @@ import numpy as np
 
 from qpsvm.arrays.rounding import UNDERFLOW
 from qpsvm.arrays.types import FloatArray
+from qpsvm.arrays.words import at_most
 from qpsvm.proof import joint_rational, joint_terms
 from qpsvm.proof.bounds import GapBounds, Interval
 from qpsvm.proof.duality import duality_by_matrix
@@ -39,7 +40,7 @@ from qpsvm.proof.prove import (
 )
 from qpsvm.proof.sentences import concluded, nothing
 from qpsvm.proof.spaces import ExactValues, Measured, Space
-from qpsvm.proof.terms import OUT
+from qpsvm.proof.terms import IN, OUT
 
 #: Decision values times classes up to which better rational intercepts are looked for.
 FEW = 20_000
@@ -149,7 +150,7 @@ def _by_terms(point: FeasibleJoint, held: HeldJoint, measured: Sequence[Measured
         cost = sum((v * v for v in b), Fraction(0)) / 2
         penalty = sum((net * net for net in point.nets), Fraction(0)) / 2
     gain = rounded(point.total - penalty)
-    own = [own_half_square(part) for part in measured]
+    own = [part.own_half or own_half_square(part) for part in measured]
     dual = sum_below(gain[0], *(-high for _, high in own)), -sum_below(-gain[1], *(low for low, _ in own))
     squares = [part.half_square for part in measured]
     primal = (
@@ -158,8 +159,9 @@ def _by_terms(point: FeasibleJoint, held: HeldJoint, measured: Sequence[Measured
     )
     apart = [0.5 * part.apart * part.apart * OUT + UNDERFLOW for part in measured]
     difference: Interval = (
-        sum_below(sums.terms[0], below(ridge)), -sum_below(-sums.terms[1], -above(ridge), *(-part for part in apart))
-    )  # fmt: skip
+        sum_below(IN * sums.terms[0], below(ridge), *(part.half_apart_low for part in measured)),
+        -sum_below(-sums.terms[1], -above(ridge), *(-part for part in apart)),
+    )
     return assembled(primal, dual, difference), sums.upper
 
 
@@ -177,5 +179,5 @@ def _remains(
         return gap, ""
     return least, (
         f"with other b for these w, rational numbers next to {[float(value) for value in better]}, the gap is at most "
-        f"{least:.3g}: the rest is what b costs, which are floats"
+        f"{at_most(least)}: the rest is what the rounding of b to floats costs"
     )

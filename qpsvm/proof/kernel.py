@@ -19,12 +19,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dot, gamma, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import UnsupportedError
 from qpsvm.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 from qpsvm.proof.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.proof.exact_dual import Held
+from qpsvm.proof.kernel_exact import exact_values
+from qpsvm.proof.kernel_sharp import sharp_sums
 from qpsvm.proof.kernel_values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
@@ -89,14 +91,29 @@ class KernelSpace(Space):
         return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
 
     def sharpened(self, held: Held, points: IntArray) -> Values | None:
-        """Not to be had."""
-        del held, points
-        return None
+        """By (KTWO.4)."""
+        assert held.coef is not None
+        support = np.flatnonzero(held.coef)
+        return sharp_sums(self.kernel_values, points, support, held.coef[support])
+
+    def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """(KSUM.5), measured in twice the precision."""
+        assert held.coef is not None
+        off, low = two_sum(held.coef, -beta)
+        support = np.flatnonzero(off)
+        found = sharp_sums(self.kernel_values, support, support, off[support])
+        if found is None:
+            return None
+        square, spread = dot(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
+        spread += float(np.abs(off[support]) @ found.radius) * (1.0 + gamma(len(support) + 2))
+        lost = self._norm(beta_radius + np.abs(low))
+        far = max(square + spread * OUT, 0.0) * OUT + (2.0 * self._norm(off) + lost) * lost * OUT + UNDERFLOW
+        return math.sqrt(far) * OUT
 
     def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """Not to be had."""
-        del held, beta, most
-        return None
+        """By (KRAT.1) to (KRAT.4)."""
+        assert held.coef is not None
+        return exact_values(self.kernel_values, held.coef, beta, most)
 
     def positive(self) -> float:
         """Over all β."""

@@ -204,6 +204,8 @@ class ProductValues(KernelValues):
     X : ndarray or csr_array, shape (n, d)
     """
 
+    power_is_whole = False
+
     def __init__(self, kernel: Polynomial | Sigmoid, X: Matrix) -> None:
         self.kernel, self.X = kernel, affordable(X)
         self.n, d = self.X.shape

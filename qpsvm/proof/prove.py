@@ -104,7 +104,7 @@ def prove(asked: Asked) -> Proof:
     if wider is not None:
         remains = _gap_of(wider.program, held, point, values)
         more += [Claim("rows", "proven", wider.said(remains), remains)] if math.isfinite(remains) else []
-    kernel = weak_duality(program, asked.space, held)
+    kernel = weak_duality(program, asked.space, held, values)
     if kernel.lost > 0.0:
         found, gap = found.wider(kernel.lost), found.gap
         known = math.isfinite(found.gap) and math.isfinite(remains)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,8 @@ OUT = 1.0 + 16.0 * UNIT
 IN = 1.0 - 16.0 * UNIT
 #: Rows whose vectors are worked on at a time: 64 kB each.
 AT_A_TIME = 8192
+#: Terms of a combination of points up to which these are added in twice the precision.
+FEW_TERMS = 32
 #: Terms that are added exactly, one by one, in Python.
 FSUM = 200_000
 
@@ -60,11 +63,8 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
         high, low = -sign * v, -sign * v_low
         size = np.abs(v_low)
     else:
-        A = program.mix[rows]
-        high, low = -sign * (A @ values.high), -sign * (A @ values.low)
-        terms = int(np.diff(A.indptr).max(initial=0))
-        sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
-        radius = ((abs(A) @ values.radius) + gamma(terms + 1) * sizes) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
+        v, v_low, radius = _combined(program.mix[rows], values)
+        high, low = -sign * v, -sign * v_low
         size = np.abs(low)
     level = program.level
     if level.plain:
@@ -98,6 +98,28 @@ def shortfalls(program: ExactDual, held: Held, values: Values, rows: IntArray | 
     high, error = two_sum(high, low)
     radius = (radius + 8.0 * UNIT * (len(program.groups) + 2) * (np.abs(low) + size)) * OUT + 2.0 * lost
     return Short(high, error, radius)
+
+
+def _combined(A: Any, values: Values) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A(high + low) as a sum of two doubles, and a radius: (k,) each. Of few terms a row none is rounded in `high`."""
+    counts = np.diff(A.indptr)
+    terms = int(counts.max(initial=0))
+    inherited = (abs(A) @ values.radius) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
+    if terms > FEW_TERMS:
+        sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
+        radius = inherited + gamma(terms + 1) * sizes * (1.0 + gamma(terms + 6))
+        return A @ values.high, A @ values.low, radius
+    high, low, size = (np.zeros(len(counts)) for _ in range(3))
+    for j in range(terms):
+        rows = np.flatnonzero(counts > j)
+        at = A.indptr[rows] + j
+        factor, points = np.ascontiguousarray(A.data[at]), A.indices[at]
+        product, error = two_product(factor, np.ascontiguousarray(values.high[points]))
+        high[rows], other = two_sum(high[rows], product)
+        small = factor * values.low[points]
+        low[rows] += error + other + small
+        size[rows] += np.abs(error) + np.abs(other) + np.abs(small)
+    return high, low, inherited + gamma(4 * terms + 4) * size * (1.0 + gamma(terms + 6)) + 2.0 * terms * UNDERFLOW
 
 
 def _beside(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:

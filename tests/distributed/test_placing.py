@@ -8,7 +8,7 @@ from spread_programs import every_way
 
 from qpsvm.distributed.placing import _balance, chosen_client, place
 from qpsvm.distributed.spreading import spread
-from qpsvm.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.sources.dask_rows import DaskRows
 
 pytest.importorskip("distributed")
@@ -67,12 +67,8 @@ def test_rows_are_shared_out_evenly_where_partitions_allow():
 
 
 def test_without_a_cluster():
-    import dask
     from distributed import default_client
 
-    hurried = dask.config.set({"distributed.comm.timeouts.connect": "100ms"})
-    with hurried, pytest.raises(ParameterError, match="no Dask scheduler answers"):
-        chosen_client(scheduler="tcp://127.0.0.1:1")
     try:
         default_client()
     except ValueError:

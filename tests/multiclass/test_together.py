@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 import qpsvm
-from qpsvm.errors import DataError, InfeasibleNuError, ParameterError
+from qpsvm.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
 from qpsvm.multiclass import solve_pairs, solve_rest
 from qpsvm.multiclass.values import RowValues
 
@@ -209,3 +209,19 @@ def test_a_machine_that_nobody_has_used_yet_is_found_by_its_name(monkeypatch):
     for name in ("Problem", "CrammerSinger", "Constraints"):
         with pytest.raises(ParameterError, match=f"no machine '{name}'.*HardMargin"):
             solve_rest(X, codes, labels, machine=name, parameters={"C": 1.0}, kernel=qpsvm.Linear())
+
+
+@pytest.mark.parametrize("backend", ["auto", "dual_ascent"])
+def test_every_machine_is_proven(backend):
+    """Solved in bulk or one by one: results know their samples, of which none is kept before somebody asks."""
+    together = solve_rest(X, codes, labels, parameters={"C": 1.0}, kernel=qpsvm.Linear(), backend=backend)
+    proofs = together.results.verify(tol=1e-6)
+    assert proofs
+    assert proofs.proven == len(proofs) == 3
+    assert proofs.gap == max(proof.gap for proof in proofs) <= 1e-6
+    assert str(proofs).startswith("3 machines, 3 proven")
+    refuted = together.results.verify(tol=1e-300)
+    assert not refuted
+    assert "machine 2: refuted" in str(refuted)
+    with pytest.raises(UnsupportedError, match="verify\\(problem\\)"):
+        pickle.loads(pickle.dumps(together)).results[0].verify()

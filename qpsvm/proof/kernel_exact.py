@@ -1,0 +1,173 @@
+"""Kernel values as integers: exactly where they are rational, and else between two, in units of a power of 2.
+
+(KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of whole degree
+(KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), its exponent rounded down to units of 2⁻¹⁹²
+(KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} between two, and bᵖ of another degree from square roots of
+          integers by `math.isqrt`, rounded down and up
+(KRAT.4)  Σ_j c_j K_ij of such numbers, by the sign of c_j; ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i likewise
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from qpsvm.arrays.types import FloatArray, as_dense
+from qpsvm.kernels.functions import Sigmoid
+from qpsvm.proof.exponential import BITS, exp_fixed
+from qpsvm.proof.integers import as_integers, common
+from qpsvm.proof.kernel_values import KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.proof.spaces import Between, ExactValues
+
+#: Multiplications that an exponential, or the square roots of a power, count as.
+FUNCTION = 60.0
+#: K_ij between two integers, in units of a power of 2.
+Entry = Callable[[int, int], tuple[int, int]]
+#: One in units of 2⁻¹⁹².
+ONE = 1 << BITS
+
+
+def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    """⟨w, φ(x_i)⟩ at all points, ‖w‖² and ‖w(α)‖² in rational numbers; None where that takes too long.
+
+    Parameters
+    ----------
+    values : KernelValues
+    coef : ndarray, shape (n,)
+        c.
+    beta : sequence of Fraction
+        (n,).
+    most : float
+        Multiplications, about.
+    """
+    own = [j for j, value in enumerate(beta) if value]
+    columns = sorted({*np.flatnonzero(coef).tolist(), *own})
+    pairs = float(values.n) * len(columns) - 0.5 * len(columns) ** 2
+    if pairs * _cost(values) > most:
+        return None
+    found = _entries(values)
+    if found is None:
+        return None
+    entry, exponent = found
+    table: dict[tuple[int, int], tuple[int, int]] = {}
+    for j in columns:
+        for i in range(values.n):
+            table[i, j] = table[j, i] if (j, i) in table else entry(i, j)
+    c, c_exponent = as_integers(coef)
+    b, denominator = common(beta)
+    unit = Fraction(2) ** (exponent + c_exponent)
+    support = [j for j in columns if c[j]]
+    u = [_combined([(c[j], table[i, j]) for j in support]) for i in range(values.n)]
+    square = _combined([(c[j], u[j]) for j in support])
+    v = [_combined([(b[j], table[i, j]) for j in own]) for i in own]
+    own_square = _combined([(b[i], pair) for i, pair in zip(own, v, strict=True)])
+    return ExactValues(
+        [_scaled(pair, unit) for pair in u],
+        _scaled(square, unit * Fraction(2) ** c_exponent),
+        _scaled(own_square, Fraction(2) ** exponent / denominator**2),
+    )
+
+
+def _cost(values: KernelValues) -> float:
+    """Multiplications of one entry, about."""
+    if isinstance(values, MatrixValues):
+        return 2.0
+    assert isinstance(values, (RBFValues, ProductValues))
+    d = float(values.X.shape[1])
+    if isinstance(values, ProductValues) and values.power_is_whole:
+        return d + values.degree * values.degree
+    return d + FUNCTION
+
+
+def _combined(parts: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int, int]:
+    """Σ c [low, high]."""
+    low = sum(c * (pair[0] if c > 0 else pair[1]) for c, pair in parts)
+    high = sum(c * (pair[1] if c > 0 else pair[0]) for c, pair in parts)
+    return low, high
+
+
+def _scaled(pair: tuple[int, int], unit: Fraction) -> Between:
+    low = pair[0] * unit
+    return low, low if pair[0] == pair[1] else pair[1] * unit
+
+
+def _entries(values: KernelValues) -> tuple[Entry, int] | None:
+    """K_ij, and the exponent of the power of 2 that it is in units of; None where a base is negative."""
+    n = values.n
+    if isinstance(values, MatrixValues):
+        entries, exponent = as_integers(values.K.reshape(-1))
+        return lambda i, j: (entries[i * n + j], entries[i * n + j]), exponent
+    assert isinstance(values, (RBFValues, ProductValues))
+    X = as_dense(values.X)
+    whole, exponent = as_integers(X.reshape(-1))
+    d = X.shape[1]
+    rows = [whole[i * d : (i + 1) * d] for i in range(n)]
+    if isinstance(values, RBFValues):
+        return _exponentials(values.gamma, rows, exponent), -BITS
+    (factor, shift), scale = as_integers(np.array([values.gamma, values.shift]))
+    exponent = min(2 * exponent, 0)
+    left = 2 * as_integers(X.reshape(-1))[1] - exponent
+    shift <<= -exponent
+
+    def base(i: int, j: int) -> int:
+        """γxᵀz + r in units of 2^(exponent + scale)."""
+        return factor * (sum(a * c for a, c in zip(rows[i], rows[j], strict=True)) << left) + shift
+
+    exponent += scale
+    if values.power_is_whole:
+        p = int(values.degree)
+
+        def power(i: int, j: int) -> tuple[int, int]:
+            found = base(i, j) ** p
+            return found, found
+
+        return power, exponent * p
+    if isinstance(values.kernel, Sigmoid):
+        return lambda i, j: _tanh(base(i, j), exponent), -BITS
+    if any(base(i, j) < 0 for i in range(n) for j in range(i + 1)):
+        return None
+    return lambda i, j: _rooted(base(i, j), exponent, values.degree), -BITS
+
+
+def _exponentials(gamma: float, rows: Sequence[list[int]], exponent: int) -> Entry:
+    """(KRAT.2)."""
+    (factor,), scale = as_integers(np.array([gamma]))
+    shift = 2 * exponent + scale + BITS
+
+    def entry(i: int, j: int) -> tuple[int, int]:
+        x = -factor * sum((a - c) ** 2 for a, c in zip(rows[i], rows[j], strict=True))
+        return exp_fixed(_shifted(x, shift)) if x else (ONE, ONE)
+
+    return entry
+
+
+def _shifted(x: int, bits: int) -> int:
+    """x·2^bits, rounded down."""
+    return x << bits if bits >= 0 else x >> -bits
+
+
+def _tanh(b: int, exponent: int) -> tuple[int, int]:
+    """(KRAT.3)."""
+    q_low, q_high = exp_fixed(_shifted(-2 * abs(b), exponent + BITS)) if b else (ONE, ONE)
+    low = ((ONE - q_high) << BITS) // (ONE + q_high)
+    high = ((ONE - q_low) << BITS) // (ONE + q_low) + 1 if b else 0
+    low = max(low, 0)
+    return (low, high) if b >= 0 else (-high, -low)
+
+
+def _rooted(b: int, exponent: int, p: float) -> tuple[int, int]:
+    """bᵖ for b ≥ 0 and p > 0, (KRAT.3)."""
+    low = _shifted(b, exponent + BITS)
+    high = low + 1
+    found, rest = [ONE, ONE], Fraction(p) - int(p)
+    for _ in range(int(p)):
+        found = [(found[0] * low) >> BITS, -((-found[1] * high) >> BITS)]
+    while rest:
+        low, high = math.isqrt(low << BITS), math.isqrt(high << BITS) + 1
+        rest *= 2
+        if rest >= 1:
+            found, rest = [(found[0] * low) >> BITS, -((-found[1] * high) >> BITS)], rest - 1
+    return found[0], found[1]
