@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import lines
 from benchmarks.report import fill
+from benchmarks.tables import TABLES
 from benchmarks.threads import ALL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,12 @@ def test_the_tables_are_those_of_the_lines(tmp_path):
     copy.write_text(RESULTS.read_text(encoding="utf-8"), encoding="utf-8")
     assert fill(copy, lines.read(RECORD), lines.machines(RECORD))
     assert copy.read_text(encoding="utf-8") == RESULTS.read_text(encoding="utf-8")
+
+
+def test_the_table_of_proofs_is_that_of_its_lines():
+    table = TABLES["proven"](lines.read([ROOT / "benchmarks" / "results" / "proven.jsonl.xz"]))
+    assert table
+    assert table in RESULTS.read_text(encoding="utf-8")
 
 
 def test_every_picture_is_there():
