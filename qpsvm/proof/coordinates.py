@@ -1,12 +1,12 @@
 """Points of a feature space in whole numbers, such that a combination of them is 0 wherever it is 0 in these.
 
-(PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
-(PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  Gram columns; Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0, and
-            (γxᵀz + r)^p of floats is a rational number
-(PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
-            f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
-(PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
-            for a Gaussian, whose φ have length 1
+    (PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
+    (PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  Gram columns; Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0, and
+                (γxᵀz + r)^p of floats is a rational number
+    (PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
+                f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
+    (PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
+                for a Gaussian, whose φ have length 1
 """
 
 from __future__ import annotations
@@ -162,6 +162,7 @@ def root_above(value: Fraction) -> float:
     Examples
     --------
     >>> from fractions import Fraction
+    >>> from qpsvm.proof.coordinates import root_above
     >>> root_above(Fraction(4)) >= 2.0 > root_above(Fraction(4) - Fraction(1, 2**40)) > 1.9999
     True
     """
