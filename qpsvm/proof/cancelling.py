@@ -64,6 +64,7 @@ def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     A point twice as far from 0 as the other, on the other side:
 
     >>> import numpy as np
+    >>> from qpsvm.proof.cancelling import cancelling
     >>> print(cancelling(np.array([[-1, 2]], dtype=object), np.array([0.7, 0.3])))
     [Fraction(2, 3), Fraction(1, 3)]
     """
@@ -187,6 +188,7 @@ def solve_integers(B: Integers, c: Integers) -> list[Fraction] | None:
     Examples
     --------
     >>> import numpy as np
+    >>> from qpsvm.proof.cancelling import solve_integers
     >>> print(solve_integers(np.array([[2, 1], [0, 3]], dtype=object), np.array([1, 1], dtype=object)))
     [Fraction(1, 3), Fraction(1, 3)]
     """
