@@ -24,6 +24,8 @@ class GapBounds:
         Whether all three are the numbers themselves, rounded outwards.
     apart, length : float
         ‖w − w(α)‖ from above, and ‖w‖ from below.
+    lost : float
+        By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it added.
     """
 
     primal: Interval
@@ -32,6 +34,7 @@ class GapBounds:
     exactly: bool = False
     apart: float = math.inf
     length: float = 0.0
+    lost: float = 0.0
 
     @property
     def size(self) -> float:
@@ -57,10 +60,11 @@ class GapBounds:
         return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
     def wider(self, lost: float) -> GapBounds:
-        """The same with P − D from above by so much more."""
+        """The same with P and P − D from above by so much more: then the optimal value is between D and that."""
         if lost == 0.0:
             return self
-        return replace(self, difference=(self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)))
+        primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
+        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
 
 
 #: The largest float.

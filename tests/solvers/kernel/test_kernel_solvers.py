@@ -231,7 +231,7 @@ def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "band", "libsvm"])
 def test_equal_rows_are_made_one(engine: str) -> None:
-    X, y = samples(1500, 3, "lattice", 10)
+    X, y = samples(800, 3, "lattice", 10)
     C = np.random.default_rng(3).uniform(0.1, 2.0, len(y))
     solution = solve_kernel(RBF(0.3), X, y, C, tol=TOL, engine=engine)
     assert certified(solution, X, y, C, RBF(0.3)) <= TOL
