@@ -296,7 +296,7 @@ class _ProvableError(QPSVMError):
         ... except qpsvm.NotSeparableError as error:
         ...     print(error.verify())
         hard margin, kernel Linear()
-          proven    the weights u ≥ 0 of 1 of class 1 (row 1) and v ≥ 0 of 2 of class 0 (rows 0, 2) add up to 1 each, ...
+          proven    the weights u ≥ 0 of 1 of class 1 (row 1) and v ≥ 0 of 2 of class 0 (rows 0, 2) add up to 1 ...
           proven    Σ u_i φ(x_i) = Σ v_j φ(x_j) exactly, in rational numbers: the hulls of the classes meet
           proven    no hyperplane separates the classes: that point would be on both of its sides
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,15 @@ from qpsvm.cli.spread import in_words as first_line
 from qpsvm.cli.ticker import Ticker
 from qpsvm.cli.variants import VARIANTS
 from qpsvm.cli.writing import require_writable
-from qpsvm.errors import DataError, ParameterError, QPSVMError, SolverError
+from qpsvm.errors import (
+    DataError,
+    InfeasibleConstraintsError,
+    NotSeparableError,
+    ParameterError,
+    QPSVMError,
+    SolverError,
+    UnsupportedError,
+)
 from qpsvm.model import Model
 from qpsvm.problems import Problem
 from qpsvm.qp.solution import Status
@@ -128,8 +136,19 @@ def _solved(problem: Problem, options: argparse.Namespace) -> SVMResult:
             verbose=options.verbose, time_limit=options.time_limit, max_iter=options.max_iter, **kept,
         )  # fmt: skip
     if result.error is not None:
-        raise result.error
+        raise _proven(result.error)
     return result
+
+
+def _proven(error: QPSVMError) -> QPSVMError:
+    """The error with what is proven of it, where that is a sentence."""
+    if isinstance(error, (NotSeparableError, InfeasibleConstraintsError)):
+        with suppress(UnsupportedError):
+            proof = error.verify()
+            *_, last = proof.claims
+            if proof:
+                error.args = (f"{error}. Proven in rational numbers: {last.text}",)
+    return error
 
 
 def _held_out(test: Sample, model: Model, n: int, seed: int, weighed: bool) -> str:

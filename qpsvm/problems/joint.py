@@ -87,6 +87,8 @@ class JointProblem(Machine[JointResult]):
     shared: ClassVar[bool]
     #: Rows of a user's, which these machines do not take.
     constraints: ClassVar[None] = None
+    #: Whether 1ᵀβ = 1: there is no centre here.
+    affine: ClassVar[bool] = False
     #: The tags of the primal and of the dual.
     primal_tag: ClassVar[str]
     dual_tag: ClassVar[str]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterTypeError
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.problems.recorded import recorded
 from qpsvm.problems.stated import space_of
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.exactly import products
@@ -43,7 +45,7 @@ def verified(problem: Any, result: JointResult, tol: float | None = None) -> Pro
         raise DataError(f"the result is over {result.alpha.shape} samples and classes, the problem over {shape}")
     alpha = problem.samples.taking_part(result.alpha)
     asked = AskedJoint(stated(problem), _space(problem), held_numbers(problem, result), alpha, result.gap, tol,
-                       result.title)  # fmt: skip
+                       result.title, {"stated": partial(recorded, problem, result)})  # fmt: skip
     return prove_joint(asked)
 
 

@@ -9,11 +9,13 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.constant import common_value
 from qpsvm.arrays.types import as_dense
+from qpsvm.joint_result import JointResult
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.problems.constraints import ValueConstraints
 from qpsvm.problems.replaced import kernel_parameters, own_parameters
 from qpsvm.problems.stated_rows import coefficients
+from qpsvm.proof.checker import SEVERAL
 from qpsvm.proof.file import Recorded
 from qpsvm.result import SVMResult
 from qpsvm.rows import Mapped, RowSource, as_row_source
@@ -29,13 +31,13 @@ OF_THEIR_OWN = {"OneClass", "SVDD", "Ranking"}
 UNTAUGHT = {"OneClass", "SVDD"}
 
 
-def recorded(problem: Any, result: SVMResult | None = None) -> Recorded:
+def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
     """What a file says of the machine and its samples.
 
     Parameters
     ----------
-    problem : Problem
-    result : SVMResult, optional
+    problem : Problem or JointProblem
+    result : SVMResult or JointResult, optional
         None where there is no solution.
 
     Returns
@@ -59,9 +61,12 @@ def recorded(problem: Any, result: SVMResult | None = None) -> Recorded:
     return Recorded(machine, X, target, {} if result is None else _plane(problem, result), why)
 
 
-def _plane(problem: Any, result: SVMResult) -> dict[str, Any]:
+def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
     """The numbers of a result, as its user has them."""
     w = result.model.w
+    if isinstance(result, JointResult):
+        own = problem.samples.taking_part(result.coef).T if w is None else w
+        return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
     if w is not None and problem.affine:
         return {"centre": (w / problem.size_of_f).tolist(), "radius": result.radius}
     found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
@@ -89,7 +94,9 @@ def _parameters(problem: Any) -> dict[str, Any]:
     """The machine's own parameters, and whether b is free, penalised or absent."""
     found = {name: each.tolist() if isinstance(each, np.ndarray) else each
              for name, each in own_parameters(problem).items()}  # fmt: skip
-    if type(problem).__name__ not in OF_THEIR_OWN:
+    if type(problem).__name__ in SEVERAL:
+        found["intercept"] = problem.intercept
+    elif type(problem).__name__ not in OF_THEIR_OWN:
         ridge = [group.ridge for group in problem.outlined.groups if group.multiplier == "b"]
         found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
     checked: dict[str, Any] = as_json(found, "the parameters")
@@ -102,7 +109,7 @@ def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
     Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
     """
     kernel, X = problem.kernel, as_row_source(problem.X)
-    if isinstance(kernel, FeatureMap):
+    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
         return {"name": "linear"}, Mapped(X, kernel), ""
     name = KERNELS.get(type(kernel))
     if isinstance(kernel, Linear):

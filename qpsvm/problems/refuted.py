@@ -1,4 +1,4 @@
-"""What errors have to show: the samples, rows and weights of a problem without a solution, as `error.verify()` wants them.
+"""What errors have to show, for `error.verify()`: samples, rows and weights of a problem without a solution.
 
 (`problems.base` imports this file, so a problem is any object here; and proofs are loaded when somebody asks for one.)
 """
@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.rounding import dots_in_two
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import InfeasibleConstraintsError, InfeasibleNuError, NotSeparableError, UnsupportedError
@@ -23,13 +22,14 @@ from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
 from qpsvm.problems.constraints import Constraints
 from qpsvm.problems.reading import bare
-from qpsvm.rows import RowSource, as_row_source
+from qpsvm.rows import Mapped, RowSource, as_row_source
 
 if TYPE_CHECKING:
-    from qpsvm.proof.proof import Claim, Proof
+    from qpsvm.proof.nearest import Decided
+    from qpsvm.proof.proof import Proof
 
-#: Numbers of X that are gone through to see whether a direction separates the classes.
-LOOKED_AT = 2e7
+#: Numbers of X up to which all samples are looked at.
+LOOKED_AT = 1e5
 
 
 def with_hulls(error: NotSeparableError, problem: Any) -> NotSeparableError:
@@ -54,7 +54,8 @@ def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
 def _hulls(problem: Any, weights: FloatArray) -> Proof:
     from qpsvm.problems.recorded import recorded
     from qpsvm.proof.coordinates import coordinates
-    from qpsvm.proof.impossible import Meeting, Rows, meeting
+    from qpsvm.proof.hulls import Meeting, meeting
+    from qpsvm.proof.impossible import Rows
 
     if not problem.team.alone:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
@@ -64,11 +65,12 @@ def _hulls(problem: Any, weights: FloatArray) -> Proof:
     terms = [[(place, Fraction(-sign))] for place, sign in enumerate(signs)]
     numbers = problem.rows[chosen].tolist()
     known = None if points is None else coordinates(kernel, points)
+    assumed = ("the features are the floats that the map makes",) if isinstance(problem.kernel, FeatureMap) else ()
     ones = [Fraction(-1)] * len(chosen)
     rows = Rows(known, terms, [Fraction(-sign) for sign in signs], ones, [str(number) for number in numbers])
     proof = meeting(Meeting(
-        problem.title, rows, signs, weights[chosen], numbers, _labels(problem),
-        partial(_separated, problem, weights * problem.labels),
+        problem.title, rows, signs, weights[chosen], numbers, _labels(problem), partial(_decided, problem, weights),
+        (problem.labels.tolist(), problem.rows.tolist()), assumed,
     ))  # fmt: skip
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
 
@@ -81,8 +83,14 @@ def _points(problem: Any, chosen: Any) -> tuple[Kernel, Matrix | None]:
     if isinstance(kernel, Precomputed):
         return kernel, problem.samples.taken[:, problem.rows][:, chosen].T
     if isinstance(kernel, FeatureMap):
-        return Linear(), problem.space.source.take(chosen)
-    return kernel, as_row_source(problem.samples.taken).take(chosen)
+        return Linear(), _rows(problem).take(chosen)
+    return kernel, _rows(problem).take(chosen)
+
+
+def _rows(problem: Any) -> RowSource:
+    """The samples that take part; those of a feature map as the floats that it makes of them."""
+    rows = as_row_source(problem.samples.taken)
+    return Mapped(rows, problem.kernel) if isinstance(problem.kernel, FeatureMap) else rows
 
 
 def _labels(problem: Any) -> tuple[str, str]:
@@ -91,32 +99,32 @@ def _labels(problem: Any) -> tuple[str, str]:
     return shown(first), shown(second)
 
 
-def _separated(problem: Any, beta: FloatArray) -> tuple[Claim, Mapping[str, Any]] | None:
-    """A proof that the classes are separated after all, by less than doubles show."""
-    from qpsvm.proof.proof import Claim
+def _decided(problem: Any, beta: FloatArray) -> Decided | str | None:
+    """Whether the classes meet, by other means than the weights of the error: exactly, or why they do not."""
+    from qpsvm.proof.coordinates import columns_of, coordinates
+    from qpsvm.proof.nearest import Decided, decided
 
     X = problem.samples.taken
-    text = "no hyperplane separates the classes: "
     if isinstance(problem.kernel, RBF) and not isinstance(X, RowSource):
-        if _shared(X, problem.labels):
-            return None
-        return Claim(
-            "separable", "refuted", f"{text}no sample is in both of them, and features of different samples are linearly "
-            "independent for a Gaussian (Micchelli 1986), so one does; its slab is too narrow for doubles",
-        ), {}  # fmt: skip
-    rows = problem.space.source if isinstance(problem.kernel, FeatureMap) else as_row_source(X)
+        return None if _shared(X, problem.labels) else (
+            "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
+            "(Micchelli 1986)"
+        )  # fmt: skip
+    rows = _rows(problem)
     if not isinstance(problem.kernel, (Linear, FeatureMap)) or rows.shape[0] * rows.shape[1] > LOOKED_AT:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for w in (rows.weights(beta), problem._hulls.direction if problem._hulls else np.zeros(0)):
-            if len(w) == rows.shape[1] and np.isfinite(w).all() and w.any():
-                apart = _apart(rows, problem.labels, w / np.abs(w).max())
-                if apart > 0:
-                    return Claim(
-                        "separable", "refuted", f"{text}one does, whose w is in the record: its slab is narrower than "
-                        "the distance above, and too narrow for doubles",
-                    ), {"w": w / np.abs(w).max()}  # fmt: skip
-    return None
+    points = rows.take(slice(0, rows.shape[0]))
+    known = coordinates(Linear(), points)
+    if known is None:
+        return None
+    signs = problem.labels.astype(np.int64)
+    found = decided(known.whole * signs.astype(object), signs, np.abs(beta))
+    if found is None or found.weights:
+        return found
+    w = [Fraction(0)] * rows.shape[1]
+    for place, exponent, value in zip(columns_of(points).tolist(), known.exponents, found.w, strict=True):
+        w[place] = value / Fraction(2) ** exponent
+    return Decided([], w)
 
 
 def _shared(X: Matrix, y: FloatArray) -> bool:
@@ -127,22 +135,6 @@ def _shared(X: Matrix, y: FloatArray) -> bool:
         row = (X[i] if dense else as_dense(X[[i]])[0]) + 0.0
         classes[sign > 0].add(row.tobytes())
     return not classes[0].isdisjoint(classes[1])
-
-
-def _apart(rows: RowSource, y: FloatArray, w: FloatArray) -> Fraction:
-    """At least min ⟨w, x⟩ of the one class less max ⟨w, x⟩ of the other."""
-    least: dict[bool, Fraction] = {}
-    for block in rows.blocks():
-        for piece in block.pieces():
-            signs = y[piece.rows]
-            high, low, radius = dots_in_two(signs[:, None] * as_dense(piece.matrix), w)
-            if not (np.isfinite(high).all() and np.isfinite(radius).all()):
-                return Fraction(0)
-            for sign in (True, False):
-                for k in np.flatnonzero((signs > 0) == sign).tolist():
-                    value = Fraction(float(high[k])) + Fraction(float(low[k])) - Fraction(float(radius[k]))
-                    least[sign] = min(least.get(sign, value), value)
-    return least[True] + least[False]
 
 
 def _excluded(problem: Any, weights: Mapping[str, float]) -> Proof:

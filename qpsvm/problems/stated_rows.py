@@ -39,7 +39,7 @@ def by_matrix(problem: Any) -> bool:
     """Whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
     kernel, space = problem.kernel, problem.space
     known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.clipped)
-    return not known or (problem.affine and _own_value(kernel) is None)
+    return not known or (getattr(problem, "affine", False) and _own_value(kernel) is None)
 
 
 def _own_value(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.rounding import UNDERFLOW, gamma
-from qpsvm.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.exactly import Exactly, enclosed
 from qpsvm.proof.integers import as_integers, common
@@ -28,6 +29,8 @@ from qpsvm.rows.blocks import Block
 
 #: Numbers of sparse rows up to which they are written out for (BALL.2).
 WRITTEN_OUT = 200_000_000
+#: Numbers that are kept where rational numbers are asked for.
+GATHERED = 10_000_000
 #: Length that numbers may have lost whose squares underflow, for each of them.
 TINY_LENGTH = 2.0**-500
 
@@ -80,8 +83,16 @@ class BallSpace(Space):
             high = (self._halves + self._radius) * (1.0 + gamma(4))
         return enclosed(np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._level)
 
+    @cached_property
+    def _gathered(self) -> Matrix | None:
+        """X, where it is small: it is asked for row by row."""
+        return self.rows.take(np.arange(self.n)) if self.n * self.d <= GATHERED else None
+
+    def _row(self, i: int) -> Matrix:
+        return self.rows.take(np.array([i])) if self._gathered is None else self._gathered[i : i + 1]
+
     def _level(self, i: int) -> Fraction:
-        j, exponent = as_integers(np.concatenate([as_dense(self.rows.take(np.array([i])))[0], self.centre]))
+        j, exponent = as_integers(np.concatenate([as_dense(self._row(i))[0], self.centre]))
         return Fraction(sum((x - c) ** 2 for x, c in zip(j[: self.d], j[self.d :], strict=True)), 2) * _power(
             2 * exponent
         )
@@ -117,7 +128,7 @@ class BallSpace(Space):
         b, denominator = common(beta)
         own = [Fraction(0)] * self.d
         for i in np.flatnonzero(np.array([value != 0 for value in b])).tolist():
-            row = sp.csr_array(self.rows.take(np.array([i])))
+            row = sp.csr_array(self._row(i))
             x, exponent = as_integers(row.data)
             scale = _power(exponent) * b[i]
             for j, v in zip(row.indices.tolist(), x, strict=True):

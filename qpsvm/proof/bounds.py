@@ -57,10 +57,11 @@ class GapBounds:
         return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
     def wider(self, lost: float) -> GapBounds:
-        """The same with P − D from above by so much more."""
+        """The same with P and P − D from above by so much more: then the optimal value is between D and that."""
         if lost == 0.0:
             return self
-        return replace(self, difference=(self.difference[0], math.nextafter(self.difference[1] + lost, math.inf)))
+        primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
+        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference))
 
 
 #: The largest float.

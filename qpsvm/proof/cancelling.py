@@ -8,8 +8,8 @@
     (PCANCEL.3)  Bx = c in integers:  x = Σ_t x_t p^t with x_t = B⁻¹c_t mod p and c_{t+1} = (c_t − Bx_t)/p, and rational
                  numbers from x mod p^T by Euclid's algorithm, T by Hadamard's bound of their size
 
-Which rows and columns are independent is asked modulo p, which may be wrong; so whatever is found is put into (PCANCEL.1)
-in integers, signs and all, before anybody is told.
+Which rows and columns are independent is asked modulo p, which may be wrong; so whatever is found is put into
+(PCANCEL.1) in integers, signs and all, before anybody is told.
 
 Sources: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7 and 10; Dixon, *Exact solution of
 linear equations using p-adic expansions*, Numer. Math. 40 (1982).
@@ -67,7 +67,7 @@ def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     >>> print(cancelling(np.array([[-1, 2]], dtype=object), np.array([0.7, 0.3])))
     [Fraction(2, 3), Fraction(1, 3)]
     """
-    rows = _without_factors(vectors)
+    rows = without_factors(vectors)[0]
     system = np.vstack([rows, np.full((1, len(near)), 1, dtype=object)])
     for guess in _guesses(rows, near):
         chosen = np.flatnonzero(guess)
@@ -89,11 +89,11 @@ def cancel(vectors: Integers, weights: list[Fraction]) -> bool:
     return min(whole) >= 0 and sum(whole) == denominator and not any(sums)
 
 
-def _without_factors(vectors: Integers) -> Integers:
-    """Rows divided by what divides them, and no row of zeros."""
+def without_factors(vectors: Integers) -> tuple[Integers, list[int]]:
+    """Rows divided by what divides them, those of zeros left out; and the divisors of all rows, 0 for these."""
     divisors = [math.gcd(*row) for row in vectors.tolist()]
     kept = [k for k, divisor in enumerate(divisors) if divisor]
-    return vectors[kept] // np.array([divisors[k] for k in kept], dtype=object)[:, None]
+    return vectors[kept] // np.array([divisors[k] for k in kept], dtype=object)[:, None], divisors
 
 
 def _guesses(rows: Integers, near: FloatArray) -> Iterator[FloatArray]:
@@ -140,15 +140,15 @@ def _solved(system: Integers, near: FloatArray) -> list[Fraction] | None:
     if m * k * min(m, k) > ELIMINATED or not k:
         return None
     order = np.argsort(-near, kind="stable")
-    chosen = _independent((system[:, order] % PRIME).astype(np.int64))
-    if chosen is None:
+    right = np.full((m, 1), 0, dtype=object)
+    right[-1] = 1
+    rows, places = independent((np.hstack([system[:, order], right]) % PRIME).astype(np.int64))
+    if k in places:  # the right-hand side is no combination of the columns
         return None
-    rows, columns = chosen[0], order[chosen[1]]
+    columns = order[places]
     free = np.setdiff1d(np.arange(k), columns)
     held = np.array([round(value) for value in np.ldexp(near[free], GRID).tolist()], dtype=object)
-    right = [0] * m
-    right[-1] = 1 << GRID
-    target = np.array(right, dtype=object)
+    target = right[:, 0] * (1 << GRID)
     if len(free):
         target = target - system[:, free] @ held
     basic = solve_integers(system[np.ix_(rows, columns)], target[rows])
@@ -160,25 +160,18 @@ def _solved(system: Integers, near: FloatArray) -> list[Fraction] | None:
     return weights
 
 
-def _independent(A: IntArray) -> tuple[IntArray, IntArray] | None:
-    """Rows and columns of a regular part of A (m, k) modulo p that is as large as can be, the first columns preferred.
-
-    None where (0, …, 0, 1) is no combination of the columns.
-    """
+def independent(A: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns of a regular part of A (m, k) modulo p, as large as can be; the first columns are preferred."""
     m, k = A.shape
-    A = np.column_stack([A, np.zeros(m, dtype=np.int64)])
-    A[-1, k] = 1
-    rows = np.arange(m)
+    A, rows = A.copy(), np.arange(m)
     columns: list[int] = []
-    for column in range(k + 1):
+    for column in range(k):
         done = len(columns)
         if done == m:
             break
         candidates = np.flatnonzero(A[done:, column])
         if not len(candidates):
             continue
-        if column == k:
-            return None
         pivot = done + int(candidates[0])
         A[[done, pivot]], rows[[done, pivot]] = A[[pivot, done]], rows[[pivot, done]]
         head = A[done, column:] * pow(int(A[done, column]), -1, PRIME) % PRIME

@@ -42,6 +42,7 @@ HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
 KINDS = {"gap with the best b at most": {"b"}, "gap with lower levels at most": {"lower"}}  # claims about other numbers
 UNTAUGHT = ("OneClass", "SVDD")  # machines without a target
+SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # several classes at once: J and H
 BITS = 192  # of a kernel value that is irrational
 INFINITE = Fraction(1 << 5000)  # beyond every number that a file can hold
 
@@ -195,17 +196,25 @@ def samples(path: str, how: Any, target: str | None, machine: Any) -> tuple[list
     if how.get("scale"):
         moments = list(enumerate(zip(how["mean"], how["scale"], strict=True)))
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
-    return rows, learnt(targets, how.get("labels") or machine.get("classes")) if learns else [0.0] * len(rows)
+    labels, joint = how.get("labels") or machine.get("classes"), machine["name"] in SEVERAL
+    return rows, learnt(targets, labels, joint) if learns else [0.0] * len(rows)
 
 
-def learnt(targets: list[Any], labels: list[Any] | None) -> list[float]:
-    """The targets as numbers: -1 and +1 for two labels, the first of which may be None: whatever is not the other."""
+def learnt(targets: list[Any], labels: list[Any] | None, joint: bool = False) -> list[float]:
+    """The targets as numbers: -1 and +1 for two labels, the first of which may be None: whatever is not the other.
+
+    Of a machine of several classes at once, the place of each label.
+    """
 
     def same(cell: Any, label: Any) -> bool:
         return bool(cell == label) if isinstance(label, str) else number(cell) == label
 
     if labels is None:
         return [number(target) for target in targets]
+    if joint:
+        places = [[float(c) for c, label in enumerate(labels) if same(target, label)] for target in targets]
+        need(all(len(found) == 1 for found in places), "there is another label")
+        return [c for found in places for c in found]
     need(all(same(t, labels[1]) or labels[0] is None or same(t, labels[0]) for t in targets), "there is another label")
     return [1.0 if same(target, labels[1]) else -1.0 for target in targets]
 
@@ -222,12 +231,17 @@ def digest(rows: list[Sparse], y: list[float]) -> str:
 # --- the machines and their kernels -----------------------------------------------------------------------------------
 
 
+def prices(given: Any, s: list[Fraction], part: list[int]) -> list[Fraction]:
+    """C_i, with the weights s, of the samples at the places `part` of the data."""
+    C = given.get("C", 1)
+    return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(part, s, strict=True)]
+
+
 def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], diagonal: list[Fraction]) -> Program:
     """The program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
     name, given, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
     nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, price, total = Fraction(given.get("epsilon", 0)), given.get("C", 1), sum(s)
-    C = [w * Fraction(price[i] if isinstance(price, list) else price) for i, w in zip(part, s, strict=True)]
+    epsilon, price, total, C = Fraction(given.get("epsilon", 0)), given.get("C", 1), sum(s), prices(given, s, part)
     need(min(nu, lam, width, tau, *C) > 0 and epsilon >= 0, "a parameter is out of its range")
     need("quantile" not in given or tau < 1, "the quantile is not below 1")
     squares, shares = [1 / (2 * c) for c in C], [w / total for w in s]
@@ -425,6 +439,37 @@ def both(program: Program, looked: Looked, alpha: list[Fraction], mu: dict[str, 
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
 
+def several(
+    machine: Any, C: list[Fraction], y: list[int], alpha: list[Fraction], b: list[Fraction], look: Callable[..., Looked]
+) -> tuple[Ends, Ends, Ends]:
+    """P, D and P - D of several classes at once: f_c(x) = <w_c, x> + b_c is to be 1 less than f_y of the own class y.
+
+    P = sum_c |w_c|^2/2 + sum_i C_i J_c(max(0, 1 - f_y(x_i) + f_c(x_i))), D = sum a_ic - sum_c |sum_i B_ic x_i|^2/2 with
+    a_iy = 0, B_ic = -a_ic and B_iy = sum_c a_ic. J over the classes c that are not y is the largest, or the sum. D <= P
+    for a >= 0 with H_c(a_ic) <= C_i, H the sum, or the largest; with sum_i B_ic = 0 where b is free. A penalised b adds
+    sum_c b_c^2/2 to P, and takes sum_c (sum_i B_ic)^2/2 from D.
+    """
+    (J, H), intercept, k, half = SEVERAL[machine["name"]], machine["parameters"]["intercept"], len(b), Fraction(1, 2)
+    need(intercept in ("free", "penalised", None) and (intercept or not any(b)), "b is none of this machine")
+    need(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
+    each = [(own, price, alpha[i * k : (i + 1) * k]) for i, (own, price) in enumerate(zip(y, C, strict=True))]
+    B = [[sum(a, -a[c]) if own == c else -a[c] for own, _, a in each] for c in range(k)]
+    looked = [look(c, B[c]) for c in range(k)]
+    ridges = [half * sum(x * x for x in v) * (intercept == "penalised") for v in (b, [sum(column) for column in B])]
+    P, D = [], []
+    for e in (0, 1):
+        losses = Fraction(0)
+        for i, (own, price, _) in enumerate(each):
+            f = [looked[c].values[i][1 - e if c == own else e] + b[c] for c in range(k)]
+            losses += price * J(max(1 - f[own] + f[c], Fraction(0)) for c in range(k) if c != own)
+        P.append(half * sum(v.w[e] for v in looked) + losses + ridges[0])
+        D.append(sum(alpha) - half * sum(v.v[1 - e] for v in looked) - ridges[1])
+    kept = all(min(a) >= 0 and a[own] == 0 and H(a) <= price for own, price, a in each)
+    if not kept or (intercept == "free" and any(map(sum, B))):
+        return P, [-INFINITE] * 2, [INFINITE] * 2
+    return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
+
+
 def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
     """(P - D)/max(|P|, |D|); 0 where P = D."""
     if difference[1] == 0 or difference[0] == INFINITE:
@@ -473,14 +518,31 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
     points = chosen(machine, rows, part)
     points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     kernel, unit = kernel_of(machine["kernel"], points)
-    own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
-    need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
-    diagonal = [Fraction(low, unit) for low, _ in own]
-    program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
     exponent, integers = proof["alpha"]["exponent"], proof["alpha"]["integers"]
     need(all(type(j) is int for j in (exponent, *integers)), "alpha is not made of whole numbers")
     unit_of_alpha = Fraction(2) ** exponent
     alpha = [j * unit_of_alpha for j in integers]
+
+    def look(plane: Any, half: Fraction, beta: list[Fraction]) -> Looked:
+        need("coef" in held or machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
+        w = [Fraction(x) * half for x in plane]
+        return by_kernel(kernel, unit, w, beta) if "coef" in held else by_coordinates(points, w, beta)
+
+    if machine["name"] in SEVERAL:
+        C, b = prices(machine["parameters"], [s[i] for i in part], part), [Fraction(x) for x in held["b"]]
+        planes = held["coef" if "coef" in held else "w"]
+        need(min(C) > 0 and len(planes) == len(b) == len(machine["classes"]), "there are other classes")
+        found = several(
+            machine, C, [int(y[i]) for i in part], alpha, b, lambda c, beta: look(planes[c], Fraction(1), beta)
+        )
+        for claim in proof["claims"]:
+            need(not {"b", "lower"} & {*claim}, f"{claim['claim']!r} is no claim about this machine")
+            yield judge(claim, *found)
+        return
+    own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
+    diagonal = [Fraction(low, unit) for low, _ in own]
+    program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
     for k, numerator, denominator in proof["alpha"]["others"]:
         alpha[k] = Fraction(numerator, denominator)
     need(len(alpha) == len(program.rows), f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
@@ -489,16 +551,13 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
         for i, factor in row.z if a else ():
             beta[i] += a * row.s * factor
     if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
-        w = [Fraction(x) for x in held["centre"]]
-        mu = {"b": (Fraction(held["radius"]) ** 2 - sum(x * x for x in w)) / 2}
+        need("coef" not in held, "a plane has a centre or coefficients")
+        plane, half = held["centre"], Fraction(1)
+        mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
     else:
-        w = [Fraction(x) * program.half for x in held.get("w", ())]
-        mu = {g: Fraction(held["multipliers"][g]) * (program.half if g == "b" else 1) for g in program.e}
-    if "coef" in held:
-        looked = by_kernel(kernel, unit, [Fraction(c) * program.half for c in held["coef"]], beta)
-    else:
-        need(machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
-        looked = by_coordinates(points, w, beta)
+        plane, half = held["coef" if "coef" in held else "w"], program.half
+        mu = {g: Fraction(held["multipliers"][g]) * (half if g == "b" else 1) for g in program.e}
+    looked = look(plane, half, beta)
 
     def sides(claim: Any) -> tuple[Ends, Ends, Ends]:
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}

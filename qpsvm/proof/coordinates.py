@@ -1,33 +1,38 @@
 """Points of a feature space in whole numbers, such that a combination of them is 0 wherever it is 0 in these.
 
-(PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
-(PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  Gram columns; Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0, and
-            (γxᵀz + r)^p of floats is a rational number
-(PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
-            f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
-(PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
-            for a Gaussian, whose φ have length 1
+    (PCOORD.1)  linear kernel:  the features themselves, each in units of its own power of 2
+    (PCOORD.2)  polynomial kernel with whole p and r ≥ 0:  monomials, as
+                (gxᵀz + r)^p = Σ_a p!/(a!(p − |a|)!) g^|a| r^(p − |a|) x^a z^a; or, if these are more than the points,
+                Gram columns, which are rational: Kγ = 0 makes γᵀKγ = ‖Σγ_l φ(z_l)‖² = 0
+    (PCOORD.3)  precomputed kernel:  columns of the matrix as given; Kγ = 0 makes Σγ_l f(z_l) = 0 for every
+                f(z) = Σ a_i K(x_i, z), whether K is positive semidefinite or not
+    (PCOORD.4)  any other kernel:  which points are the same; ‖Σγ_l φ(z_l)‖ ≤ Σ|γ_l|, the same points taken together,
+                for a Gaussian, whose φ have length 1
+
+Numbers are what they are: floats are rational numbers, and features of samples are floats.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed
 from qpsvm.proof.cancelling import Integers
 from qpsvm.proof.exactly import above
 from qpsvm.proof.integers import as_integers, common
 
 #: Numbers that are made whole, and products of two of them in a Gram matrix, that take about a second.
-NUMBERS, PRODUCTS = 4e6, 1e7
+NUMBERS, PRODUCTS = 4e6, 3e6
 #: The largest whole exponent of a polynomial kernel whose values are made.
 LARGEST_DEGREE = 32
 
@@ -41,14 +46,17 @@ class Coordinates:
     whole : ndarray of int, shape (m, q)
     exponents : tuple of int
         1 is this power of 2 in each coordinate of (PCOORD.1).
+    factors : tuple of Fraction or None
+        Of the squares of monomials; None for ones.
     unit : Fraction
-        What 1 is in (PCOORD.2).
+        What 1 is in Gram columns.
     kind : "features", "gram", "matrix", "unit" or "same"
         (PCOORD.1), (PCOORD.2), (PCOORD.3), and (PCOORD.4) with or without a known length.
     """
 
     whole: Integers
     exponents: tuple[int, ...]
+    factors: tuple[Fraction, ...] | None
     unit: Fraction
     kind: Literal["features", "gram", "matrix", "unit", "same"]
 
@@ -79,6 +87,9 @@ class Coordinates:
 
     def _squares(self, values: Sequence[int]) -> Fraction:
         """The squared length of coordinates (PCOORD.1), (m,)."""
+        if self.factors is not None:
+            parts = zip(self.exponents, self.factors, values, strict=True)
+            return sum((factor * Fraction(4) ** exponent * value**2 for exponent, factor, value in parts), Fraction(0))
         used = [(exponent, value) for exponent, value in zip(self.exponents, values, strict=True) if value]
         least = min((exponent for exponent, _ in used), default=0)
         return sum(value * value << 2 * (exponent - least) for exponent, value in used) * Fraction(4) ** least
@@ -105,16 +116,20 @@ def coordinates(kernel: Kernel, points: Matrix) -> Coordinates | None:
         if used.size > NUMBERS:
             return None
         whole, exponents = _whole_columns(used)
-        return Coordinates(whole, exponents, Fraction(1), "features" if isinstance(kernel, Linear) else "matrix")
+        return Coordinates(whole, exponents, None, Fraction(1), "features" if isinstance(kernel, Linear) else "matrix")
     if isinstance(kernel, Polynomial) and kernel.is_psd and kernel.degree <= LARGEST_DEGREE:
-        return _gram(kernel, _used(points)) if q * q * points.shape[1] <= PRODUCTS else None
-    rows = {}
+        used = _used(points)
+        width = math.comb(used.shape[1] + int(kernel.degree), int(kernel.degree))
+        if width <= q:
+            return _monomials(kernel, used) if width * q <= NUMBERS else None
+        return _gram(kernel, used) if q * used.size <= PRODUCTS else None
+    rows: dict[bytes, int] = {}
     place = [rows.setdefault(_key(points, k), len(rows)) for k in range(q)]
     if len(rows) * q > NUMBERS:
         return None
-    whole = np.zeros((len(rows), q), dtype=object)
+    whole = np.full((len(rows), q), 0, dtype=object)
     whole[place, np.arange(q)] = 1
-    return Coordinates(whole, (), Fraction(1), "unit" if isinstance(kernel, RBF) else "same")
+    return Coordinates(whole, (), None, Fraction(1), "unit" if isinstance(kernel, RBF) else "same")
 
 
 def _key(points: Matrix, k: int) -> bytes:
@@ -126,11 +141,15 @@ def _key(points: Matrix, k: int) -> bytes:
 
 def _used(points: Matrix) -> FloatArray:
     """The columns in which there is a number, dense: (q, d')."""
+    used = columns_of(points)
+    return as_dense(sp.csc_array(points)[:, used] if sp.issparse(points) else points[:, used])
+
+
+def columns_of(points: Matrix) -> IntArray:
+    """The columns in which there is a number, those of (PCOORD.1): (d',)."""
     if sp.issparse(points):
-        part = sp.csc_array(points)
-        return as_dense(part[:, np.flatnonzero(np.diff(part.indptr))])
-    dense = as_dense(points)
-    return dense[:, (dense != 0.0).any(axis=0)]
+        return np.flatnonzero(np.diff(sp.csc_array(points).indptr))
+    return np.flatnonzero((as_dense(points) != 0.0).any(axis=0))
 
 
 def _whole_columns(values: FloatArray) -> tuple[Integers, tuple[int, ...]]:
@@ -143,6 +162,24 @@ def _whole_columns(values: FloatArray) -> tuple[Integers, tuple[int, ...]]:
     return found, tuple(exponents)
 
 
+def _monomials(kernel: Polynomial, points: FloatArray) -> Coordinates:
+    """(PCOORD.2), for fewer monomials than points."""
+    features, own = _whole_columns(points)
+    degree, gamma, constant = int(kernel.degree), Fraction(float(kernel.gamma)), Fraction(float(kernel.coef0))
+    whole, exponents, factors = [], [], []
+    for total in range(degree + 1) if constant else (degree,):
+        for places in combinations_with_replacement(range(len(features)), total):
+            powers = Counter(places)
+            column = np.full(len(points), 1, dtype=object)
+            for place, power in powers.items():
+                column = column * features[place] ** power
+            whole.append(column)
+            exponents.append(sum(own[place] * power for place, power in powers.items()))
+            ways = math.factorial(degree) // math.prod(map(math.factorial, [*powers.values(), degree - total]))
+            factors.append(ways * gamma**total * constant ** (degree - total))
+    return Coordinates(np.array(whole, dtype=object), tuple(exponents), tuple(factors), Fraction(1), "features")
+
+
 def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     """(PCOORD.2)."""
     q = len(points)
@@ -153,7 +190,7 @@ def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     denominator = math.lcm(factor.denominator, constant.denominator)
     base = products * int(factor * denominator) + int(constant * denominator)
     degree = int(kernel.degree)
-    return Coordinates(base**degree, (), Fraction(1, denominator**degree), "gram")
+    return Coordinates(base**degree, (), None, Fraction(1, denominator**degree), "gram")
 
 
 def root_above(value: Fraction) -> float:

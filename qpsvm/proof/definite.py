@@ -31,6 +31,8 @@ BLOCK = 128
 MOST_ROWS = 5000
 #: Length that numbers may have lost whose squares underflow, for each row of them.
 TINY_LENGTH = 2.0**-500
+#: σ in roundings of the trace from which on it is worth while to look whether only 1ᵀδ = 0 matters.
+NEXT_TO_NOTHING = 512.0
 #: What is added to a diagonal grows by this until there is a factor, and in all up to this share of the mean diagonal.
 GROWTH, MOST_ADDED = 8.0, 1e-6
 
@@ -81,7 +83,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
         sigma = lacking(K, radius)
-        if sigma == 0.0 or not plane:
+        if not plane or sigma <= NEXT_TO_NOTHING * UNIT * float(np.abs(K.diagonal()).sum()):
             return Definiteness(sigma)
         a = _offset(K)
         moved = a[:, None] + a

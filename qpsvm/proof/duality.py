@@ -5,9 +5,9 @@
               objective above P + ½σ‖δ‖² + |η||a|ᵀ|δ|
     (LACK.3)  β_i(α′) is between the sums of the prices of the rows of point i with either sign, so |δ_i| is bounded
     (LACK.4)  of rows that nothing bounds, but that bend, δ_k > 0, a term is at least ½δ_k e_k², where
-              e_k = α′_k − max(t_k, 0)/δ_k, and |δ_i| ≤ |ρ_i| + Σ|e_k|, ρ_i = c_i − Σ s_k max(t_k, 0)/δ_k, next to nothing
-              of good numbers. With κ the least δ_k over the number of rows of a point, and σ ≤ κ/4, (LACK.2) adds at
-              most Σσρ_i² + |η||a_i||ρ_i| + η²a_i²/κ
+              e_k = α′_k − max(t_k, 0)/δ_k, and |δ_i| ≤ |ρ_i| + Σ|e_k| with ρ_i = c_i − Σ s_k max(t_k, 0)/δ_k, next to
+              nothing of good numbers. With κ the least δ_k over the number of rows of a point, and σ ≤ κ/4, (LACK.2)
+              adds at most Σσρ_i² + |η||a_i||ρ_i| + η²a_i²/κ
     (LACK.5)  E_g = κs for an equality E_gᵀα = e_g:  1ᵀβ = e_g/κ for all α, and η = 1ᵀc − e_g/κ is a rounding
 
 The gap of numbers that are proven to be optimal up to it counts this: it is P − D plus what (LACK.2) adds.

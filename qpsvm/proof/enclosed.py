@@ -5,16 +5,16 @@
     (PENCL.2)  of [G; 1]λ = (0, …, 0, 1) the columns of B are as many as it has rows, and independent; the others keep
                the floats that they have. Each is scaled by the power of 2 next to its weight, so that x̃ is about 1
 
-Where |δ| < x̃ there is one λ > 0 with that, and it is rational, as B and c are. Products and sums are bounded by (ROUND.1)
-and (ROUND.4).
+Where |δ| < x̃ there is one λ > 0 with that, and it is rational, as B and c are. Products and sums are bounded by
+(ROUND.1) and (ROUND.4).
 
-Source: Rump, *Verification methods: rigorous results using floating-point arithmetic*, Acta Numerica 19 (2010), section 10.
+Source: Rump, *Verification methods*, Acta Numerica 19 (2010), section 10.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, inv, qr
+from scipy.linalg import qr
 
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma
 from qpsvm.arrays.types import FloatArray
@@ -63,8 +63,8 @@ def enclosed(vectors: Integers, near: FloatArray) -> float | None:
         columns = qr(scaled, mode="economic", pivoting=True, check_finite=False)[2][: m + 1]
         B = scaled[:, columns]
         try:
-            R = inv(B)
-        except (LinAlgError, ValueError):
+            R = np.linalg.inv(B)
+        except np.linalg.LinAlgError:
             return None
         high, low, radius = dots_in_two(A, near)
         high[-1] -= 1.0  # exact, for a number near 1; and what it is not is seen
@@ -75,7 +75,7 @@ def enclosed(vectors: Integers, near: FloatArray) -> float | None:
         delta = float(((np.abs(R) @ residual) * rough).max()) + m * UNDERFLOW
         if not q < 0.5:
             return None
-        share = float((delta / (1.0 - q) / (near / scale)[columns]).max()) * (1.0 + gamma(16))
+        share = float((delta / (1.0 - q) / (near / scale)[columns]).max()) * (1.0 + gamma(16)) + 16.0 * UNIT
     return share if share < 1.0 else None
 
 

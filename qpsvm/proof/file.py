@@ -9,7 +9,8 @@
     "file": {}, or where one is known {"name", "sha256", and how it is read: "kind", "target", "columns", …},
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
     "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
-    "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them
+    "plane": {"w" or "coef", and "multipliers"; or "centre" and "radius"},       as the user holds them; of several
+                                     classes at once w or coef of each, and "b"
     "claims": [{"claim", "bound"}, …],
     "assumptions": […],
     "seal": …
@@ -42,6 +43,8 @@ from qpsvm.arrays.words import outline
 from qpsvm.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.proof import checker
 from qpsvm.proof.feasible import Feasible
+from qpsvm.proof.integers import as_integers
+from qpsvm.proof.joint_dual import FeasibleJoint
 from qpsvm.rows import RowSource
 from qpsvm.saving.writing import text_of, written
 
@@ -148,8 +151,11 @@ def _numbers(proof: Any) -> dict[str, Any]:
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
-def _alpha(point: Feasible) -> dict[str, Any]:
-    """Integers, and what is no multiple of their power of 2."""
+def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
+    """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
+    if isinstance(point, FeasibleJoint):
+        whole, exponent = as_integers(point.alpha.ravel())
+        return {"exponent": exponent, "integers": whole, "others": []}
     j = np.rint(np.ldexp(point.alpha, -point.exponent)).astype(np.int64)
     j[list(point.carriers)] = 0
     others = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]

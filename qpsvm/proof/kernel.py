@@ -26,8 +26,10 @@ from qpsvm.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 from qpsvm.proof.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.kernel_exact import exact_values
+from qpsvm.proof.kernel_powers import ProductValues
+from qpsvm.proof.kernel_rbf import RBFValues
 from qpsvm.proof.kernel_sharp import sharp_sums
-from qpsvm.proof.kernel_values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.proof.kernel_values import COLUMNS, OUT, ROWS, KernelValues, MatrixValues
 from qpsvm.proof.spaces import ExactValues, Measured, Space, Values
 
 #: Terms of one sum.
@@ -168,7 +170,7 @@ class _Sums:
         others = np.ones(values.n, dtype=bool)
         others[self.support] = False
         self._order = np.concatenate([self.support, np.flatnonzero(others)])
-        self._blocks = values.arranged(self._order)
+        self._blocks = values.arranged(self._order, s)
         sizes = np.abs(self.weights)
         e = values.exponent[self.support, None]
         q = self.weights.shape[1]

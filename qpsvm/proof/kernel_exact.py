@@ -19,7 +19,9 @@ from qpsvm.arrays.types import FloatArray, as_dense
 from qpsvm.kernels.functions import Sigmoid
 from qpsvm.proof.exponential import BITS, exp_fixed
 from qpsvm.proof.integers import as_integers, common
-from qpsvm.proof.kernel_values import KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.proof.kernel_powers import ProductValues
+from qpsvm.proof.kernel_rbf import RBFValues
+from qpsvm.proof.kernel_values import KernelValues, MatrixValues
 from qpsvm.proof.spaces import Between, ExactValues
 
 #: Multiplications that an exponential, or the square roots of a power, count as.

@@ -18,7 +18,9 @@ import numpy as np
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.proof.exponential import LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_in_two
-from qpsvm.proof.kernel_values import OUT, KernelValues, MatrixValues, ProductValues, RBFValues
+from qpsvm.proof.kernel_powers import ProductValues
+from qpsvm.proof.kernel_rbf import RBFValues
+from qpsvm.proof.kernel_values import OUT, KernelValues, MatrixValues
 from qpsvm.proof.spaces import Values
 
 #: Numbers that are worked on at a time, and products x_k z_k in all: half a second.

@@ -34,9 +34,9 @@ def balance(
     least, label = min((below, labels[0]), (above, labels[1]))
     limit = 2 * least * (1 + radius) / ((above + below) * (1 - radius))
     exact = radius == 0
-    sums = (
-        f"2·{_plain(least)}/{_plain(above + below)}, that is {_plain(limit)}" if exact else f"at most {_plain(limit)}"
-    )
+    sums = f"at most {_plain(limit)}"
+    if exact:
+        sums = f"2·{_plain(least)}/{_plain(above + below)}, that is {_plain(limit)}"
     claims = [
         Claim("limit", "proven", "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, of which each α_i may be s_i/S: for "
               f"class {label} this allows ν up to {sums}"),
@@ -60,7 +60,7 @@ def share(nu: float, feasible: bool) -> Proof:
     what = f"ν = {nu!r} is more, so that no α is feasible"
     if feasible:
         why = "a width ε costs νΣC a unit and saves at most ΣC: for ν ≥ 1 none is better than 0, whatever ν is"
-        what = f"ν = {nu!r} is more than 1, and says no more than 1: it is refused, although up to ν = 2 there are feasible α"
+        what = f"ν = {nu!r} says no more than 1 does: it is refused, although up to ν = 2 there are feasible α"
     claims = [Claim("limit", "proven", why), Claim("feasible" if not feasible else "refused", "proven", what)]
     record = {"kind": "nu", "nu": Fraction(nu), "limit": Fraction(1)}
     return nothing_feasible(f"ν = {nu:g}", claims, record, not feasible)

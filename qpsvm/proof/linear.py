@@ -14,13 +14,13 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, two_sum
+from qpsvm.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma, sum_in_two, two_sum
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.integers import as_integers, common
@@ -84,32 +84,37 @@ class LinearSpace(Space):
         assert w is not None
         if len(points) * self.d > AFFORDABLE:
             return None
-        step = max(AT_A_TIME // max(self.d, 1), 1)
         high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
-        for start in range(0, len(points), step):
-            some = slice(start, start + step)
-            X = np.ascontiguousarray(as_dense(self.rows.take(points[some])))
+        for X, some in self._pieces(points):
             high[some], low[some], radius[some] = dots_in_two(X, w)
         return Values(high, low, radius)
 
     def sharpened_apart(self, held: Held, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """By (ROUND.4), one feature after the other."""
+        """By (ROUND.4), some rows after the others."""
         support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
         if len(support) * self.d > AFFORDABLE or not len(support):
             return None
-        X = self.rows.take(support)
-        found = np.zeros((3, self.d))
-        step = max(AT_A_TIME // len(support), 1)
-        for start in range(0, self.d, step):
-            some = slice(start, start + step)
-            found[:, some] = dots_in_two(np.ascontiguousarray(as_dense(X[:, some]).T), beta[support])
-        lengths = np.sqrt(as_block(X).squared_norms()) * (1.0 + gamma(self._terms + 6)) + self._terms * TINY_LENGTH
-        off = float(beta_radius[support] @ lengths) * (1.0 + gamma(len(support) + 2))
+        found, off = np.zeros((3, self.d)), 0.0
+        for X, some in self._pieces(support):
+            part = dots_in_two(np.ascontiguousarray(X.T), beta[support[some]])
+            found = np.array(sum_in_two(np.array([found, part])))
+            lengths = np.sqrt(as_block(X).squared_norms()) * (1.0 + gamma(self._terms + 6)) + self._terms * TINY_LENGTH
+            off += float(beta_radius[support[some]] @ lengths)
+        off *= 1.0 + gamma(len(support) + 2)
         assert held.w is not None
         high, error = two_sum(held.w, -found[0])
         apart = high + (error - found[1])
         lost = found[2] + 4.0 * UNIT * (np.abs(apart) + np.abs(error) + np.abs(found[1]))
         return (_length(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+
+    def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Some of the points, a few dense rows at a time, and their places among those asked for: X is read once."""
+        step = max(AT_A_TIME // max(self.d, 1), 1)
+        for block, at, where in self.rows.holding(points):
+            index, places = np.arange(block.n)[at], np.arange(len(points))[where]
+            for start in range(0, len(index), step):
+                some = slice(start, start + step)
+                yield np.ascontiguousarray(as_dense(block.take(index[some]))), places[some]
 
     def exact(self, held: Held, beta: Sequence[Fraction], most: float) -> ExactValues | None:
         """Every product and every sum as an integer."""

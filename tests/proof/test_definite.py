@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import qpsvm
+from qpsvm.problems.stated import stated
 from qpsvm.proof import definite
 from qpsvm.proof.definite import definiteness, lacking
+from qpsvm.proof.exact_dual import Held
+from qpsvm.proof.kernel import matrix_space
+from qpsvm.proof.prove import Asked, prove
 
 
 def is_positive_semidefinite(K):
@@ -104,11 +108,21 @@ def test_what_is_said_of_kernels_that_are_not_so_by_construction(psd):
     assert qpsvm.solve(qpsvm.CSVM(X, y, kernel="rbf")).verify().assumptions == ()
 
 
-def test_numbers_of_an_indefinite_matrix_are_proven_to_be_nothing():
-    """α is a saddle: another α has a dual objective far above P, and the gap of these numbers has to count that."""
-    K = np.array([[1.0, 2.0 + 1e-7], [2.0 + 1e-7, 1.0]])
-    K = np.kron(np.eye(2), K)
-    problem = qpsvm.CSVM(K, [0, 1, 0, 1], kernel="precomputed", intercept=None, psd="clip")
-    proof = qpsvm.solve(problem).verify()
-    assert proof.gap < 1e-9  # of what was clipped: that is what is solved
-    assert definiteness(K).sigma == np.inf
+def test_a_saddle_of_an_indefinite_matrix_is_not_proven_to_be_optimal():
+    """α = (½, ½) keeps every condition with a gap of 0, and is the worst of all: (1, 0) is better by ε/4."""
+    lack = 2.0**-23
+    K = np.array([[1.0, 1.0 + lack], [1.0 + lack, 1.0]])
+    program = stated(qpsvm.OneClass(np.ones((2, 2)), nu=0.5, kernel="precomputed"))
+    held = Held(None, np.array([0.5, 0.5]), {"b": -1 - Fraction(lack) / 2})
+    proof = prove(Asked(program, matrix_space(K), held, np.array([0.5, 0.5])))
+    assert proof.dual == pytest.approx(-0.5 - lack / 4, abs=1e-12)
+    assert lack / 4 <= proof.difference <= lack
+    assert proof.dual < -0.5 <= proof.primal  # the optimal value is between
+
+
+def test_large_matrices_are_assumed_to_be_positive_semidefinite(monkeypatch):
+    monkeypatch.setattr("qpsvm.proof.kernel.MOST_ROWS", 5)
+    X = np.random.default_rng(3).standard_normal((12, 2))
+    proof = qpsvm.solve(qpsvm.CSVM(X @ X.T, X[:, 0] > 0, kernel="precomputed")).verify()
+    assert proof.gap < 1e-9
+    assert proof.assumptions == ("the kernel matrix is positive semidefinite",)

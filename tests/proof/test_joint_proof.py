@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +19,7 @@ import pytest
 import qpsvm
 from qpsvm.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.problems.joint_stated import stated
-from qpsvm.proof import joint
+from qpsvm.proof import checker, joint
 from qpsvm.proof.joint_dual import feasible_joint
 from tests.tools.exact_joint import exact_gap
 
@@ -186,6 +191,64 @@ def test_more_rows_are_proven_in_floats():
         assert proof
         assert not proof.exactly
         assert proof.gap <= 10.0 * result.gap + 1e-9
+
+
+#: What is no part of what a file says.
+UNTOUCHED = {"format", "version", "seal"}
+
+
+def resealed(path: Path, change: Callable[[Any], object]) -> None:
+    """Change what a proof file says, and seal it as who wrote it would."""
+    said = json.loads(path.read_text())
+    change(said)
+    body = (
+        checker.HEAD
+        + "".join(
+            f"{json.dumps(key)}: {json.dumps(part)},\n"
+            for key, part in said.items()
+            if key not in ("format", "version", "seal")
+        ).encode()
+    )
+    path.write_bytes(body + checker.SEAL + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n')
+
+
+#: What can be said otherwise of a machine with free intercepts, and is not true then.
+LIES: dict[str, Callable[[Any], object]] = {
+    "an alpha": lambda said: said["alpha"]["integers"].__setitem__(1, said["alpha"]["integers"][1] + 1),
+    "an intercept": lambda said: said["plane"]["b"].__setitem__(0, said["plane"]["b"][0] + 1e-3),
+    "the plane": lambda said: said["plane"]["w"][0].__setitem__(0, said["plane"]["w"][0][0] + 1e-3),
+    "the price": lambda said: said["machine"]["parameters"].update(C=0.5),
+    "the machine": lambda said: said["machine"].update(name="WestonWatkins"),
+    "the classes": lambda said: said["machine"]["classes"].reverse(),
+    "the gap": lambda said: said["claims"][3].update(bound=0.5 * said["claims"][3]["bound"]),
+    "the optimum": lambda said: said["claims"][1].update(bound=said["claims"][2]["bound"] * (1.0 - 1e-9)),
+}
+
+
+def test_a_file_is_confirmed_and_what_is_changed_is_found(tmp_path):
+    rng = np.random.default_rng(5)
+    label = np.arange(12) % 3
+    X, y = rng.normal(size=(12, 2)) + label[:, None], np.array(["one", "three", "two"])[label]
+    rows = [",".join([*map(repr, row), name]) for row, name in zip(X.tolist(), y.tolist(), strict=True)]
+    data, path = tmp_path / "data.csv", tmp_path / "proof.json"
+    data.write_text("\n".join(["0,1,y", *rows]))
+    weight = np.array([0.0, *rng.random(11)])
+    for k, intercept in enumerate(INTERCEPTS):
+        kernel = (qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.5))[k]
+        for machine in MACHINES:
+            problem = machine(X, y, C=rng.random(12) + 0.1, sample_weight=weight, intercept=intercept, kernel=kernel)
+            qpsvm.solve(problem, max_iter=500, check=False).verify().save(path, data, "y")
+            assert checker.check(str(path), str(data), say=lambda _: None) == 0
+    result = qpsvm.solve(qpsvm.CrammerSinger(X, y), max_iter=500, check=False)
+    for lie in LIES.values():
+        result.verify().save(path, data, "y")
+        resealed(path, lambda _: None)
+        assert checker.check(str(path), str(data), say=lambda _: None) == 0
+        resealed(path, lie)
+        assert checker.check(str(path), str(data), say=lambda _: None) == 1
+    resealed(path, lambda said: said["machine"]["parameters"].update(intercept=None))
+    with pytest.raises(checker.UnusableError, match="none of this machine"):
+        checker.check(str(path), str(data), say=lambda _: None)
 
 
 def test_whose_proof_it_is():

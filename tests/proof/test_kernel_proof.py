@@ -9,11 +9,13 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.arrays.rounding import UNIT
-from qpsvm.proof import kernel_values, prove as proving
+from qpsvm.proof import kernel_values
+from qpsvm.proof import prove as proving
 from qpsvm.proof.exact_dual import Held
 from qpsvm.proof.kernel import kernel_space, matrix_space
 
-N = 11
+#: Samples.
+N = 8
 
 
 def samples(scale, offset=0.0, seed=0):
@@ -39,7 +41,7 @@ def kernels():
     """Kernels and samples: duplicates, zeros, raw scales, offsets, and values that underflow or nearly overflow."""
     for scale, offset in ((1.0, 0.0), (1e6, 0.0), (1e-6, 1e3), (1e100, 0.0), (1.0, 1e6)):
         X = samples(scale, offset)
-        for gamma in (1e-3 / scale**2, 0.3 / scale**2, 1e8 / scale**2, 1e-200):
+        for gamma in (0.3 / scale**2, 1e8 / scale**2, 1e-200):
             yield qpsvm.RBF(gamma), X
             yield qpsvm.Polynomial(3, gamma, 1.0), X
             yield qpsvm.Polynomial(7, gamma, -0.5), X

@@ -5,10 +5,14 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from teams import together
 
 import qpsvm
+from qpsvm.arrays.types import as_dense
 from qpsvm.problems.stated import stated
 from qpsvm.proof import prove as proving
+from qpsvm.rows import ArrayRows, ChunkRows, as_row_source, standardised
 
 rng = np.random.default_rng(5)
 N, D = 16, 3
@@ -80,7 +84,7 @@ class Textbook:
     def __init__(self, problem):
         self.problem, self.name = problem, type(problem).__name__
         use = np.flatnonzero(problem.sample_weight > 0)
-        self.X = [fractions(row) for row in problem.X[use]]
+        self.X = [fractions(row) for row in as_dense(problem.X[use])]
         self.s = fractions(problem.sample_weight[use])
         self.target = fractions(problem.samples.target[use])
         prices = getattr(problem, "C", None)
@@ -238,8 +242,9 @@ def judged(problem, result, proof):
     if primal is None:
         assert proof.gap == np.inf
         return None
-    assert dual <= primal <= F(proof.primal)
-    assert primal - dual <= F(proof.difference)
+    assert dual <= primal
+    assert proof.primal == np.inf or primal <= F(proof.primal)
+    assert proof.difference == np.inf or primal - dual <= F(proof.difference)
     gap = float((primal - dual) / max(abs(primal), abs(dual))) if primal or dual else 0.0
     assert proof.least_gap * (1 - 1e-15) <= gap <= proof.gap * (1 + 1e-15)
     return gap
@@ -377,3 +382,51 @@ def test_numbers_of_another_machine_prove_nothing():
     result = qpsvm.solve(MACHINES["C"]())
     with pytest.raises(qpsvm.DataError, match="no intercept"):
         result.verify(MACHINES["C without"]())
+
+
+def sources(folder):
+    """The same samples as they may be stored."""
+    np.save(folder / "X.npy", X.astype(np.float32))
+    lines = [f"{int(y == 'yes')} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row.tolist()))
+             for y, row in zip(Y, X, strict=True)]  # fmt: skip
+    (folder / "X.svm").write_text("\n".join(lines))
+    return {
+        "float32": qpsvm.open_rows(folder / "X.npy"), "text": qpsvm.open_rows(folder / "X.svm"), "chunks":
+        ChunkRows([X[:5], X[5:5], X[5:]]), "standardised": standardised(as_row_source(3.0 * X + 1.0)),
+        "sparse": sp.csr_array(X * (np.abs(X) > 0.5)), "map": np.load(folder / "X.npy", mmap_mode="r"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_stored_samples_are_the_floats_that_are_read(way, tmp_path, offset):
+    for name, stored in sources(tmp_path).items():
+        if offset and name != "chunks":
+            continue
+        stored = ChunkRows([X[:5] + offset, X[5:] + offset]) if offset else stored
+        for problem in (qpsvm.CSVM(stored, Y, C=0.5), qpsvm.SVDD(stored, nu=0.3), qpsvm.EpsilonSVR(stored, T)):
+            result = qpsvm.solve(problem)
+            proof = result.verify()
+            assert judged(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+            assert proof.exactly is (way == "rational")
+            assert bool(proof.assumptions) == (name == "standardised")
+
+
+def test_the_features_of_a_map_are_the_samples():
+    kernel = qpsvm.Nystroem(qpsvm.RBF(0.3), 3, seed=1)
+    for machine in (lambda X, **o: qpsvm.CSVM(X, Y, **o), lambda X, **o: qpsvm.SVDD(X, nu=0.3, **o)):
+        problem = machine(X, kernel=kernel)
+        result = qpsvm.solve(problem)
+        proof = result.verify()
+        assert "features" in proof.assumptions[0]
+        assert judged(machine(problem.kernel.features(X)), result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+
+
+def test_a_member_of_a_team_is_told_where_to_prove():
+    def program(team):
+        problem = qpsvm.CSVM(X[team.rank :: 2], Y[team.rank :: 2])
+        result = qpsvm.solve(problem)
+        problem.samples = replace(problem.samples, X=ArrayRows(X[team.rank :: 2], team))
+        with pytest.raises(qpsvm.UnsupportedError, match="a member of a team"):
+            result.verify(problem)
+
+    together(2, program)
