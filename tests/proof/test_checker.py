@@ -428,9 +428,6 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
 
 
 def test_of_other_proofs_there_is_no_file_yet(tmp_path):
-    joint = qpsvm.solve(qpsvm.CrammerSinger(X, RANKS)).verify()
-    with pytest.raises(UnsupportedError, match="goes into no file yet"):
-        joint.save(tmp_path / "proof.json")
     with pytest.raises(qpsvm.InfeasibleNuError) as caught:
         qpsvm.NuSVM([[0.0], [1.0], [2.0]], [0, 0, 1], nu=0.9)
     with pytest.raises(UnsupportedError, match="goes into no file yet"):
