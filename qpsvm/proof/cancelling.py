@@ -39,7 +39,7 @@ ELIMINATED, MULTIPLIED = 1e8, 1.5e7
 #: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
 MOST_EQUATIONS = 110
 #: Numbers of a linear program that is solved for a vertex.
-PROGRAM = 1e5
+PROGRAM = 1.6e5
 #: Digits to the right of the point of λ outside the square system.
 GRID = 60
 
