@@ -1,10 +1,12 @@
 """Kernel values as integers: exactly where they are rational, and else between two, in units of a power of 2.
 
-(KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of whole degree
-(KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), its exponent rounded down to units of 2⁻¹⁹²
-(KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} between two, and bᵖ of another degree from square roots of
-          integers by `math.isqrt`, rounded down and up
-(KRAT.4)  Σ_j c_j K_ij of such numbers, by the sign of c_j; ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i likewise
+    (KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of whole degree
+    (KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), its exponent rounded down to units of 2⁻¹⁹²
+    (KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} between two, and bᵖ of another degree from square roots of
+              integers by `math.isqrt`, rounded down and up
+    (KRAT.4)  Σ_j c_j K_ij of such numbers, by the sign of c_j; ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i likewise
+
+Nothing is rounded but what is said to be.
 """
 
 from __future__ import annotations

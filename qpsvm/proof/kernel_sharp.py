@@ -1,12 +1,14 @@
 """Sums of kernel values in twice the precision, for few points: differences, products and exponentials of two doubles.
 
-(KTWO.1)  x − z of two doubles without error, its square but for 9u² of itself, and a sum of d of these, the first
-          doubles by (ROUND.2), the second as they are:  off by (2d² + 6d + 16)u² of itself, as all are positive
-(KTWO.2)  times −γ: (2d² + 8d + 32)u² of the exponent E, so that e^E is off by that times |E| of itself, and by
-          2⁻⁸⁸, (EXP.7); exponents below −600 are raised to it
-(KTWO.3)  γxᵀz + r likewise: off by (2d² + 8d + 32)u² m, m of (KVAL.4), and a product of two such numbers by 9u²:
-          the power of whole degree p by p(2d² + 8d + 41)u² mᵖ
-(KTWO.4)  Σ_j c_j K_ij by (ROUND.4), of both doubles of K_ij
+    (KTWO.1)  x − z of two doubles without error, its square but for 9u² of itself, and a sum of d of these, the first
+              doubles by (ROUND.2), the second as they are:  off by (2d² + 6d + 16)u² of itself, as all are positive
+    (KTWO.2)  times −γ: (2d² + 8d + 32)u² of the exponent E, so that e^E is off by that times |E| of itself, and by
+              2⁻⁸⁸, (EXP.7); exponents below −600 are raised to it
+    (KTWO.3)  γxᵀz + r likewise: off by (2d² + 8d + 32)u² m, m of (KVAL.4), and a product of two such numbers by 9u²:
+              the power of whole degree p by p(2d² + 8d + 41)u² mᵖ
+    (KTWO.4)  Σ_j c_j K_ij by (ROUND.4), of both doubles of K_ij
+
+Source: Ogita, Rump & Oishi, *Accurate sum and dot product*, SIAM J. Sci. Comput. 26 (2005), for sums of two doubles.
 """
 
 from __future__ import annotations
