@@ -145,9 +145,9 @@ def _proven(error: QPSVMError) -> QPSVMError:
     if isinstance(error, (NotSeparableError, InfeasibleConstraintsError)):
         with suppress(UnsupportedError):
             proof = error.verify()
-            *_, last = proof.claims
+            said = {claim.kind: claim.text for claim in proof.claims}
             if proof:
-                error.args = (f"{error}. Proven in rational numbers: {last.text}",)
+                error.args = (f"{error}. Proven: {said.get('hulls', proof.claims[-1].text)}",)
     return error
 
 

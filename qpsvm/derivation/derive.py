@@ -127,8 +127,9 @@ class Derivation:
         C-SVM, C = 1, kernel Linear() | CSVM.1
         """
         steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
-        said = [] if self.proof is None else [claim for claim in self.proof.claims if claim.kind in SAID]
-        proven = "; ".join(f"{claim.verdict}: {claim.text}" for claim in said)
+        said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SAID]
+        said += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
+        proven = "; ".join(said)
         return ShownDerivation(self.title, self.headline, self._said[1], steps, proven)
 
     @cached_property

@@ -110,7 +110,7 @@ def _penalised(known: Known) -> Proven:
 def _weights(known: Known) -> Proven:
     """‖w − w(α)‖ as a share of ‖w‖, or as it is where w may be 0."""
     bounds = known.bounds
-    if not math.isfinite(bounds.apart):
+    if bounds.lost or not math.isfinite(bounds.apart):  # else it is no length
         return NOTHING
     if not bounds.length > 0.0:
         return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")
@@ -126,6 +126,21 @@ def _strong(known: Known) -> Proven:
     return Proven(known.bounds.gap, f"the two values are at most {at_most(known.proof.difference)} apart")
 
 
+def _weak(known: Known) -> Proven:
+    """0, but for what is not known of the kernel."""
+    lost, size = known.bounds.lost, known.bounds.size
+    if not lost:
+        return Proven(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
+    return (
+        Proven(
+            above(Fraction(lost) / Fraction(size)),
+            f"D is at most {at_most(lost)} above P, for all that is known of the kernel",
+        )
+        if size > 0.0
+        else NOTHING
+    )
+
+
 #: What is said of an equality that the α of a proof keeps.
 KEPT = "the α of the proof keeps this equality as rational numbers do"
 #: From the name of a measure to what is proven of its equation: a bound, or why it holds exactly. Whatever is not here,
@@ -136,5 +151,5 @@ BOUNDS: dict[str, Callable[[Known], Proven] | str] = {
     "stationarity_in_b": _balance, "stationarity_in_rho": KEPT, "stationarity_in_epsilon": KEPT,
     "penalised_intercept": _penalised, "stationarity_in_w": _weights, "linear_weights": _weights,
     "complementary_slackness": _slackness, "strong_duality": _strong,
-    "weak_duality": "α and (w, b, ξ) are feasible, and weak duality is a theorem",
+    "weak_duality": _weak,
 }  # fmt: skip

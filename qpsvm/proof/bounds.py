@@ -24,6 +24,8 @@ class GapBounds:
         Whether all three are the numbers themselves, rounded outwards.
     apart, length : float
         ‖w − w(α)‖ from above, and ‖w‖ from below.
+    lost : float
+        By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it added.
     """
 
     primal: Interval
@@ -32,6 +34,7 @@ class GapBounds:
     exactly: bool = False
     apart: float = math.inf
     length: float = 0.0
+    lost: float = 0.0
 
     @property
     def size(self) -> float:
@@ -61,7 +64,7 @@ class GapBounds:
         if lost == 0.0:
             return self
         primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
-        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference))
+        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
 
 
 #: The largest float.

@@ -39,7 +39,7 @@ ELIMINATED, MULTIPLIED = 1e8, 1.5e7
 #: The most equations that (PCANCEL.3) solves in that time, where numbers are floats.
 MOST_EQUATIONS = 110
 #: Numbers of a linear program that is solved for a vertex.
-PROGRAM = 1e5
+PROGRAM = 1.6e5
 #: Digits to the right of the point of λ outside the square system.
 GRID = 60
 
@@ -64,6 +64,7 @@ def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
     A point twice as far from 0 as the other, on the other side:
 
     >>> import numpy as np
+    >>> from qpsvm.proof.cancelling import cancelling
     >>> print(cancelling(np.array([[-1, 2]], dtype=object), np.array([0.7, 0.3])))
     [Fraction(2, 3), Fraction(1, 3)]
     """
@@ -187,6 +188,7 @@ def solve_integers(B: Integers, c: Integers) -> list[Fraction] | None:
     Examples
     --------
     >>> import numpy as np
+    >>> from qpsvm.proof.cancelling import solve_integers
     >>> print(solve_integers(np.array([[2, 1], [0, 3]], dtype=object), np.array([1, 1], dtype=object)))
     [Fraction(1, 3), Fraction(1, 3)]
     """

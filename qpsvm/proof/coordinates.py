@@ -199,6 +199,7 @@ def root_above(value: Fraction) -> float:
     Examples
     --------
     >>> from fractions import Fraction
+    >>> from qpsvm.proof.coordinates import root_above
     >>> root_above(Fraction(4)) >= 2.0 > root_above(Fraction(4) - Fraction(1, 2**40)) > 1.9999
     True
     """

@@ -74,6 +74,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
     Examples
     --------
     >>> import numpy as np
+    >>> from qpsvm.proof.definite import definiteness
     >>> definiteness(np.array([[2.0, 1.0], [1.0, 2.0]])).sigma
     0.0
     >>> 1.0 < definiteness(np.array([[1.0, 2.0], [2.0, 1.0]])).sigma

@@ -44,6 +44,7 @@ def enclosed(vectors: Integers, near: FloatArray) -> float | None:
     Examples
     --------
     >>> import numpy as np
+    >>> from qpsvm.proof.enclosed import enclosed
     >>> share = enclosed(np.array([[-1, 2]], dtype=object), np.array([0.6666667, 0.3333333]))
     >>> bool(5e-8 < share < 1e-6)
     True

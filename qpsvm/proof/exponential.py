@@ -204,6 +204,7 @@ def exp_fixed(x: int) -> tuple[int, int]:
 
     Examples
     --------
+    >>> from qpsvm.proof.exponential import BITS, exp_fixed
     >>> low, high = exp_fixed(-1 << BITS)
     >>> low / (1 << BITS), (high - low).bit_length() < 20
     (0.36787944117144233, True)

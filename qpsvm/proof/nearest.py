@@ -66,6 +66,7 @@ def decided(vectors: Integers, signs: IntArray, near: FloatArray) -> Decided | N
     Two points that are apart by less than a float can show beside them:
 
     >>> import numpy as np
+    >>> from qpsvm.proof.nearest import decided
     >>> found = decided(np.array([[10**40 + 1, -(10**40)]], dtype=object), np.array([1, -1]), np.ones(2))
     >>> print(found.w)
     [Fraction(1, 1)]

@@ -172,6 +172,7 @@ def test_a_hard_margin_that_cannot_be_had_is_status_2(capsys, tmp_path):
     code, _, err = run(capsys, "solve", path, "--variant", "hard")
     assert code == 2
     assert "not separable" in err
+    assert "Proven: " in err
 
 
 def test_a_result_that_is_not_optimal_is_status_1(capsys, table):

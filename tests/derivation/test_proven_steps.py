@@ -129,6 +129,17 @@ def test_the_column_is_printed_and_shown_and_data():
     assert sides["CSVM.9"]["proven"] is None
 
 
+def test_what_is_not_known_of_a_kernel_is_said():
+    """A matrix that rounding made indefinite: weak duality holds but for that, or is assumed."""
+    X, y, _ = samples()
+    problem = qpsvm.CSVM(X @ X.T - 1e-13 * np.eye(30), y, kernel="precomputed")
+    derivation = qpsvm.derive(problem, qpsvm.solve(problem), proven=True)
+    assert 0.0 < derivation.proven()["CSVM.16"] < 1e-9
+    assert derivation.proof.gap >= derivation.proven()["CSVM.16"]
+    assert math.isnan(derivation.proven()["CSVM.4"])
+    assert "no other α has a dual objective more than" in " ".join(str(derivation).split())
+
+
 def test_a_proof_is_of_a_result():
     X, y, _ = samples()
     problem = qpsvm.CSVM(X, y, C=C)
