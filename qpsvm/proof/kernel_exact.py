@@ -5,6 +5,8 @@
     (KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} between two, and bᵖ of another degree from square roots of
               integers by `math.isqrt`, rounded down and up
     (KRAT.4)  Σ_j c_j K_ij of such numbers, by the sign of c_j; ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i likewise
+
+Nothing is rounded but what is said to be.
 """
 
 from __future__ import annotations

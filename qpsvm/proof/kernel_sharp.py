@@ -7,6 +7,8 @@
     (KTWO.3)  γxᵀz + r likewise: off by (2d² + 8d + 32)u² m, m of (KVAL.4), and a product of two such numbers by 9u²:
               the power of whole degree p by p(2d² + 8d + 41)u² mᵖ
     (KTWO.4)  Σ_j c_j K_ij by (ROUND.4), of both doubles of K_ij
+
+Source: Ogita, Rump & Oishi, *Accurate sum and dot product*, SIAM J. Sci. Comput. 26 (2005), for sums of two doubles.
 """
 
 from __future__ import annotations
