@@ -135,6 +135,7 @@ class _Run:
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], begins: float = 0.0
     ) -> LoopResult:
         n, largest = len(target), float(upper.max())
+        begins = begins if begins > 0.0 else 0.0  # no number where a mass and its bounds overflow
         cache_megabytes = CACHE_MEGABYTES if self.gamma is not None else min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
         weights = np.empty(0) if (upper == largest).all() else upper / largest
         # a one-class machine knows no C: its β are in units of the largest bound
