@@ -55,6 +55,8 @@ class UserRows:
         In the units of f as the dual has it; how far h may be off, which is 0 where it is the user's own.
     scale : ndarray, shape (p,)
         2^e of (USER.4): 1 where the rows are the user's own.
+    counts : ndarray, shape (q,)
+        What b counts at each of the points: 1, but for those that are g itself.
     """
 
     names: tuple[str, ...]
@@ -64,6 +66,7 @@ class UserRows:
     h: FloatArray
     h_radius: FloatArray
     scale: FloatArray
+    counts: FloatArray
 
     @property
     def p(self) -> int:
@@ -81,7 +84,10 @@ class UserRows:
             Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
-        return UserRows(self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale)
+        counts = self.counts / scale if mix is None else self.counts
+        return UserRows(
+            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts
+        )
 
     def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """The samples X (n, d) with the points behind them: (n + q, d)."""
@@ -94,7 +100,7 @@ class UserRows:
 
     def ones(self, n: int) -> FloatArray:
         """What a feature of ones is at n samples and at the points, where b is a weight of it: (n + q,)."""
-        return np.concatenate([np.ones(n), self.c if self.mix is None else np.ones(self.Z.shape[0])])
+        return np.concatenate([np.ones(n), self.counts])
 
     def values(self, rows: Matrix) -> Matrix:
         """g in coordinates, (p, r), from those of the points, (q, r)."""
@@ -201,7 +207,7 @@ def user_rows(
     """
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
-    found: dict[str, list[Any]] = {name: [] for name in ("points", "mixes", "c", "h", "radius")}
+    found: dict[str, list[Any]] = {name: [] for name in ("points", "mixes", "c", "h", "radius", "counts")}
     names: list[str] = []
     plain = all(isinstance(item, Constraints) for item in items)
     for item in items:
@@ -213,10 +219,11 @@ def user_rows(
                     "rows over values of f, for any kernel"
                 )
             Z, A, own = item.G, sp.eye_array(len(item.h)), item.c  # (OWN.1)
-            bound, off = item.h / size, np.zeros(len(item.h))
+            bound, off, counts = item.h / size, np.zeros(len(item.h)), item.c
         else:
             Z, A = item.Z, item.A  # (OWN.2)
             own, bound, off = item.sums, item.h / size, np.zeros(len(item.h))
+            counts = np.ones(Z.shape[0])
             if diagonal:
                 K = kernel.diagonal(Z)
                 bound = (item.h - diagonal * (A @ K)) / size
@@ -224,7 +231,7 @@ def user_rows(
         if Z.shape[1] != d:
             what = "G" if isinstance(item, Constraints) else "Z"
             raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
-        for kept, part in zip(found.values(), (Z, A, own, bound, off), strict=True):
+        for kept, part in zip(found.values(), (Z, A, own, bound, off, counts), strict=True):
             kept.append(part)
         names += item.names or [f"row {len(names) + k}" for k in range(len(item.h))]
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
@@ -236,7 +243,14 @@ def user_rows(
     mix = None if plain else sp.csr_array(sp.block_diag(found["mixes"]))
     off = np.concatenate(found["radius"])
     return UserRows(
-        tuple(names), joined, mix, np.concatenate(found["c"]), np.concatenate(found["h"]), off, np.ones(len(names))
+        tuple(names),
+        joined,
+        mix,
+        np.concatenate(found["c"]),
+        np.concatenate(found["h"]),
+        off,
+        np.ones(len(names)),
+        np.concatenate(found["counts"]),
     )
 
 

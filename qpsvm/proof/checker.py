@@ -601,6 +601,23 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
 
 
+def introduced(machine: Any, how: Any, target: str | None) -> Iterator[tuple[str, str]]:
+    """What the claims are about: the machine, and how the data are read."""
+    about = {**machine["parameters"], "kernel": machine["kernel"]["name"], **machine["kernel"]}
+    words = [f"{key} {value}" for key, value in about.items() if key != "name" and not isinstance(value, list)]
+    words += [f"{key} in the file" for key in ("weights", "pairs", "rows") if key in machine]
+    words += ["C of each row in the file"] if isinstance(about.get("C"), list) else []
+    yield f"{machine['name']}, {', '.join(words)}", "claimed of"
+    words = [f"{name} by its categories" if kinds else name for name, kinds in how.get("columns", ())]
+    words += ["standardised"] if how.get("scale") else []
+    target = None if machine["name"] in UNTAUGHT else target or how.get("target")
+    words += [f"target {target}"] if target else []
+    labels = how.get("labels") or machine.get("classes") or ()
+    words += [f"{'all others' if x is None else x} as {sign}" for x, sign in zip(labels, ("-1", "+1"), strict=False)]
+    if words:
+        yield ", ".join(words), "read as"
+
+
 def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[str, str]]:
     """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
     proof = opened(proof_file)
@@ -608,9 +625,7 @@ def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[
     if proof is None:
         return
     machine, how = proof["machine"], proof["file"]
-    about = {**machine["parameters"], "kernel": machine["kernel"]["name"], **machine["kernel"]}
-    said = [f"{key} {value}" for key, value in about.items() if key != "name" and not isinstance(value, list)]
-    yield f"{machine['name']}, {', '.join(said)}", "claimed of"
+    yield from introduced(machine, how, target)
     if how:
         true = hashlib.sha256(content_of(data)).hexdigest() == how["sha256"]
         yield f"the data are {how['name']}, to the last byte", "confirmed" if true else "REFUTED"

@@ -90,8 +90,9 @@ def prove(asked: Asked) -> Proof:
     given = (asked.alpha, held.w, held.coef)
     if not all(part is None or np.isfinite(part).all() for part in given):
         return nothing(asked, "α or w has entries that are no numbers")
-    if any(group.multiplier not in held.multipliers for group in program.groups):
-        return nothing(asked, "b, ρ or another multiplier is no number")
+    multipliers = [held.multipliers.get(group.multiplier) for group in program.groups]
+    if any(mu is None or abs(mu) > LARGEST for mu in multipliers):
+        return nothing(asked, "b, ρ or another multiplier is no number, or beyond all floats")
     point = feasible(program, asked.alpha)
     if point is None:
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
@@ -187,7 +188,7 @@ def own_half_square(measured: Measured) -> Interval:
 
 def assembled(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """P, D and P − D: each bounds the others, and P − D as a sum of terms, (GAP.1), is the sharp one."""
-    low, high = min(difference[0], LARGEST), difference[1]
+    low, high = min(difference[0], LARGEST), math.inf if math.isnan(difference[1]) else difference[1]
     high = 0.0 if high == 0.0 else math.nextafter(high * terms.OUT, math.inf)
     primal = max(primal[0], sum_below(dual[0], low)), min(primal[1], -sum_below(-dual[1], -high))
     dual = max(dual[0], sum_below(primal[0], -high)), min(dual[1], -sum_below(-primal[1], low))

@@ -303,3 +303,18 @@ def test_multipliers_whose_squares_are_beyond_all_floats_prove_nothing():
     problem = qpsvm.SquaredHinge(X, Y, constraints=rows, intercept="penalised")
     candidate = problem.at(np.concatenate([np.full(40, 1.0), [1e180, 1e170]]))
     assert candidate.status == "candidate"
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_both_kinds_of_rows_beside_a_penalised_intercept(form):
+    """What b counts in a row over w is c, not 1, where rows over values are there too."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((20, 3))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(20) > 0).astype(int)
+    rows = [qpsvm.Constraints([[1.0, 0.0, 0.1]], -0.3, c=1.7), qpsvm.ValueConstraints(X[:2], [[1.0, -1.0]], [0.4])]
+    problem = qpsvm.CSVM(X, y, C=0.3, intercept="penalised", constraints=rows)
+    result = qpsvm.solve(problem, "interior_point" if form == "dual" else "cvxopt", form=form)
+    assert result.status == "optimal"
+    assert result.constraint_multipliers["row 0"] > 0.0
+    values = qpsvm.CSVM(X, y, C=0.3, intercept="penalised", constraints=rows[1:])
+    assert result.primal > qpsvm.solve(values).primal

@@ -186,3 +186,13 @@ def test_alpha_off_the_grid_is_a_carrier():
             assert k in point.carriers or (Fraction(value) / step).denominator == 1
         assert sum(point[k] for k in range(18)) == Fraction(nu) * 9 * Fraction(0.1)
     assert seen
+
+
+@pytest.mark.parametrize("radius", [1e200, math.nan, math.inf])
+def test_a_ball_beyond_all_floats_is_no_proof(radius):
+    """Its square is a rational number, but no float."""
+    result = qpsvm.solve(qpsvm.SVDD(np.random.default_rng(0).standard_normal((12, 2)), nu=0.3))
+    wrong = replace(result, extras={**result.extras, "radius": radius})
+    for proof in (wrong.verify(), replace(result, model=replace(result.model, w=1e200 * result.model.w)).verify()):
+        assert not proof.gap < 0.5
+        assert not math.isnan(proof.difference)
