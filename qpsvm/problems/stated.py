@@ -20,7 +20,7 @@ from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import SVMDual
 from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
-from qpsvm.kernels.functions import Linear
+from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.recorded import recorded
@@ -99,7 +99,21 @@ def space_of(problem: Any) -> Space:
         )
     if not by_matrix(problem):
         return kernel_space(problem.kernel, as_row_source(points_of(problem)).matrix())
-    return matrix_space(space.gram.dense())
+    made = matrix_space(space.gram.dense())
+    made.assumptions = _of_matrix(problem)
+    return made
+
+
+def _of_matrix(problem: Any) -> tuple[str, ...]:
+    """What the theorem takes for the kernel, where that is a matrix of floats that nobody has given."""
+    kernel, space = problem.kernel, problem.space
+    if space.clipped:
+        return (f"the kernel is the positive part, as computed, of the matrix of {kernel} (psd='clip')",)
+    if space.shift:
+        return (f"the kernel is the matrix of {kernel} with {space.shift:.3g} added to its diagonal (psd='shift')",)
+    if not isinstance(kernel, Precomputed):
+        return (f"the kernel matrix is what {kernel} gives for these samples, made symmetric",)
+    return () if space.gram.blocks.asymmetry == 0.0 else ("the kernel matrix is the mean of K and its transpose",)
 
 
 def _linear_points(problem: Any) -> RowSource:
