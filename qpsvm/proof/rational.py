@@ -114,5 +114,5 @@ def rational_gap(program: ExactDual, held: Held, point: Feasible, exact: ExactVa
             return RationalGap(None, dual, None, apart, exact.square[0])
         high += one
         low += one if t_low == t_high else loss(program, k, t_low) or Fraction(0)
-    difference = max(low - dual[1], Fraction(0)), high - dual[0]
+    difference = low - dual[1], high - dual[0]
     return RationalGap((low, high), dual, difference, apart, exact.square[0])
