@@ -241,8 +241,10 @@ def _primal_hinge(problem: Any, svm: SVMDual) -> Numbers:
 
 
 def _nu(problem: Any, svm: SVMDual) -> Numbers:
-    s = _weights(problem)
-    return constant(0.0, svm.m), floats(s, 1 / sum_of(s)), constant(0.0, svm.m), {}
+    s, positive = _weights(problem), problem.labels > 0.0
+    above, below = sum_of(s[positive]), sum_of(s[~positive])
+    nu = min(Fraction(problem.nu), 2 * min(above, below) / (above + below))  # whose float may be too large, (NUSVM.16)
+    return constant(0.0, svm.m), floats(s, 1 / (above + below)), constant(0.0, svm.m), {"rho": -nu}
 
 
 def _one_class(problem: Any, svm: SVMDual) -> Numbers:

@@ -262,8 +262,9 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
         "SVDD": [(ones, [k / 2 for k in diagonal], [w / nu for w in shares], zeros)],
         "Ranking": [],
     }
+    above = sum((weight for t, weight in zip(y, s, strict=True) if t > 0), zero)
     masses: Any = {  # whose name, of which E is 1 or -1, and e
-        "NuSVM": ("rho", -one, -nu),
+        "NuSVM": ("rho", -one, -min(nu, 2 * min(above, total - above) / total)),
         "NuSVR": ("epsilon", one, nu * sum(C)),
         "OneClass": ("b", one, nu * total),
         "SVDD": ("b", one, one),
