@@ -15,6 +15,8 @@ import numpy as np
 from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.sources.dask_rows import DaskRows
 
+#: What Dask calls the ways of computing without a cluster.
+IN_THIS_PROCESS = ("threads", "threading", "sync", "synchronous", "single-threaded", "processes", "multiprocessing")
 #: Entries that make a worker worth its messages: a pass over them takes as long as a message, a millisecond.
 WORTH = 1_000_000
 #: Rows of the worker that has the most, in those that each would have: with more, the others would wait.
@@ -111,7 +113,7 @@ def chosen_client(collection: Any = None) -> Any:
     Returns
     -------
     distributed.Client or None
-        None where there is none, so that Dask computes in this process.
+        None where there is none, or where Dask is told to compute in this process all the same.
 
     Raises
     ------
@@ -119,12 +121,15 @@ def chosen_client(collection: Any = None) -> Any:
         The client is an asynchronous one.
     """
     try:
+        import dask
         import distributed
     except ImportError:
         return None
     futures = [] if collection is None else distributed.futures_of(collection)
     client = futures[0].client if futures else None
     if client is None:
+        if dask.config.get("scheduler", None) in IN_THIS_PROCESS:
+            return None
         try:
             client = distributed.default_client()
         except ValueError:

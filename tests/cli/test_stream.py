@@ -178,8 +178,8 @@ def test_dask_reads_the_files(capsys, folder):
     own = run(capsys, "solve", folder / "part-*.parquet", *TARGET, "--standardise", "--save", folder / "own.npz")
     for given, how in (("part-*.parquet", TARGET), ("all.csv", TARGET), ("all.npy", ["--target", "4"])):
         arguments = ["--standardise", "--scheduler", "threads", "--save", folder / "m.npz"]
-        code, out, _ = run(capsys, "solve", folder / given, *how, *arguments)
-        assert code == own[0] == 0
+        code, out, error = run(capsys, "solve", folder / given, *how, *arguments)
+        assert code == own[0] == 0, error
         assert "240 rows x 4 features; labels " in out
         code, _, said = run(capsys, "predict", folder / "m.npz", folder / given)
         assert "240 predictions, accuracy" in said
