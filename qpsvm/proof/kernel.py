@@ -117,10 +117,6 @@ class KernelSpace(Space):
         assert held.coef is not None
         return exact_values(self.kernel_values, held.coef, beta, most)
 
-    def positive(self) -> float:
-        """Over all β."""
-        return self.definiteness(False).sigma
-
     def definiteness(self, plane: bool) -> Definiteness:
         """By construction, or by a factor, (DEF.1)."""
         if self.kernel_values.definite:
