@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import kernel_approximation
+from shared import member
 from teams import together
 
 import qpsvm
@@ -121,6 +122,32 @@ def test_a_team_makes_the_same_map():
         for one, other in zip(fits, others, strict=True):
             np.testing.assert_allclose(other.features(X[:9]), one.features(X[:9]), atol=1e-6)
             assert other.fit.error == pytest.approx(one.fit.error, abs=1e-8)
+
+
+@pytest.mark.parametrize("members", [2, 3])
+@pytest.mark.parametrize("name", MAPS)
+def test_members_train_on_the_features_as_they_are(name, members, monkeypatch):
+    """What one process finds, whatever is estimated of a sample of the rows; and the features that are kept stay."""
+    monkeypatch.setattr("qpsvm.solvers.linear.signed_rows.OFFSET_SAMPLE", 40)
+    monkeypatch.setattr("qpsvm.kernels.space.LARGE_SIZE", 0)  # as of so many rows that they are not centred in a copy
+    whole = CSVM(X, Y, C=2.0, kernel=MAPS[name])
+    parts = np.array_split(np.arange(len(X)), members)
+
+    def program(team):
+        part = member(whole, parts[team.rank], team)
+        result = qpsvm.solve(part, backend="augmented_lagrangian")
+        return result.status, result.primal, result.alpha, part.space.samples.whole
+
+    found = together(members, program)
+    Z = whole.kernel.features(X)
+    for (status, primal, _, kept), rows in zip(found, parts, strict=True):
+        assert status == "optimal"
+        assert primal == found[0][1]
+        np.testing.assert_allclose(kept, Z[rows], rtol=0.0, atol=1e-12)
+    judged = whole.at(np.concatenate([alpha for _, _, alpha, _ in found]))
+    assert judged.status == "optimal"
+    assert abs(judged.dual - found[0][1]) <= 2e-6 * judged.primal
+    assert judged.verify().gap <= 1e-5
 
 
 EXACT = {

@@ -225,5 +225,5 @@ def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
         return sample.mean(axis=0), sample.std(axis=0)
     sums, count = team.sums(sample.sum(axis=0), len(sample))
     mean = sums / count
-    sample -= mean
-    return mean, np.sqrt(team.sum(np.einsum("ij,ij->j", sample, sample)) / count)
+    away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps
+    return mean, np.sqrt(team.sum(np.einsum("ij,ij->j", away, away)) / count)
