@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_matrix
 from qpsvm.arrays.columns import column_order, order_of
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import outline
 from qpsvm.errors import DataError
@@ -79,6 +80,9 @@ class Model:
     feature_names: tuple[str, ...] | None = None
     diagonal: float = 0.0
     radius: float | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def __repr__(self) -> str:
         return outline("Model", **vars(self))

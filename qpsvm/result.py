@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
@@ -180,11 +181,15 @@ class SVMResult:
     constraints: NDArray[np.void] | None = None
     problem: Any = None
 
+    def __post_init__(self) -> None:
+        freeze_parts(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return without_problem(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        freeze_parts(self)
 
     def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
         """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.

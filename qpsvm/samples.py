@@ -6,7 +6,7 @@ Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,16 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, as_real_vector, raw_array
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.frozen import freeze_parts, frozen, is_ours, read_only
 from qpsvm.arrays.records import made
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 from qpsvm.resources.team import ALONE, Team
-from qpsvm.rows import RowSource, SomeRows, as_row_source
+from qpsvm.rows import ArrayRows, RowSource, SomeRows, as_row_source
 from qpsvm.sources.dask_rows import DaskRows, as_float, is_dask
 from qpsvm.sources.fingerprint import fingerprint, lanes_of, of_lanes
 from qpsvm.sources.recognise import stored
+from qpsvm.sources.seal import Seal
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -55,6 +57,30 @@ class Samples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
+    seal: Seal | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        held = self.X.whole if isinstance(self.X, ArrayRows) else self.X
+        if not isinstance(held, RowSource):
+            self.__dict__["seal"] = None if is_ours(held) else Seal([held], "X")
+            self.__dict__["X"] = self.X if held is not self.X else read_only(held)
+        freeze_parts(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: frozen(value) for name, value in state.items()})
+
+    def check(self) -> None:
+        """Look whether the features, where they are a caller's own array, are those that were given.
+
+        Raises
+        ------
+        DataError
+            They were changed in place.
+        """
+        if self.seal is not None:
+            self.seal.check()
+        elif isinstance(self.X, RowSource):
+            self.X.check()
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"
@@ -119,7 +145,7 @@ class Samples:
         """The features of the samples that take part: (k, d)."""
         if self.takes_all:
             return self.X
-        return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else self.X[self.rows]
+        return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
 
     def fingerprint(self) -> str:
         """A number that tells these samples from others, whatever their order and storage: 32 hexadecimal digits."""

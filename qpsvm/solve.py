@@ -230,6 +230,7 @@ def solve(
     """
     if not isinstance(problem, Problem) and not _is_joint(problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    problem.samples.check()
     as_positive(tol, "tol")
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn import kernel_approximation
 from shared import member
+from sklearn import kernel_approximation
 from teams import together
 
 import qpsvm

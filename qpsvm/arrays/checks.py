@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.frozen import frozen, read_only
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
@@ -36,7 +37,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     Returns
     -------
     ndarray or csr_array of float64, shape (n, d)
-        The input itself where it already is that, otherwise a converted copy.
+        Read-only: a view of the input where it already is that, otherwise a converted copy.
 
     Raises
     ------
@@ -63,7 +64,8 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     if columns is not None and matrix.shape[1] != columns:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
-    return matrix
+    converted = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64
+    return frozen(matrix) if converted and not sp.issparse(X) else read_only(matrix)
 
 
 def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:

@@ -1,6 +1,6 @@
-"""Arrays that nobody may write to: what is kept and shared says so, and an order to change it in place is an error.
+"""Arrays that nobody may write to: what is kept and handed out says so, and an order to change it in place is an error.
 
-An array of ours is frozen itself. An array of a caller's is left as it is: what is kept of it is a view that is frozen.
+An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen.
 """
 
 from __future__ import annotations
@@ -14,34 +14,52 @@ from qpsvm.arrays.types import Matrix
 
 T = TypeVar("T")
 
-#: The arrays of a sparse array in compressed rows or columns.
-PARTS = ("data", "indices", "indptr")
+
+def parts_of_array(array: Matrix) -> list[Any]:
+    """The arrays that hold the numbers of an array: itself, or the three of compressed rows or columns."""
+    if isinstance(array, np.ndarray):
+        return [array]
+    compressed = sp.issparse(array) and array.format in ("csr", "csc")
+    return [array.data, array.indices, array.indptr] if compressed else []
 
 
 def frozen(value: T) -> T:
-    """The value itself; if it is an array of ours, dense or compressed, nobody may write to it from now on."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-    elif sp.issparse(value) and value.format in ("csr", "csc"):  # type: ignore[attr-defined]
-        for name in PARTS:
-            getattr(value, name).flags.writeable = False
+    """The value itself; if it is an array, which has to be ours, nobody may write to it from now on."""
+    if sp.issparse(value) and value.format in ("csr", "csc"):  # type: ignore[attr-defined]
+        value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
+    for part in parts_of_array(value):
+        part.flags.writeable = False
     return value
 
 
-def frozen_view(array: Matrix) -> Matrix:
-    """The numbers of a caller's array, dense or compressed and canonical, in one that nobody may write to."""
-    if not sp.issparse(array):
-        return frozen(array.view())
-    parts = tuple(frozen(getattr(array, name).view()) for name in PARTS)
-    view = type(array)(parts, shape=array.shape)
+def read_only(value: Any) -> Any:
+    """The value; instead of an array that can be written to, a view that cannot: for arrays that may be a caller's.
+
+    A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
+    """
+    if sp.issparse(value) and value.format in ("csr", "csc") and not value.has_canonical_format:
+        return frozen(value.copy())
+    parts = parts_of_array(value)
+    if not any(part.flags.writeable for part in parts):
+        return value
+    views = tuple(frozen(part.view()) for part in parts)
+    if isinstance(value, np.ndarray):
+        return views[0]
+    view = type(value)(views, shape=value.shape)
     view.has_canonical_format = True
     return view
 
 
+def freeze_parts(record: Any) -> None:
+    """Keep the arrays of a record, which may be a caller's, as `read_only`."""
+    for name, value in vars(record).items():
+        if (held := read_only(value)) is not value:
+            record.__dict__[name] = held
+
+
 def is_ours(array: Matrix) -> bool:
-    """Whether nobody else can write to a frozen array: it is no view of another one."""
-    parts: list[Any] = [getattr(array, name) for name in PARTS] if sp.issparse(array) else [array]
-    return all(part.base is None and not part.flags.writeable for part in parts)
+    """Whether an array is frozen and no view of another one, so that nobody can write to it."""
+    return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
 
 
-__all__ = ["frozen", "frozen_view", "is_ours"]
+__all__ = ["freeze_parts", "frozen", "is_ours", "parts_of_array", "read_only"]

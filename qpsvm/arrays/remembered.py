@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+from qpsvm.arrays.frozen import frozen
+
 T = TypeVar("T", covariant=True)
 
 
 class remembered(cached_property[T]):
-    """A `functools.cached_property` without its lock.
+    """A `functools.cached_property` without its lock. An array that it keeps is frozen.
 
     Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a team whose members
     are threads, the first of them would hold it while it waits for the others, which wait for the lock. Every object
@@ -24,7 +26,7 @@ class remembered(cached_property[T]):
         """The value, which from then on is found in its place."""
         if instance is None:
             return self
-        value: T = self.func(instance)
+        value: T = frozen(self.func(instance))
         assert self.attrname is not None
         instance.__dict__[self.attrname] = value
         return value

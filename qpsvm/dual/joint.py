@@ -25,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.indefinite import Intercept
@@ -56,6 +57,9 @@ class JointDual:
     level: float
     shared: bool
     intercept: Intercept
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def __repr__(self) -> str:
         return outline("JointDual", **vars(self))

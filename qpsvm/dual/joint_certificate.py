@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.gap import relative_gap
 from qpsvm.arrays.rounding import UNIT, gamma, total
 from qpsvm.arrays.types import FloatArray
@@ -81,6 +82,9 @@ class JointPoint:
     half_norm: float
     factor: float = 1.0
     gap: float = math.inf
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def __repr__(self) -> str:
         return outline("JointPoint", **vars(self))

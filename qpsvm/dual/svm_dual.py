@@ -32,6 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray
@@ -67,6 +68,10 @@ class Group:
     total: float = 0.0
     ridge: float = 0.0
     formula: str = ""
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
 
     def __repr__(self) -> str:
         return outline("Group", **vars(self))
@@ -177,6 +182,8 @@ class SVMDual:
     team: Team = ALONE
 
     def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
         if not self.team.alone and (self.mix is not None or self.users is not None):
             what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
             raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a team")

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import frozen, read_only
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, exp_in_place
 from qpsvm.kernels.products import squared_norms
@@ -66,7 +67,7 @@ class KernelBlocks:
     def __init__(self, kernel: Kernel, X: Matrix, gram: Operator | FloatArray | None = None) -> None:
         self.n = int(X.shape[0])
         self.kernel, self.X = kernel, X
-        self.whole: FloatArray | None = gram if isinstance(gram, np.ndarray) else None
+        self.whole: FloatArray | None = read_only(gram) if isinstance(gram, np.ndarray) else None
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
         self._operator = gram if isinstance(gram, Operator) else None
         self._left: FloatArray | None = None
@@ -105,7 +106,7 @@ class KernelBlocks:
         left[:, d], left[:, d + 1] = -half, 1.0
         right = left.copy()
         right[:, d], right[:, d + 1] = 1.0, -half
-        self._left, self._right, self.samples, self.longest = left, right, X, longest
+        self._left, self._right, self.samples, self.longest = frozen(left), frozen(right), read_only(X), longest
         self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
         self.floored = longest > -LOWEST_EXPONENT
 
@@ -185,9 +186,9 @@ class KernelBlocks:
         """The whole Gram matrix, (n, n) float64, kept."""
         if self.whole is None:
             if self._operator is not None:
-                self.whole = np.ascontiguousarray(self._operator.dense())
+                self.whole = read_only(np.ascontiguousarray(self._operator.dense()))
             else:
-                self.whole = self.symmetric(None)
+                self.whole = frozen(self.symmetric(None))
         return self.whole
 
     def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> FloatArray:

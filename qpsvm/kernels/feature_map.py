@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_real
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, UnsupportedError
@@ -55,6 +56,9 @@ class Fit:
     factor: FloatArray
     error: tuple[float, float] = (np.nan, np.nan)
     rows: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def same(self, other: Fit) -> bool:
         """Whether the other is the same function."""

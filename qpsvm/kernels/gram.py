@@ -9,6 +9,7 @@ import numpy as np
 
 from qpsvm.arrays.checks import LARGEST_VALUE
 from qpsvm.arrays.constant import times
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.blocks import KernelBlocks
@@ -68,7 +69,7 @@ class KernelGram(Operator):
     def _whole(self) -> FloatArray | None:
         """K, kept for later if it is small enough, else None."""
         if self.blocks.whole is None and self.shape[0] <= CACHE_ROWS:
-            self.blocks.whole = self._make()
+            self.blocks.whole = frozen(self._make())
         return self.blocks.whole
 
     def _make(self) -> FloatArray:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, dot
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
@@ -227,7 +228,7 @@ class FeatureSpace:
             blocks = KernelBlocks(self.kernel, self.X, K)
             if not np.array_equal(K, K.T):
                 check_symmetric(K, "the precomputed kernel matrix")
-                blocks.whole = blocks.symmetrised(K)
+                blocks.whole = frozen(blocks.symmetrised(K))
             gram = KernelGram(self.kernel, self.X, blocks=blocks)
         else:
             gram = KernelGram(self.kernel, self.X)

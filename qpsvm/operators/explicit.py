@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import DataError
 from qpsvm.operators.base import Operator, two_sided
@@ -43,6 +44,7 @@ class Dense(Operator):
             object.__setattr__(self, "matrix", as_dense(as_coefficients(self.matrix, "the matrix of a dense operator")))
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise DataError(f"the matrix of a dense operator must be square, got shape {self.matrix.shape}")
+        freeze_parts(self)
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -106,6 +108,7 @@ class Diagonal(Operator):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", as_vector(self.d, "the diagonal d"))
+        freeze_parts(self)
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]

@@ -611,6 +611,7 @@ class Problem(Machine[SVMResult], ABC):
         >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
         0.5 0.5 True
         """
+        self.samples.check()
         a = self._given(alpha, "alpha")
         explicit = None if w is None else as_real_vector(w, "w")
         if explicit is not None:
@@ -674,6 +675,7 @@ class Problem(Machine[SVMResult], ABC):
         >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
         optimal
         """
+        self.samples.check()
         a, tol = self._given(alpha, "alpha"), as_positive(tol, "tol")
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self._certify(a)
@@ -807,6 +809,7 @@ class Problem(Machine[SVMResult], ABC):
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
+        self.samples.check()  # after the solver, before anything is said of its answer
         own = self.svm if self.svm.users is None else self.svm.users.own
         form = read_form(solution, form, own.m, self.level_rows)
         alpha, w = self.read(solution, form)

@@ -486,6 +486,7 @@ class JointProblem(Machine[JointResult]):
         JointResult
             A sample that takes no part has α = 0 and C = 0.
         """
+        self.samples.check()  # before anything is said of the point
         samples, dual = self.samples, self.joint
         model = self._model(point)
         f, label = self._over_all(point.f), self.label

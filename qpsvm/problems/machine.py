@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from qpsvm.arrays.frozen import frozen, read_only
 
 #: The type of a machine's result.
 R = TypeVar("R")
 
 
 class Machine(Generic[R]):
-    """A machine whose solution is an R: `Problem` of one decision function, `JointProblem` of several."""
+    """A machine whose solution is an R: `Problem` of one decision function, `JointProblem` of several.
+
+    Arrays that it keeps are read-only: what is worked out of them is kept, too.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, read_only(value))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: frozen(value) for name, value in state.items()})

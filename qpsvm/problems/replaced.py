@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import IntArray, Matrix
 from qpsvm.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
@@ -73,13 +74,15 @@ def restricted(problem: Any, rows: IntArray) -> Any:
         The machine keeps numbers of each sample that it does not name in `own`, or pairs of samples.
     """
     samples, space = problem.samples, problem.space
+    samples.check()
     if problem.outlined.mix is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
     X: Matrix = SomeRows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
     target = samples.target[chosen]
     if isinstance(problem.kernel, Precomputed):
-        X = X[:, chosen]
+        X = np.ascontiguousarray(X[:, chosen])
+    X = X if isinstance(X, RowSource) else frozen(X)
     weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]
     weight = weight if len(weight) == len(chosen) else weight[chosen]
     part = Samples(X, target, weight, samples.classes, samples.feature_names)

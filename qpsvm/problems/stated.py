@@ -65,6 +65,7 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
         A machine of a user's own, whose exact numbers nobody has stated.
     """
     check_result(problem.samples, result)
+    problem.samples.check()
     if not problem.samples.team.alone:
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
     space, held = points_and_numbers(problem, result)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_positive, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated, times
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.statement import Statement
@@ -172,6 +173,7 @@ class QP:
             if not isinstance(text, str):
                 raise DataTypeError(f"{name} must be text, got {shown(text)}")
         self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
+        freeze_parts(self)
         self.__dict__.update(variables=self._named_variables(), constraints=self._named_rows())
 
     def _named_variables(self) -> dict[str, slice]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import SolverError
@@ -128,6 +129,9 @@ class QPSolution:
     iterations: int | None = None
     solve_time: float = 0.0
     v: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def __repr__(self) -> str:
         parts = ("qp", "status", "solver", "x", "y", "z", "iterations")

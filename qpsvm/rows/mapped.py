@@ -8,11 +8,11 @@ the last bit, whoever asks for them. A certificate is one of these numbers, and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.resources.memory import available_memory
 from qpsvm.resources.workers import in_tiles, strips
@@ -61,12 +61,12 @@ class Mapped(RowSource):
         self.n, self.d, self.team = source.n, row_map.width, source.team
         self._keep = keep
 
-    @cached_property
+    @remembered
     def is_kept(self) -> bool:
         """Whether the features are kept in memory."""
         return 8.0 * self.entries <= KEPT_SHARE * available_memory() if self._keep is None else self._keep
 
-    @cached_property
+    @remembered
     def whole(self) -> Matrix | None:
         """All features, (n, r), where they are kept."""
         if not self.is_kept:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.frozen import read_only
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.resources.team import ALONE, Team
@@ -36,7 +37,7 @@ class ArrayRows(RowSource):
     def __init__(self, X: Matrix, team: Team = ALONE) -> None:
         self.team = team
         self.is_sparse = sp.issparse(X)
-        self._block = as_block(X)
+        self._block = as_block(read_only(X))
         self.n, self.d = self._block.n, self._block.d
 
     def blocks(self) -> Iterator[Block]:
@@ -91,7 +92,9 @@ class ChunkRows(RowSource):
             found = " and ".join(str(size) for size in widths.tolist()) or "no"
             raise DataError(f"the arrays of rows have {found} columns; they must all have the same number")
         self.d, self.is_sparse = int(widths[0]), bool(told[:, 1].any())
-        self._chunks = [_compressed(chunk) if self.is_sparse else chunk for chunk in chunks if chunk.shape[0]]
+        self._chunks = [
+            read_only(_compressed(chunk) if self.is_sparse else chunk) for chunk in chunks if chunk.shape[0]
+        ]
         self._starts = np.cumsum([0, *(chunk.shape[0] for chunk in self._chunks)])
         self.n = int(self._starts[-1])
 

@@ -84,6 +84,9 @@ class RowSource(ABC):
         """(n, d)."""
         return self.n, self.d
 
+    def check(self) -> None:  # noqa: B027 - most know of nothing that could change
+        """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
+
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
         """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
         return self.take(rows if isinstance(rows, slice) else np.asarray(rows))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.rows.blocks import Block, Moments, Places, added_moments
 from qpsvm.rows.tiles import rows_at_a_time
@@ -44,15 +44,15 @@ class SparseBlock(Block):
         """X itself."""
         return self.X
 
-    @cached_property
+    @remembered
     def _transposed(self) -> Matrix:
         return self.X.T
 
-    @cached_property
+    @remembered
     def _csr(self) -> Matrix:
         return self.X if self.X.format == "csr" else self.X.tocsr()
 
-    @cached_property
+    @remembered
     def _mean_square_length(self) -> float:
         """The mean of the squares of what the rows store: what a sparse product X_JᵀX_J costs a row."""
         lengths = np.diff(self._csr.indptr).astype(np.float64)

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import read_only
 from qpsvm.arrays.types import IntArray
 from qpsvm.rows.blocks import Block, DenseBlock
 from qpsvm.rows.stored_block import StoredBlock, is_plain
 from qpsvm.sources.kinds import is_mapped
+from qpsvm.sources.seal import Seal
 from qpsvm.sources.stored import Beside, Origin, StoredRows
 
 #: All columns.
@@ -44,7 +46,8 @@ class MemoryMap(StoredRows):
         self, parts: Sequence[NDArray[Any]], origin: Origin, beside: Beside, columns: slice | IntArray = EVERY,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        self.parts = tuple(np.asarray(part) for part in parts)
+        self.parts = tuple(read_only(np.asarray(part)) for part in parts)
+        self._seal = Seal([part for part in parts if np.asarray(part).flags.writeable], "the array of the rows")
         self.columns = columns
         self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
         d = len(np.arange(self.parts[0].shape[1])[columns])
@@ -62,6 +65,11 @@ class MemoryMap(StoredRows):
                 plain = whole and is_plain(view)
                 yield DenseBlock(view, start + i) if plain else StoredBlock(view, start + i, self.columns)
             start += len(part)
+
+    def check(self) -> None:
+        """Look for a change of the files, and of arrays that their owner can write to."""
+        self.origin.watch.check()
+        self._seal.check()
 
     @property
     def entries(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import read_only
 from qpsvm.arrays.types import IntArray
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.sparse_block import SparseBlock
@@ -41,7 +42,7 @@ class SparseMap(StoredRows):
         self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin, beside: Beside,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        self.data, self.indices, self.indptr = data, indices, indptr
+        self.data, self.indices, self.indptr = read_only(data), read_only(indices), read_only(indptr)
         n = len(indptr) - 1
         super().__init__((n, d), origin, beside, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray
 from qpsvm.rows.source import RowSource
 from qpsvm.rows.tiles import LEAST_ROWS
@@ -73,6 +74,9 @@ class Beside:
     target: NDArray[Any] | None = None
     weight: FloatArray | None = None
     feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
 
 class StoredRows(RowSource):

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
+from qpsvm.arrays.frozen import parts_of_array
 from qpsvm.errors import TooLargeError
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.operators import LowRank
@@ -215,13 +216,16 @@ def test_the_array_is_kept_by_reference(stored):
     store, X = STORED[stored]
     given = store(X)
     source = as_row_source(given)
-    assert source.whole is given
-    assert source.matrix() is given
+    assert source.matrix() is source.whole
+    for kept, own in zip(parts_of_array(source.whole), parts_of_array(given), strict=True):
+        assert np.shares_memory(kept, own)
+        assert own.flags.writeable
+        assert not kept.flags.writeable
     assert source.nbytes == (
         given.data.nbytes + given.indices.nbytes + given.indptr.nbytes if sp.issparse(given) else given.nbytes
     )
     assert as_row_source(source) is source
-    assert LowRank(given).Z is given
+    assert LowRank(source).Z is source.whole
     ones = np.column_stack([X, np.ones(len(X))])
     for virtual, expected in ((WithOnes(source), ones), (Centred(source, X[0]), X - X[0])):
         assert virtual.whole is None
