@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_matrix
 from qpsvm.arrays.columns import column_order
+from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.functions import Kernel, Precomputed
@@ -66,6 +67,9 @@ class JointModel:
     n_features: int
     metadata: dict[str, Any] = field(default_factory=dict)
     feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_parts(self)
 
     def __repr__(self) -> str:
         return outline("JointModel", **vars(self))

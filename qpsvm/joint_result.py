@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.frozen import freeze_parts
+from qpsvm.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.errors import NoWeightVectorError, QPSVMError
 from qpsvm.html import Cell, table
@@ -137,7 +137,7 @@ class JointResult:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        freeze_parts(self)
+        freeze_all(self.__dict__)
 
     def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
         """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
@@ -196,12 +196,12 @@ class JointResult:
         """The labels, (k,), in sort order."""
         return self.model.classes
 
-    @cached_property
+    @remembered
     def support(self) -> IntArray:
         """Samples with some α_ic > 0: (s,)."""
         return np.flatnonzero((self.kind > 0).any(axis=1))
 
-    @cached_property
+    @remembered
     def kkt(self) -> KKTTable:
         """One row for each sample and rival: what its optimality conditions are about, and its share of the gap.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.frozen import freeze_parts
+from qpsvm.arrays.frozen import freeze_all, freeze_parts
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.certificate import objective_terms
 from qpsvm.errors import NoWeightVectorError, QPSVMError, UnsupportedError
@@ -189,7 +189,7 @@ class SVMResult:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        freeze_parts(self)
+        freeze_all(self.__dict__)
 
     def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
         """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
@@ -233,33 +233,33 @@ class SVMResult:
         table = self.constraints
         return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
 
-    @cached_property
+    @remembered
     def xi(self) -> FloatArray:
         """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one for every α: (m,)."""
         return np.maximum(self.margin - self.yf, 0.0)
 
-    @cached_property
+    @remembered
     def terms(self) -> FloatArray:
         """The share of every α in P − D, (CERT.1) in the units of the objective: (m,)."""
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
-    @cached_property
+    @remembered
     def counts(self) -> tuple[int, int, int]:
         """How many samples there are of each of the three kinds."""
         idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
         return idle, inner, beyond
 
-    @cached_property
+    @remembered
     def support(self) -> IntArray:
         """Rows with α > 0, (k,): on the margin or at the bound."""
         return np.flatnonzero(self.kind > 0)
 
-    @cached_property
+    @remembered
     def on_margin(self) -> IntArray:
         """Rows with 0 < α < C, (k,). They lie on the margin."""
         return np.flatnonzero(self.kind == 1)
 
-    @cached_property
+    @remembered
     def at_bound(self) -> IntArray:
         """Rows with α = C, (k,), or with a curved loss α > 0. They lie behind the margin, or just on it."""
         return np.flatnonzero(self.kind == 2)
@@ -341,7 +341,7 @@ class SVMResult:
             raise AttributeError(f"{name} is no variable of this machine ({self.title})")
         return self.extras[name]
 
-    @cached_property
+    @remembered
     def kkt(self) -> KKTTable:
         """One row a sample: what its optimality conditions are about, and its share of the gap.
 

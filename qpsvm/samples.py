@@ -403,7 +403,7 @@ def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None,
         raise DataTypeError(
             f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
         )
-    target = as_finite_vector(raw, name, matrix.shape[0])
+    target = as_finite_vector(t, name, matrix.shape[0])
     if not np.abs(target).max() < LARGEST_VALUE:
         row = int(np.abs(target).argmax())
         raise DataError(

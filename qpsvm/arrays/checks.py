@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.doubles import refuse_rounded
 from qpsvm.arrays.frozen import frozen, read_only
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
@@ -52,6 +53,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         _check_numeric(X.dtype, name)
         _check_two_dimensional(X.shape, name)  # older versions of SciPy make no CSR array of others
         matrix = sp.csr_array(X, dtype=np.float64)
+        refuse_rounded(X, matrix, name)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
@@ -99,7 +101,9 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
         _blame_object_column(raw, name, labels)
     _check_numeric(raw.dtype, name)
     with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
-        return raw if raw.dtype == np.float64 else raw.astype(np.float64)
+        values = raw if raw.dtype == np.float64 else raw.astype(np.float64)
+    refuse_rounded(X if raw.dtype == np.float64 else raw, values, name, labels)
+    return values
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -214,7 +218,9 @@ def as_real_vector(values: Any, name: str) -> FloatArray:
     if raw.dtype.kind not in "biuf":
         raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
     with np.errstate(over="ignore"):
-        return raw.astype(np.float64)
+        numbers: FloatArray = raw.astype(np.float64)
+    refuse_rounded(values if raw.dtype == np.float64 else raw, numbers, name)
+    return numbers
 
 
 def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:
@@ -275,6 +281,8 @@ def as_real(value: Any, name: str) -> float:
         number = float("inf")
     if not np.isfinite(number):
         raise ParameterError(f"{name} must be finite, got {shown(value)}")
+    if number != (int(value) if isinstance(value, np.integer) else value):
+        raise ParameterError(f"{name} = {value} is no double; the nearest, which may be given instead, is {number!r}")
     return number
 
 

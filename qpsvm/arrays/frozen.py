@@ -5,6 +5,7 @@ An array of ours is frozen itself. A caller's is left as it is: what is kept of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +25,10 @@ def parts_of_array(array: Matrix) -> list[Any]:
 
 
 def frozen(value: T) -> T:
-    """The value itself; if it is an array, which has to be ours, nobody may write to it from now on."""
+    """The value itself; if it is an array of ours, or holds some, nobody may write to it from now on."""
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            frozen(each)
     if sp.issparse(value) and value.format in ("csr", "csc"):  # type: ignore[attr-defined]
         value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
     for part in parts_of_array(value):
@@ -57,9 +61,24 @@ def freeze_parts(record: Any) -> None:
             record.__dict__[name] = held
 
 
+def freeze_all(thing: Any, seen: set[int] | None = None) -> None:
+    """Freeze every array that an object of this library reaches: one that was pickled forgets that it was frozen."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if parts_of_array(thing):
+        frozen(thing)
+    elif isinstance(thing, (list, tuple, Mapping)):
+        for each in thing.values() if isinstance(thing, Mapping) else thing:
+            freeze_all(each, seen)
+    elif type(thing).__module__.startswith("qpsvm."):
+        freeze_all(getattr(thing, "__dict__", {}), seen)
+
+
 def is_ours(array: Matrix) -> bool:
     """Whether an array is frozen and no view of another one, so that nobody can write to it."""
     return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
 
 
-__all__ = ["freeze_parts", "frozen", "is_ours", "parts_of_array", "read_only"]
+__all__ = ["freeze_all", "freeze_parts", "frozen", "is_ours", "parts_of_array", "read_only"]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, total
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.quantile import quantile_interval
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
@@ -192,7 +193,7 @@ class Certificate:
         copy.__dict__.update(self.__dict__)
         if not KIND_OF.isdisjoint(parts):
             copy.__dict__.pop("kind", None)
-        copy.__dict__.update(parts)
+        copy.__dict__.update({name: frozen(part) for name, part in parts.items()})
         return copy
 
     @property

@@ -23,12 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.frozen import frozen
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT
 from qpsvm.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.dual import certify
@@ -81,8 +82,9 @@ class Held:
         self.rows: IntArray = np.flatnonzero(hard)
         column = next((group.column for group in self.svm.groups if group.multiplier == "b"), None)
         self.column = np.zeros(self.svm.m) if column is None else np.where(np.abs(column) > NO_PART, column, 0.0)
+        frozen((self.rows, self.column))
 
-    @cached_property
+    @remembered
     def room(self) -> Room:
         """What linear programs say of the rows; only asked where it has to be known."""
         return room_of(self.svm, self.bounds, self.rows)
@@ -287,7 +289,7 @@ class Held:
         y *= unit / left / max(float(np.abs(G).max()), np.finfo(float).tiny) ** 2
         return self._stepped(beta, point, mu, self.rows, y)
 
-    @cached_property
+    @remembered
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
         return coordinates(self.svm, self.bounds, self.rows)[0]
@@ -348,7 +350,7 @@ class Held:
 
     # --- (HELD.4) ---
 
-    @cached_property
+    @remembered
     def _inside(self) -> tuple[PrimalPoint, float, FloatArray] | None:
         """w₀ (with coefficients of its own), b₀ and the room of every row there, (k,); None without one."""
         svm, nothing = self.svm, np.zeros(self.svm.n)

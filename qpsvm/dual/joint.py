@@ -20,12 +20,12 @@ Igel (2016).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.frozen import freeze_parts
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import outline
 from qpsvm.kernels.indefinite import Intercept
@@ -69,12 +69,12 @@ class JointDual:
         """Number of samples."""
         return len(self.label)
 
-    @cached_property
+    @remembered
     def own(self) -> NDArray[np.bool_]:
         """Where a sample meets its own class: (n, k)."""
         return np.asarray(self.label[:, None] == np.arange(self.k))
 
-    @cached_property
+    @remembered
     def places(self) -> IntArray:
         """The rows (i, c) of the dual in order, as places in a flat (n, k): (n (k − 1),)."""
         return np.flatnonzero(~self.own)

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from qpsvm.arrays.frozen import freeze_parts
 from qpsvm.arrays.gap import relative_gap
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, gamma, total
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline
@@ -103,7 +103,7 @@ class JointJudge:
     def __init__(self, space: FeatureSpace, dual: JointDual) -> None:
         self.space, self.dual = space, dual
 
-    @cached_property
+    @remembered
     def accuracy(self) -> Accuracy:
         """How exactly f is known."""
         return Accuracy(self.space)

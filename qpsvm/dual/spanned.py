@@ -28,13 +28,13 @@ Sources: Fine & Scheinberg (2001) for the low-rank dual; Higham (2002), sections
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas, lapack, solve_triangular
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, gamma
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.dual.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
@@ -85,7 +85,7 @@ class Span:
         for start in range(0, len(support), step):
             self._add(support[start : start + step])
 
-    @cached_property
+    @remembered
     def _by_differences(self) -> bool:
         """Whether kernel values come from differences of samples, which do not cancel."""
         return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)

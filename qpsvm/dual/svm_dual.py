@@ -95,6 +95,10 @@ class Part:
     total: float
     ridge: float
 
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
+
 
 @dataclass(frozen=True, eq=False)
 class Users:
@@ -113,6 +117,10 @@ class Users:
     own: SVMDual
     names: tuple[str, ...]
     opposite: IntArray
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
 
     def __repr__(self) -> str:
         return outline("Users", **vars(self))

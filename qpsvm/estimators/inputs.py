@@ -19,6 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
+from qpsvm.arrays.doubles import refuse_rounded
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
 from qpsvm.estimators.stored import is_stored, learn_columns, rows_to_predict
@@ -62,6 +63,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
     refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
+    refuse_rounded(X, checked, "X")
     estimator._kept_dtype = checked.dtype
     return _computed_with(checked)
 
@@ -82,6 +84,7 @@ def samples(estimator: Any, X: Any) -> Any:
     refuse_masked(X, "X")
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
+    refuse_rounded(X, checked, "X")
     return _computed_with(checked)
 
 
@@ -138,10 +141,12 @@ def numbers_of(y: Any, n: int) -> FloatArray:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         refuse_masked(y, "y")
+        given = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
             raise TypeError(f"y holds dates or times ({y.dtype}), which have no unit as numbers: divide by one first")
         target: FloatArray = np.asarray(y, dtype=np.float64)
+    refuse_rounded(given, target, "y")
     same_length(len(target), n)
     return target
 
@@ -195,6 +200,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
             weight = check_array(
                 sample_weight, ensure_2d=False, dtype=np.float64, order="C", copy=False, input_name="sample_weight"
             )
+            refuse_rounded(sample_weight, weight, "sample_weight")
         if weight.ndim != 1:
             raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D")
         if len(weight) != n:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.doubles import reaches
 from qpsvm.arrays.types import IntArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.encoding import Encoding
@@ -43,6 +44,7 @@ def read_libsvm(
     except (ValueError, OverflowError) as error:
         fault = fault_in(content) or f": {error}"
         raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
+    check_tokens(content, y, raw.data)
     n, indices = len(y), raw.indices
     if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
@@ -70,6 +72,18 @@ def read_libsvm(
         return X, whole(y), first, 0, qid
     keep = np.setdiff1d(np.arange(n), bad)
     return X[keep], whole(y[keep]), first, int(bad.size), qid[keep] if len(qid) == n else qid
+
+
+def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
+    """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read.
+
+    Raises
+    ------
+    DataError
+    """
+    if any(reaches(read) for read in values):
+        for token in content.decode().replace(":", " ").split():
+            numbers([token])
 
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.doubles import check_texts
 from qpsvm.arrays.types import FloatArray
 
 #: Cells that mean "no value", without the blanks around them: what R, pandas, SQL, Excel and UCI write.
@@ -32,12 +33,21 @@ def format_of(content: bytes) -> str | None:
 
 
 def numbers(cells: Sequence[str]) -> FloatArray | None:
-    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python."""
+    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python.
+
+    Raises
+    ------
+    DataError
+        A whole number that no double is equal to.
+    """
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
         return None
-    return None if "_" in "".join(cells) else values
+    if "_" in "".join(cells):
+        return None
+    check_texts(cells, values)
+    return values
 
 
 def whole(values: FloatArray) -> NDArray[Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_flag
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import InaccurateWarning, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.grid.folds import Fold, Part, folds_of, share_gram
@@ -74,12 +74,12 @@ class CrossValidation:
     support: NDArray[Any]
     scoring: str
 
-    @cached_property
+    @remembered
     def mean(self) -> FloatArray:
         """The mean score of each point over the folds; NaN where a fold has none."""
         return np.asarray(self.scores.mean(axis=0))
 
-    @cached_property
+    @remembered
     def std(self) -> FloatArray:
         """Its standard deviation over the folds."""
         return np.asarray(self.scores.std(axis=0))

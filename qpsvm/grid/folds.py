@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
@@ -143,7 +143,7 @@ class Part:
         X = problem.samples.X[self.test_rows]
         self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
 
-    @cached_property
+    @remembered
     def _between(self) -> FloatArray | None:
         """K between the tested rows and those that train, (t, k), where the whole is there."""
         gram = None if self.space.is_linear else self.space.gram

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_real
 from qpsvm.arrays.frozen import freeze_parts
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, UnsupportedError
@@ -115,7 +115,7 @@ class FeatureMap(Kernel):
             raise ParameterError(f"{self} has no features before it has seen samples; call resolve(X)")
         return self.fit
 
-    @cached_property
+    @remembered
     def _values(self) -> FixedVectors:
         """Kernel values with the points."""
         return FixedVectors(self.approximated, self.learnt.points)

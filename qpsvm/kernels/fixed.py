@@ -13,6 +13,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.kernels.blocks import EPS, EXPONENT_ERROR
 from qpsvm.kernels.functions import RBF, Kernel, exp_in_place
@@ -47,7 +48,7 @@ class FixedVectors:
         if not 8.0 * float(half.max()) * EPS <= EXPONENT_ERROR:
             return
         right[:, d], right[:, d + 1] = 1.0, -half
-        self._right, self._origin, self._scale = right.T, origin, scale
+        self._right, self._origin, self._scale = frozen(right).T, frozen(origin), scale
 
     def __call__(self, X: Matrix) -> FloatArray:
         """K(x_i, v_j), a new array: X (m, d) to (m, s)."""

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import lapack
 
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import FloatArray
 from qpsvm.operators import Operator
 
@@ -39,6 +40,9 @@ class Treated:
     shift: float = 0.0
     with_ones: bool = False
     largest: float = 0.0
+
+    def __post_init__(self) -> None:
+        frozen(self.projector)
 
 
 def doubly_centred(K: FloatArray) -> FloatArray:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.errors import DataError
 from qpsvm.kernels.blocks import entry_seconds
@@ -131,11 +131,11 @@ class Scores:
             return np.asarray(X[:, self.support])
         return self._kernel(X)
 
-    @cached_property
+    @remembered
     def _kernel(self) -> FixedVectors:
         return FixedVectors(self.kernel, self.vectors)
 
-    @cached_property
+    @remembered
     def _pairs(self) -> PairSums | None:
         return None if self.ends is None else PairSums(self.coef, self.ends)
 
@@ -147,7 +147,7 @@ class Scores:
         """What `w` is of these coefficients, where the kernel is linear: (P, d)."""
         return np.ascontiguousarray(self._summed(as_dense(self.vectors).T).T)
 
-    @cached_property
+    @remembered
     def nothing(self) -> FloatArray | None:
         """The value, (P,), that f − b of an RBF kernel does not fall below: it is that of a sample far from all others.
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.checks import as_real_vector
+from qpsvm.arrays.doubles import refuse_rounded
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.errors import DataError, DataTypeError
@@ -68,6 +69,7 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
     if not sp.issparse(values):
         return values
     if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
+        refuse_rounded(matrix, values, name)
         values = sp.csc_array(values, dtype=np.float64)
     if not values.has_canonical_format:
         values = values.copy()  # the caller's own arrays are left as they are

@@ -26,15 +26,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_finite_vector, as_matrix, as_positive
+from qpsvm.arrays.checks import as_finite_vector, as_matrix, as_positive, as_real_vector
 from qpsvm.arrays.columns import feature_names
+from qpsvm.arrays.frozen import frozen, is_ours
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.arrays.words import outline
 from qpsvm.errors import DataError, ParameterError
@@ -53,16 +54,19 @@ def _names(names: Sequence[str] | None, p: int) -> tuple[str, ...] | None:
 def _vector(values: ArrayLike, name: str, p: int) -> FloatArray:
     """One number for all rows, or one each: (p,)."""
     return (
-        np.full(p, float(np.asarray(values, dtype=float)))
-        if np.ndim(values) == 0
-        else as_finite_vector(values, name, p)
+        np.full(p, float(as_real_vector(values, name))) if np.ndim(values) == 0 else as_finite_vector(values, name, p)
     )
+
+
+def _own(matrix: Matrix) -> Matrix:
+    """A matrix that is no caller's: a copy, which is small beside the samples."""
+    return matrix if is_ours(matrix) else frozen(matrix.copy())
 
 
 def _checked(h: FloatArray, name: str) -> FloatArray:
     if not np.isfinite(h).all():
         raise DataError(f"{name} has a value that is not finite")
-    return h
+    return frozen(h)
 
 
 class Constraints:
@@ -105,7 +109,7 @@ class Constraints:
     """
 
     def __init__(self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> None:
-        self.G: Matrix = as_matrix(G, "G")
+        self.G: Matrix = _own(as_matrix(G, "G"))
         p = self.G.shape[0]
         self.h = _checked(_vector(h, "h", p), "h")
         self.c = _checked(_vector(c, "c", p), "c")
@@ -339,9 +343,9 @@ class ValueConstraints:
     """
 
     def __init__(self, Z: Any, A: Any, h: ArrayLike, names: Sequence[str] | None = None) -> None:
-        self.Z: Matrix = as_matrix(Z, "Z")
+        self.Z: Matrix = _own(as_matrix(Z, "Z"))
         q = self.Z.shape[0]
-        self.A = sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q))
+        self.A = frozen(sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q), copy=True))
         p = self.A.shape[0]
         self.h = _checked(_vector(h, "h", p), "h")
         self.names = _names(names, p)
@@ -349,7 +353,7 @@ class ValueConstraints:
     def __repr__(self) -> str:
         return outline("ValueConstraints", **vars(self))
 
-    @cached_property
+    @remembered
     def sums(self) -> FloatArray:
         """What b counts in each row, Σ_l A_kl, rounded once: (p,)."""
         A = self.A

@@ -6,13 +6,13 @@ sample share one slack. All else follows from that.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.arrays.checks import as_positive, as_real_vector
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
 from qpsvm.dual.joint import JointDual
@@ -152,7 +152,7 @@ class JointProblem(Machine[JointResult]):
         same: Self = replaced(self, parameters)
         return same
 
-    @cached_property
+    @remembered
     def title(self) -> str:
         """The machine with its parameters."""
         kept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
@@ -193,7 +193,7 @@ class JointProblem(Machine[JointResult]):
         """The samples that take part: those of positive weight."""
         return self.samples.rows
 
-    @cached_property
+    @remembered
     def space(self) -> FeatureSpace:
         """The samples that take part, in feature space."""
         X = self.X
@@ -202,7 +202,7 @@ class JointProblem(Machine[JointResult]):
             X = X[:, self.rows] if isinstance(self.kernel, Precomputed) else X
         return FeatureSpace(self.kernel, X, self.intercept, self.psd)
 
-    @cached_property
+    @remembered
     def joint(self) -> JointDual:
         """The dual as it is computed with, over the samples that take part."""
         return JointDual(
@@ -211,7 +211,7 @@ class JointProblem(Machine[JointResult]):
             intercept=self.space.computed_intercept,
         )  # fmt: skip
 
-    @cached_property
+    @remembered
     def judge(self) -> JointJudge:
         """What certifies the points of this problem."""
         return JointJudge(self.space, self.joint)

@@ -40,6 +40,7 @@ def verified(problem: Any, result: JointResult, tol: float | None = None) -> Pro
     """
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
+    problem.samples.check()
     shape = problem.n, len(problem.classes)
     if result.alpha.shape != shape:
         raise DataError(f"the result is over {result.alpha.shape} samples and classes, the problem over {shape}")

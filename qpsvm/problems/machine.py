@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from qpsvm.arrays.frozen import frozen, read_only
+from qpsvm.arrays.frozen import freeze_all, read_only
 
 #: The type of a machine's result.
 R = TypeVar("R")
@@ -20,4 +20,5 @@ class Machine(Generic[R]):
         object.__setattr__(self, name, read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({name: frozen(value) for name, value in state.items()})
+        self.__dict__.update(state)
+        freeze_all(self.__dict__)

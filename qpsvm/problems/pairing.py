@@ -42,6 +42,7 @@ def check_joint_pair(problem: JointProblem, result: object) -> None:
 
 def _check_samples(problem: Problem | JointProblem, result: SVMResult | JointResult) -> None:
     """Rows, features and kernel."""
+    problem.samples.check()
     rows, features = len(result.coef), result.model.n_features
     if (rows, features) != problem.X.shape:
         raise DataError(

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.arrays.constant import repeated
+from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.rounding import gamma
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.dual.svm_dual import Group, SVMDual, Users
@@ -67,6 +68,10 @@ class UserRows:
     h_radius: FloatArray
     scale: FloatArray
     counts: FloatArray
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            frozen(part)
 
     @property
     def p(self) -> int:

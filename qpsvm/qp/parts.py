@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.checks import as_real
+from qpsvm.arrays.checks import as_real, as_real_vector
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
@@ -65,7 +65,7 @@ def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
     if bound is None:
         return None
     if isinstance(bound, (int, float, np.number)) and not isinstance(bound, (bool, complex, np.complexfloating)):
-        return repeated(float(bound), n)
+        return repeated(float(as_real_vector(bound, name)), n)
     vector = as_vector(bound, name)
     if vector.shape != (n,):
         raise DataError(f"{name} has shape {vector.shape} where ({n},) is expected")

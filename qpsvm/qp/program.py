@@ -114,7 +114,7 @@ class QP:
 
     Notes
     -----
-    A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference.
+    A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference, read-only.
 
     Examples
     --------

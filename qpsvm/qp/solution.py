@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from qpsvm.arrays.frozen import freeze_parts
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import outline
 from qpsvm.errors import SolverError
@@ -164,7 +164,7 @@ class QPSolution:
         copy.__dict__.update(parts)
         return copy
 
-    @cached_property
+    @remembered
     def z_box(self) -> FloatArray | None:
         """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
         if self.x is None or self.box is not None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.checks import raw_array
+from qpsvm.arrays.checks import as_real_vector, raw_array
 from qpsvm.arrays.types import IntArray
 from qpsvm.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.sources.chosen import chosen
 from qpsvm.sources.dense import MemoryMap
 from qpsvm.sources.stored import Beside, Origin
-from qpsvm.sources.values import check_source
+from qpsvm.sources.values import check_source, check_values
 from qpsvm.sources.watch import Watch
 
 
@@ -97,11 +97,32 @@ def _rows(
     origin = Origin(kind, tuple(name for _, name in kept), tuple(map(len, parts)), watch)
     y = _column(parts, picked.target) if _is_place(target) else beside(target, n, "target")
     s = _column(parts, picked.weight) if _is_place(weight) else beside(weight, n, "weight")
-    s = None if s is None else np.asarray(s, dtype=np.float64)
+    s = None if s is None else as_real_vector(s, "weight")
     source = MemoryMap(parts, origin, Beside(y, s), _as_range([int(name) for name in picked.features]), block_rows)
     check_source(source, source.where, None)
+    _refuse_rounded(source)
     watch.check()
     return source
+
+
+def _refuse_rounded(source: MemoryMap) -> None:
+    """Look at stored integers and long doubles before they become doubles.
+
+    Raises
+    ------
+    DataError
+    """
+    start = 0
+    for part in source.parts:
+        if part.dtype != np.float64 and part.dtype.itemsize >= 8:
+            for i in range(0, len(part), source.block_rows):
+                first = start + i
+                check_values(
+                    part[i : i + source.block_rows][:, source.columns],
+                    lambda row, first=first: source.where(first + row),  # type: ignore[misc]
+                    None,
+                )
+        start += len(part)
 
 
 def _is_place(given: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.doubles import first_rounded, reaches, rounded
 from qpsvm.errors import DataError, DataTypeError, FileFormatError, MissingExtraError, QPSVMError, install
 from qpsvm.rows.tiles import rows_at_a_time
 from qpsvm.sources.batches import Batch, Decoder, Labels
@@ -70,6 +71,10 @@ class Columns:
                     f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
                     "it); impute or drop such rows first"
                 )
+        for column in (*chosen.features, *([] if chosen.weight is None else [chosen.weight])):
+            place = _first_rounded(found[column])
+            if place is not None:
+                raise rounded(found[column][place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
         columns = [numbers_of(found[column]) for column in chosen.features]
         labels = None if chosen.target is None else labels_of(found[chosen.target])
         weight = None if chosen.weight is None else numbers_of(found[chosen.weight]).astype(np.float64)
@@ -96,6 +101,15 @@ def numbers_of(array: Any) -> NDArray[Any]:
         array = array.cast("float64")
     values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values
+
+
+def _first_rounded(array: Any) -> int | None:
+    """The place of the first number of an Arrow array, without nulls, that no double is equal to."""
+    import pyarrow.types as types
+
+    if types.is_decimal(array.type):
+        return first_rounded(array.to_numpy(zero_copy_only=False)) if reaches(numbers_of(array)) else None
+    return first_rounded(array.to_numpy()) if types.is_int64(array.type) or types.is_uint64(array.type) else None
 
 
 def labels_of(array: Any) -> Labels:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.arrays.doubles import reaches
 from qpsvm.errors import DataError, FileFormatError
 from qpsvm.files.raw import MISSING, numbers
 from qpsvm.files.sheet import UNNAMED, Sheet, headed
@@ -64,10 +65,12 @@ class CsvRows(Decoder):
         """The rows of each file."""
         made = Columns(self._columns, self.dtype)
         for path, sheet, line in self._sheets:
-            start = 0
+            start, looked_at = 0, False
             try:
                 for record in self._records(path, sheet, line, self._types()):
                     _check_index(record, path, start)
+                    if not looked_at and (looked_at := _has_large(record)):
+                        self._check_texts(path, sheet, line)
                     yield _stripped(made.batch(record, path, start))
                     start += record.num_rows
             except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
@@ -100,6 +103,25 @@ class CsvRows(Decoder):
         ) as reader:  # fmt: skip
             yield from reader
 
+    def _check_texts(self, path: str, sheet: Sheet, line: int) -> None:
+        """Look at the cells of a file as text: whether a whole number is no double.
+
+        Raises
+        ------
+        DataError
+        """
+        start, target = 0, self._columns.target if self._text else None
+        for record in self._records(path, sheet, line, dict.fromkeys(self._columns.used, "string")):
+            for name in self._columns.used:
+                cells = [cell or "0" for cell in record.column(name).to_pylist()]
+                try:
+                    if name != target:
+                        numbers(cells)
+                except DataError as error:
+                    row = next(i for i, cell in enumerate(cells) if str(error).startswith(f"a cell is {cell.strip()}"))
+                    raise DataError(f"{at_row(path, start + row)}, column {name!r}: {error}") from None
+            start += record.num_rows
+
     def _fault(self, path: str, sheet: Sheet, line: int, error: Exception) -> Exception:
         """What is wrong with a file that cannot be read: the first cell that is no number, or what Arrow says."""
         target = self._columns.target
@@ -118,6 +140,12 @@ class CsvRows(Decoder):
         except (ValueError, OSError) as other:
             error = other
         return FileFormatError(f"{path}, below row {start}: {error}")
+
+
+def _has_large(record: Any) -> bool:
+    """Whether some number of a record batch is so large that its text has to be looked at."""
+    columns = [column for column in record.columns if str(column.type) == "double"]
+    return any(reaches(column.to_numpy(zero_copy_only=False)) for column in columns)
 
 
 def _stripped(batch: Batch) -> Batch:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, FileFormatError
-from qpsvm.files.libsvm import fault_in
+from qpsvm.files.libsvm import check_tokens, fault_in
 from qpsvm.files.source import readable, unpacked
 from qpsvm.sources.batches import Batch, Decoder, Labels, Reconsidered
 from qpsvm.sources.libsvm_text import plain_rows
@@ -77,6 +77,7 @@ class LibsvmRows(Decoder):
         except (ValueError, OverflowError) as error:
             fault = fault_in(text, line) or f", line {line} or below: {error}"
             raise FileFormatError(f"{path}{fault}; a LIBSVM line is: label index:value index:value ...") from None
+        check_tokens(text, y, X.data)
         return X, y
 
     def _shifted(self, X: Matrix) -> Matrix:

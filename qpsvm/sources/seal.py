@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.frozen import is_ours, parts_of_array
+from qpsvm.arrays.frozen import is_ours, parts_of_array, read_only
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.resources.workers import in_tiles, strips
@@ -35,7 +35,7 @@ class Seal:
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
         self.name = name
-        self._parts = [part for array in arrays if not is_ours(array) for part in parts_of_array(array)]
+        self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
         self._sums = [checksums(part) for part in self._parts]
 
     def check(self) -> None:

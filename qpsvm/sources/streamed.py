@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.arrays.checks import raw_array
+from qpsvm.arrays.checks import as_real_vector, raw_array
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError
 from qpsvm.rows.memory import as_row_source
@@ -100,4 +99,4 @@ def _parts(some: Any) -> tuple[Matrix, Any, Any]:
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")
     y = None if y is None else raw_array(y, "y")
-    return X, y, None if weight is None else np.asarray(weight, dtype=np.float64)
+    return X, y, None if weight is None else as_real_vector(weight, "weight")

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import LARGEST_VALUE
+from qpsvm.arrays.doubles import first_rounded, rounded
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError
 from qpsvm.rows.source import RowSource
@@ -38,6 +39,10 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     DataError
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
+    place = first_rounded(values)
+    if place is not None:
+        row, column = _index(X, place)
+        raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
     flat = values.ravel(order="K")
@@ -48,14 +53,18 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
         good = np.abs(values) < LARGEST_VALUE  # false for NaN too
     if good.all():
         return math.inf if values.dtype == np.float64 else 0.0
-    if sp.issparse(X):
-        bad = int(np.flatnonzero(~good)[0])
-        row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
-        value = float(values[bad])
-    else:
-        row, column = (int(k) for k in np.argwhere(~good)[0])
-        value = float(values[row, column])
+    bad = int(np.argmin(good.ravel()))
+    row, column = _index(X, bad)
+    value = float(values.ravel()[bad])
     raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
+
+
+def _index(X: Matrix, place: int) -> tuple[int, int]:
+    """Row and column of a number by its place among those stored, row by row."""
+    if sp.issparse(X):
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+    row, column = np.unravel_index(place, X.shape)
+    return int(row), int(column)
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:

@@ -126,9 +126,10 @@ def test_a_sparse_diagonal_stays_one_and_without_entries_is_a_linear_program():
 def test_what_is_in_shape_is_kept_and_nothing_given_is_changed():
     P, q, G = np.eye(2), np.ones(2), sp.csc_array(np.ones((1, 2)))
     kept = QP(P, q, G=G, h=[1])
-    assert kept.P.matrix is P
-    assert kept.q is q
-    assert kept.G is G
+    for own, given in ((kept.P.matrix, P), (kept.q, q), (kept.G.data, G.data)):
+        assert np.shares_memory(own, given)
+        assert given.flags.writeable
+        assert not own.flags.writeable
     entries = sp.csr_array(([1.0, 1.0], [0, 0], [0, 2]), shape=(1, 2))
     assert QP(P, q, A=entries, b=[0]).A.nnz == 1
     assert entries.nnz == 2
