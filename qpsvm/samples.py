@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from qpsvm.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_positive, as_real_vector, raw_array
 from qpsvm.arrays.columns import feature_names
 from qpsvm.arrays.constant import common_value, repeated
+from qpsvm.arrays.doubles import refuse_rounded
 from qpsvm.arrays.frozen import freeze_parts, frozen, is_ours, read_only
 from qpsvm.arrays.records import made
 from qpsvm.arrays.remembered import remembered
@@ -249,7 +250,9 @@ class SpreadSamples(Samples):
 def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
     """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
     if classes is None:
-        return target.astype(np.float64)
+        numbers = target.astype(np.float64)
+        refuse_rounded(target, numbers, "the target")
+        return numbers
     return np.asarray(np.where(target == classes[1], 1.0, -1.0))
 
 

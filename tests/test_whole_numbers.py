@@ -124,6 +124,16 @@ def test_text(form: str, scratch: str, tmp_path: Path) -> None:
         read(str(ODD))
 
 
+@pytest.mark.parametrize("part", ["rows", "weight", "target"])
+def test_partitions(part: str) -> None:
+    da = pytest.importorskip("dask.array")
+    own = {"rows": X.astype(np.int64), "weight": np.ones(4, dtype=np.int64), "target": np.arange(4)}
+    own[part][2] = ODD
+    lazy = {name: da.from_array(array, chunks=2) for name, array in own.items()}
+    with pytest.raises(qpsvm.DataError, match="no double"):
+        qpsvm.solve(EpsilonSVR(lazy["rows"], lazy["target"], sample_weight=lazy["weight"]))
+
+
 def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": [0.5, 1.0], "id": [1, ODD]}), tmp_path / "t.parquet")
     with pytest.raises(qpsvm.DataError, match=r"row 1, column 'id'"):

@@ -18,12 +18,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import LARGEST_VALUE
+from qpsvm.arrays.doubles import first_rounded
 from qpsvm.arrays.types import Matrix
 from qpsvm.errors import DataError, DataTypeError
 from qpsvm.resources.memory import available_memory
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.memory import as_block
 from qpsvm.rows.source import RowSource
+from qpsvm.sources.values import index_of
 
 #: Share of the memory that is available which a collection may take in this process.
 PERSISTED_SHARE = 0.5
@@ -81,6 +83,9 @@ def facts_of(X: Any, y: Any = None, weight: Any = None) -> Facts:
     if fault is not None or not k:
         return Facts(**known, fault=fault)
     s = np.ones(k) if weight is None else np.asarray(weight, dtype=np.float64)
+    place = None if weight is None else first_rounded(np.asarray(weight))
+    if place is not None:
+        return Facts(**known, fault=f"has a weight in row {place} that no double is equal to")
     wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0.0) & (s < LARGEST_VALUE)))
     if len(wrong):
         return Facts(**known, fault=f"has the weight {s[wrong[0]]:g} in row {wrong[0]}: finite, not negative is needed")
@@ -92,7 +97,12 @@ def _fault(X: Matrix) -> str | None:
     """What is wrong with the numbers of a partition, with row and column."""
     if X.dtype.kind not in "biuf":
         return f"has entries of type {X.dtype}; samples must be numbers"
+    X = sp.csr_array(X) if sp.issparse(X) else X
     values = X.data if sp.issparse(X) else X
+    place = first_rounded(values)
+    if place is not None:
+        row, column = index_of(X, place)
+        return f"has {values.ravel()[place]} in row {row}, column {column}, which no double is equal to"
     with np.errstate(over="ignore", invalid="ignore"):
         if values.dtype.kind != "f" or np.isfinite(np.einsum("i,i", *[values.ravel(order="K").astype(float)] * 2)):
             return None

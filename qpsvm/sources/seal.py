@@ -59,16 +59,16 @@ def checksums(array: NDArray[Any]) -> list[int]:
     if not array.flags.c_contiguous:
         if not array.T.flags.c_contiguous:
             step = max(1, STRIP * len(array) // max(array.nbytes, 1))
-            return [zlib.crc32(np.ascontiguousarray(array[i : i + step])) for i in range(0, len(array), step)]
+            return [zlib.crc32(np.ascontiguousarray(array[i : i + step]).data) for i in range(0, len(array), step)]
         array = array.T
     if array.nbytes <= STRIP:
-        return [zlib.crc32(array)]
+        return [zlib.crc32(array.data)]
     octets = array.reshape(-1).view(np.uint8)
     tiles = strips(len(octets), STRIP)
     sums = [0] * len(tiles)
 
     def add(k: int) -> None:
-        sums[k] = zlib.crc32(octets[tiles[k]])
+        sums[k] = zlib.crc32(octets[tiles[k]].data)
 
     in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
     return sums

@@ -41,7 +41,7 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     values: NDArray[Any] = X.data if sp.issparse(X) else X
     place = first_rounded(values)
     if place is not None:
-        row, column = _index(X, place)
+        row, column = index_of(X, place)
         raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
@@ -54,12 +54,12 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     if good.all():
         return math.inf if values.dtype == np.float64 else 0.0
     bad = int(np.argmin(good.ravel()))
-    row, column = _index(X, bad)
+    row, column = index_of(X, bad)
     value = float(values.ravel()[bad])
     raise _fault(value, f"{where(row)}, {in_words(column, names)}", int((~good).sum()))
 
 
-def _index(X: Matrix, place: int) -> tuple[int, int]:
+def index_of(X: Matrix, place: int) -> tuple[int, int]:
     """Row and column of a number by its place among those stored, row by row."""
     if sp.issparse(X):
         return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
