@@ -6,6 +6,7 @@ decimal text such as 0.1 is the double nearest to it, as everywhere; a text of d
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -121,8 +122,9 @@ def check_texts(cells: Iterable[str], values: FloatArray) -> None:
     if not reaches(values):
         return
     for cell, value in zip(cells, values.tolist(), strict=True):
-        if abs(value) >= WHOLE and _DIGITS.fullmatch(cell) and int(cell) != value:
-            raise rounded(int(cell), "a cell")
+        large = WHOLE <= abs(value) < math.inf and _DIGITS.fullmatch(cell)
+        if large and Decimal(cell) != Decimal(value):
+            raise rounded(Decimal(cell), "a cell")
 
 
 def reaches(values: NDArray[Any]) -> bool:

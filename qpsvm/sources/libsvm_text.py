@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.arrays.doubles import reaches
 from qpsvm.arrays.types import FloatArray, Matrix
+from qpsvm.files.libsvm import check_tokens
 
 BLANK, COLON, LINE = b" :\n"
 #: What separates numbers, as what separates lines.
@@ -31,8 +31,7 @@ def plain_rows(text: bytes) -> tuple[Matrix, FloatArray] | None:
     Returns
     -------
     (csr_array (k, d), ndarray (k,)), or None
-        None where the text is not of the plain form, pyarrow is not there, or a number is so large that its text has to
-        be looked at.
+        None where the text is not of the plain form, or pyarrow is not there.
     """
     if not text.endswith(b"\n"):
         text += b"\n"
@@ -43,8 +42,9 @@ def plain_rows(text: bytes) -> tuple[Matrix, FloatArray] | None:
         text = text.replace(b"\r\n", b"\n").replace(b" \n", b"\n")
         found = _marks(text)
     values = None if found is None else _numbers(text)
-    if found is None or values is None or len(values) != len(found[0]) or reaches(values):
+    if found is None or values is None or len(values) != len(found[0]):
         return None
+    check_tokens(text, values)
     marks, lengths = found
     ends = np.flatnonzero(marks == LINE)  # every number ends at a mark
     labels = np.concatenate([[0], ends[:-1] + 1])
