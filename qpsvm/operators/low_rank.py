@@ -23,7 +23,7 @@ class LowRank(Operator):
     Parameters
     ----------
     Z : array_like, SciPy sparse or RowSource, shape (n, k)
-        Kept by reference: the dual of a linear SVM shares the caller's X.
+        Kept by reference, read-only: the dual of a linear SVM shares the caller's X.
     d : array_like, shape (n,), optional
         Zero where None.
     scale : array_like, shape (n,), optional
@@ -45,7 +45,7 @@ class LowRank(Operator):
     >>> import qpsvm
     >>> Z = np.array([[1.0], [2.0], [4.0]])
     >>> P = qpsvm.LowRank(Z, d=[0.0, 0.0, 1.0])
-    >>> print(P, P.Z is Z)
+    >>> print(P, np.shares_memory(P.Z, Z))
     <LowRank 3 × 3: low rank ZZᵀ + diagonal, Z 3 × 1 dense> True
     >>> print(P @ np.array([1.0, 1.0, 1.0]), P.dense()[2])
     [ 7. 14. 29.] [ 4.  8. 17.]
