@@ -31,7 +31,6 @@ from qpsvm.problems.stated_rows import (
     half_diagonal,
     points_of,
     row_levels,
-    square_of,
 )
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
@@ -156,12 +155,7 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
             multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
-    own = w / float(size)
-    if problem.affine:  # f is R² − ‖x − c‖²
-        multipliers.pop("b", None)
-        if math.isfinite(result.radius) and np.isfinite(own).all():
-            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
-    return Held(own, None, multipliers)
+    return Held(w / float(size), None, multipliers)
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
