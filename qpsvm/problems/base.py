@@ -1018,7 +1018,7 @@ class Problem(Machine[SVMResult], ABC):
             )
         if self.space.shift:
             return (
-                f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
+                f"the certificate is for the kernel matrix plus {self.space.shift!r} times the identity "
                 "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
             )
         if self.space.clipped:

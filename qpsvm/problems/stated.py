@@ -106,13 +106,16 @@ def space_of(problem: Any) -> Space:
 def _of_matrix(problem: Any) -> tuple[str, ...]:
     """What the theorem takes for the kernel, where that is a matrix of floats that nobody has given."""
     kernel, space = problem.kernel, problem.space
-    if space.clipped:
-        return (f"the kernel is the positive part, as computed, of the matrix of {kernel} (psd='clip')",)
-    if space.shift:
-        return (f"the kernel is the matrix of {kernel} with {space.shift:.3g} added to its diagonal (psd='shift')",)
+    named = "K"
     if not isinstance(kernel, Precomputed):
-        return (f"the kernel matrix is what {kernel} gives for these samples, made symmetric",)
-    return () if space.gram.blocks.asymmetry == 0.0 else ("the kernel matrix is the mean of K and its transpose",)
+        named = f"what {kernel} gives for these samples, made symmetric"
+    elif space.asymmetry:
+        named = "the mean of K and its transpose, as computed"
+    if space.clipped:
+        named = f"the positive part, as computed, of {named} (psd='clip')"
+    elif space.shift:
+        named = f"{named}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
+    return () if named == "K" else (f"the kernel matrix is {named}",)
 
 
 def _linear_points(problem: Any) -> RowSource:

@@ -11,7 +11,7 @@ import pytest
 
 import qpsvm
 from qpsvm import SVDD, ValueConstraints
-from tests.tools.exact_rows import dot, fractions
+from exact_rows import dot, fractions
 
 X, NO_BALL = [[0.0], [1.0], [3.0]], ValueConstraints([[1.0]], [[1.0]], -2.0)
 
