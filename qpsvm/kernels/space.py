@@ -200,7 +200,7 @@ class FeatureSpace:
         return None if self.is_linear else self._treated.part
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """Those of f for Σβ_iφ(x_i), (n,): (CLIP.1), or β itself."""
+        """Those of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
         return beta if self.positive_part is None else self.positive_part.coefficients(beta)
 
     @property

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_rows import dot, fractions
 
 import qpsvm
 from qpsvm import SVDD, ValueConstraints
-from exact_rows import dot, fractions
 
 X, NO_BALL = [[0.0], [1.0], [3.0]], ValueConstraints([[1.0]], [[1.0]], -2.0)
 

@@ -57,3 +57,31 @@ def test_what_a_proof_names_is_the_matrix_that_it_is_of():
         (said,) = qpsvm.solve(qpsvm.CSVM(odd, y, kernel="precomputed", psd=rule)).verify().assumptions
         assert "mean of K and its transpose, as computed" in said
         assert rule in said
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("machine", [qpsvm.CrammerSinger, qpsvm.WestonWatkins])
+def test_several_classes_at_once_count_it_too(machine, seed):
+    """P at the coefficients and D at α over K₊, as (JOINT.2) and (JOINT.4) have them."""
+    rng = np.random.default_rng(seed)
+    n, C = 6, 10.0 ** rng.uniform(0.0, 11.0)
+    K = rng.integers(-6, 7, (n, n)).astype(float)
+    K, y = np.triu(K) + np.triu(K, 1).T, [0, 0, 1, 1, 2, 2]
+    problem = machine(K, y, C=C, kernel=qpsvm.Precomputed(), psd="clip", intercept=None)
+    result = qpsvm.solve(problem, check=False)
+    level = problem.judge.dual.level
+    with mp.workdps(50):
+        M = positive_part(mp.matrix(K.tolist())) if problem.space.clipped else mp.matrix(K.tolist())
+        coef, beta = mp.matrix(result.coef.tolist()), -mp.matrix(result.alpha.tolist())
+        for i, own in enumerate(y):
+            beta[i, own] = mp.fsum(float(a) for a in result.alpha[i])
+        u, P, D = M * coef, mp.mpf(0), mp.mpf(level) * mp.fsum(float(a) for a in result.alpha.ravel())
+        for c in range(3):
+            P += (coef[:, c].T * u[:, c])[0] / 2
+            D -= (beta[:, c].T * M * beta[:, c])[0] / 2
+        for i, own in enumerate(y):
+            short = [max(level - u[i, own] + u[i, c], mp.mpf(0)) for c in range(3) if c != own]
+            P += mp.mpf(C) * (max(short) if machine is qpsvm.CrammerSinger else mp.fsum(short))
+        truth = float((P - D) / max(abs(P), abs(D)))
+    assert truth <= result.gap + 1e-15
+    assert abs(float(P) / result.primal - 1.0) < 1e-5
