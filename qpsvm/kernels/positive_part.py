@@ -6,9 +6,9 @@ With K ≈ VΛVᵀ, all computed, and r_j ≥ ‖Kv_j − λ_jv_j‖:  whatever 
     (CLIP.2)  β − c = Σ a_jv_j + s, for any numbers a, so that  ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + ‖K₊‖^½ ‖s‖
     (CLIP.3)  λ_j < 0:  ‖K₊^½v_j‖ ≤ r_j/(2√|λ_j|);  any λ_j ≤ 0:  ≤ √r_j;  λ_j > 0:  ≤ √(λ_j + 2r_j)
 
-Derivation of (CLIP.3), ‖v_j‖ = 1: in K's own eigenvectors q, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For λ(q) > 0 ≥ λ_j
-the factor is at least λ(q) and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0, v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j, and
-‖K₋v_j‖ ≤ r_j in the same way.
+Derivation of (CLIP.3), ‖v_j‖ = 1: in K's own eigenvectors q, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For
+λ(q) > 0 ≥ λ_j the factor is at least λ(q), and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0,
+v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the same way.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class PositivePart:
         return found
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """c of (CLIP.1), (n,): f of new samples is Σ c_i K(x_i, x) + b. Twice, as what the first time rounds is of β."""
+        """c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
+
+        Twice: what is rounded the first time is as large as the rounding of β.
+        """
         for _ in range(2):
             beta = self.kept @ (self.kept.T @ beta)
         return beta
