@@ -178,7 +178,7 @@ def _result(problem: JointProblem, found: Found, request: Request) -> JointResul
         status = Status.INACCURATE if status is Status.OPTIMAL else Status.NUMERICAL_ERROR
     if problem.space.shift:
         message = (
-            f"the certificate is for the kernel matrix plus {problem.space.shift:.3g} times the identity "
+            f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
             f"(psd='shift'), which has no counterpart for new samples. {message}"
         ).strip()
     return problem.result(

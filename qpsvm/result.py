@@ -313,7 +313,7 @@ class SVMResult:
 
     @property
     def radius(self) -> float:
-        """The radius R of an SVDD's ball.
+        """The radius R of an SVDD's ball; nan where rows of your own ask for R² < 0, which no ball has.
 
         Raises
         ------
@@ -560,7 +560,7 @@ def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
 def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
     """What is said of a variable that is not unique."""
     low, high = interval
-    if high - low <= 1e-9 * max(1.0, abs(value)):
+    if not high - low > 1e-9 * max(1.0, abs(value)):
         return ""
     return f"   any {name} in [{low:.6g}, {high:.6g}] is as good"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.arrays.checks import as_flag, as_positive
+from qpsvm.arrays.checks import as_flag, as_tolerance
 from qpsvm.attempt import Request, attempt, not_started
 from qpsvm.backends.base import COMMON_OPTIONS, Backend, Compiled, compiled_by
 from qpsvm.backends.contract import Limits
@@ -231,7 +231,7 @@ def solve(
     if not isinstance(problem, Problem) and not _is_joint(problem):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     problem.samples.check()
-    as_positive(tol, "tol")
+    as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
     if checkpoint is not None:

@@ -258,6 +258,25 @@ def as_positive(value: Any, name: str) -> float:
     return number
 
 
+def as_tolerance(value: Any) -> float:
+    """Check a relative gap that is asked for.
+
+    Raises
+    ------
+    ParameterTypeError
+        Not a real number.
+    ParameterError
+        Not above 0, or not below 1: α = 0 alone has a gap of 1.
+    """
+    number = as_positive(value, "tol")
+    if not number < 1.0:
+        raise ParameterError(
+            f"tol must be below 1, got {value!r}: the relative duality gap (P - D)/max(|P|, |D|) is 1 of any "
+            "point beside D = 0; 1e-6 is usual"
+        )
+    return number
+
+
 def as_real(value: Any, name: str) -> float:
     """Check a finite real number.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import all_finite, as_finite_vector, as_flag
@@ -34,7 +35,7 @@ from qpsvm.errors import (
 )
 from qpsvm.operators import LowRank
 from qpsvm.qp.program import QP
-from qpsvm.qp.solution import QPSolution, Solver
+from qpsvm.qp.solution import QPSolution, Solver, Status
 from qpsvm.resources.interrupts import held
 from qpsvm.resources.threads import one_thread
 
@@ -168,13 +169,22 @@ class Compiled(ABC):
     def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """What `_run` answers; of a backend from outside, once it is known to be an answer.
 
+        Where numbers break down in it, that is its answer: a status without a point.
+
         Raises
         ------
         SolverError
             It is not, or somebody else's code broke down.
         """
         if not self.backend.outside:
-            return self._run(limits, options)
+            try:
+                return self._run(limits, options)
+            except (ArithmeticError, np.linalg.LinAlgError) as error:
+                if options and isinstance(error, REFUSALS):  # a setting that is too large
+                    raise
+                raw = f"raised {type(error).__name__}: {error}"
+                solver = Solver(self.backend.name, self.backend.version() or "?", raw)
+                return QPSolution(self.qp, Status.NUMERICAL_ERROR, solver)
         with Boundary(self.backend.name, "while it solved"):
             return accepted(self.backend.name, self.qp, self._run(limits, options))
 

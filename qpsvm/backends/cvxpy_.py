@@ -38,6 +38,8 @@ STATUS = {
     "solver_error": Status.NUMERICAL_ERROR,
 }
 WITH_POINT = frozenset({"optimal", "optimal_inaccurate", "user_limit"})
+#: What CVXPY says of data in which a number has overflowed.
+NOT_FINITE = "contains NaN or Inf"
 
 #: How each solver calls what every backend is asked: tolerances, iteration limit, time limit.
 WORDS: dict[str, tuple[tuple[str, ...], str, str]] = {
@@ -195,7 +197,9 @@ class CvxpyCompiled(Compiled):
         settings = _in_words_of(name, limits) | settings
         try:
             iterations = _solve(self.data, name, limits.verbose, settings)
-        except (cp.error.SolverError, ArithmeticError) as error:
+        except (cp.error.SolverError, ArithmeticError, ValueError) as error:
+            if isinstance(error, ValueError) and NOT_FINITE not in str(error):
+                raise
             if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
                 raise ValueError(f"{name}'s setup ended with code {error}") from error
             if "not support" in str(error) or "cannot solve" in str(error):

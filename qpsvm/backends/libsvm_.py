@@ -131,7 +131,7 @@ class LibsvmCompiled(Compiled):
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
             fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
-        except ValueError as error:  # of the largest feasible ν it says "infeasible", for rounding
+        except FloatingPointError as error:  # of the largest feasible ν it says "infeasible", for rounding
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(self.backend.name, version, str(error)))
         status, raw = _end(fitted, most, clock)
         solver = Solver(self.backend.name, version, raw)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.arrays.checks import as_flag, as_positive
+from qpsvm.arrays.checks import as_flag, as_tolerance
 from qpsvm.arrays.words import shown
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
@@ -153,7 +153,7 @@ class Asked:
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        as_positive(self.tol, "tol")
+        as_tolerance(self.tol)
         for name in ("polish", "verbose"):
             as_flag(getattr(self, name), name)
         Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks them

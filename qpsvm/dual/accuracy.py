@@ -139,7 +139,7 @@ class Accuracy:
         """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
         space, kernel, d = self.space, self.space.kernel, self._width
         if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
-            return 8.0 * gamma(space.n + d)
+            return 8.0 * gamma(space.n + d) + space.asymmetry
         if not isinstance(kernel, BOUNDED):
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):

@@ -395,6 +395,10 @@ class Bounds:
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
             size = self._size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
+        clipped = self.accuracy.space.positive_part
+        if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
+            beta = self.svm.beta(point.alpha)
+            distance += clipped.apart(clipped.coefficients(beta), beta) * max(point.factor, 1.0) * FEW
         spread = self.svm.beta_radius(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             spread = None  # it is part of that radius

@@ -114,8 +114,9 @@ class JointJudge:
         a = feasible(dual, alpha)
         beta = dual.beta(a)
         w = space.weights(beta) if space.is_linear else None
-        u: FloatArray = space.centred @ beta if w is None else space.rows.margins(w)
-        half = 0.5 * float((w * w).sum() if w is not None else (beta * u).sum())
+        coef = beta if w is not None else space.coefficients(beta)
+        u: FloatArray = space.centred @ coef if w is None else space.rows.margins(w)
+        half = 0.5 * float((w * w).sum() if w is not None else (coef * u).sum())
         if dual.intercept == "penalised":
             inner = np.array([total(column)[0] for column in beta.T])
         elif dual.intercept == "free":
@@ -207,16 +208,24 @@ class JointJudge:
         return radii * FEW + point.inner_radius + 2.0 * UNIT * (2.0 * np.abs(point.f) + np.abs(point.inner))
 
     def _distances(self, point: JointPoint) -> FloatArray:
-        """d of (JCOUNT.3): (k,). Of another kernel than the linear, f is made of β itself, or a multiple of it."""
-        found, apart = np.zeros(self.dual.k), abs(point.factor - 1.0)
+        """d of (JCOUNT.3): (k,). Of another kernel than the linear, f is made of β itself, or a multiple of it.
+
+        Or of what is left of it in a positive part, (CLIP.2).
+        """
+        found, apart, part = np.zeros(self.dual.k), abs(point.factor - 1.0), self.space.positive_part
         for c, column in enumerate(point.beta.T):
+            if part is not None:
+                found[c] = point.factor * part.apart(part.coefficients(column), column)
             w = None if point.w is None else point.w[:, c]
             if w is not None:
                 found[c] = point.factor * self.accuracy.weight_radius(np.abs(column))
             if point.factor != 1.0:
                 support = np.flatnonzero(column)
                 size = float(np.abs(column[support]) @ self.accuracy.sizes(support)) * FEW
-                square = float(column @ (point.f[:, c] - point.inner[c])) + self._kappa(point, c) * size
+                square = (
+                    float(self.space.coefficients(column) @ (point.f[:, c] - point.inner[c]))
+                    + self._kappa(point, c) * size
+                )
                 norm = math.sqrt(max(square, 0.0)) if w is None else float(np.linalg.norm(w))
                 found[c] += apart * norm + 8.0 * UNIT * point.factor * size
         return found * FEW

@@ -65,7 +65,7 @@ def primal_points(
     if not space.is_linear:
         span = None if w is None else span_of(space, beta, w, wanted)
         if span is None or w is None:
-            point = _kernel_point(space, beta)
+            point = _kernel_point(space, space.coefficients(beta))
             return point.half_norm, iter([point])
         if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
             return _point_beside(space, beta, w, span)
@@ -87,7 +87,7 @@ def primal_points(
 
 
 def _kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
-    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β."""
+    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
     u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
     return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
 

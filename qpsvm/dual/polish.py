@@ -287,15 +287,18 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 
 
 def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails."""
+    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails or numbers overflow."""
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A
     bordered[:k, k:] = B
     bordered[k:, :k] = B.T
     bordered[k:, k:] = -np.diag(R)
+    right = np.concatenate([r, s])
+    if not (np.isfinite(bordered).all() and np.isfinite(right).all()):
+        return None
     try:
-        solution = lstsq(bordered, np.concatenate([r, s]), cond=RANK_TOLERANCE, check_finite=False)[0]
+        solution = lstsq(bordered, right, cond=RANK_TOLERANCE, check_finite=False)[0]
     except np.linalg.LinAlgError:
         return None
     step: FloatArray = solution[:k]

@@ -316,5 +316,5 @@ class SVDD(KernelDetector):
         -------
         ndarray, shape (m,)
         """
-        matrix = self._predicting(X)
-        return settled(self.result_.model.decision_function(matrix), float(self.result_.radius) ** 2)
+        matrix, radius = self._predicting(X), float(self.result_.radius)
+        return settled(self.result_.model.decision_function(matrix), 0.0 if np.isnan(radius) else radius**2)

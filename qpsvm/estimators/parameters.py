@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qpsvm import backends
-from qpsvm.arrays.checks import as_flag, as_positive, as_real
+from qpsvm.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.arrays.words import shown
 from qpsvm.errors import ParameterError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.kernels.functions import Kernel
@@ -43,6 +43,12 @@ def flag(value: Any, name: str) -> None:
 def positive(value: Any, name: str) -> None:
     """A positive, finite number."""
     as_positive(value, name)
+
+
+def tolerance(value: Any, name: str) -> None:
+    """A relative gap: above 0, and below 1."""
+    del name
+    as_tolerance(value)
 
 
 def price(value: Any, name: str) -> None:
@@ -133,7 +139,7 @@ def class_weight(value: Any, name: str) -> None:
 
 #: What every estimator takes.
 SHARED: dict[str, Check] = {
-    "backend": backend, "tol": positive, "max_iter": iterations, "time_limit": seconds, "verbose": verbosity,
+    "backend": backend, "tol": tolerance, "max_iter": iterations, "time_limit": seconds, "verbose": verbosity,
     "warm_start": flag,
 }  # fmt: skip
 #: What those with a kernel take besides.

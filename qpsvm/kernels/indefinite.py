@@ -10,6 +10,7 @@ from scipy.linalg import lapack
 
 from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import FloatArray
+from qpsvm.kernels.positive_part import PositivePart
 from qpsvm.operators import Operator
 
 Intercept = Literal["free", "penalised"] | None
@@ -24,21 +25,24 @@ class Treated:
     ----------
     gram, centred : Operator, shape (n, n)
         As in `FeatureSpace`.
-    projector : ndarray, shape (n, n), or None
-        P₊: prediction uses the coefficients P₊β (psd="clip").
+    part : PositivePart or None
+        Where `gram` is the positive part of a matrix (psd="clip").
     shift : float
         σ added to the diagonal (psd="shift").
     with_ones : bool
         It is K + 1 that was treated: the penalised intercept is part of it.
+    asymmetry : float
+        The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
     largest : float
         A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with ones.
     """
 
     gram: Operator
     centred: Operator
-    projector: FloatArray | None = None
+    part: PositivePart | None = None
     shift: float = 0.0
     with_ones: bool = False
+    asymmetry: float = 0.0
     largest: float = 0.0
 
     def __post_init__(self) -> None:

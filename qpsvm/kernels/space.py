@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh, lapack
+from scipy.linalg import eigvalsh, lapack
 
 from qpsvm.arrays.constant import times
 from qpsvm.arrays.frozen import frozen
@@ -31,6 +31,7 @@ from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
 from qpsvm.kernels.gram import CACHE_ROWS, KernelGram, check_symmetric
 from qpsvm.kernels.indefinite import Intercept, PSDRule, Treated, doubly_centred, is_psd
+from qpsvm.kernels.positive_part import PositivePart
 from qpsvm.kernels.products import squared_norms
 from qpsvm.operators import Dense, LowRank, Operator
 from qpsvm.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
@@ -192,7 +193,21 @@ class FeatureSpace:
     @property
     def clipped(self) -> bool:
         """Whether psd="clip" has taken something away."""
-        return not self.is_linear and self._treated.projector is not None
+        return self.positive_part is not None
+
+    @property
+    def positive_part(self) -> PositivePart | None:
+        """What psd="clip" has left of the matrix; None where it has taken nothing away."""
+        return None if self.is_linear else self._treated.part
+
+    def coefficients(self, beta: FloatArray) -> FloatArray:
+        """Those of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
+        return beta if self.positive_part is None else self.positive_part.coefficients(beta)
+
+    @property
+    def asymmetry(self) -> float:
+        """The largest change that made the kernel's own matrix symmetric, relative to its largest entry."""
+        return 0.0 if self.is_linear else self._treated.asymmetry
 
     @property
     def largest(self) -> float:
@@ -236,8 +251,8 @@ class FeatureSpace:
                 gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
         if self.kernel.is_psd:
             return Treated(gram, gram)
-        treated = self._tested(gram)
-        return replace(treated, largest=float(np.abs(gram.dense()).max()) + float(treated.with_ones))
+        treated, largest = self._tested(gram), float(np.abs(gram.dense()).max())
+        return replace(treated, largest=largest + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
 
     def _tested(self, gram: Operator) -> Treated:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
@@ -265,15 +280,14 @@ class FeatureSpace:
             where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
             raise IndefiniteKernelError(str(self.kernel), smallest, where)
         if self.psd == "shift":
-            sigma = -smallest * (1 + 1e-10) + tolerance
+            sigma = float(-smallest * (1 + 1e-10) + tolerance)
             eye = np.eye(self.n) * sigma
             shifted = Dense(gram.matrix + eye)
             apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
             return Treated(shifted, apart, shift=sigma, with_ones=ones)
-        values, vectors = eigh(gram.matrix)
-        kept = vectors[:, values > tolerance]
-        clipped = Dense((kept * values[values > tolerance]) @ kept.T)
-        return Treated(clipped, clipped, projector=kept @ kept.T, with_ones=ones)
+        part = PositivePart(gram.matrix, tolerance)
+        clipped = Dense(part.matrix)
+        return Treated(clipped, clipped, part=part, with_ones=ones)
 
     def uncentred(self) -> FeatureSpace:
         """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
@@ -334,8 +348,7 @@ class FeatureSpace:
                 return Plane(coef, w, b, b)
             own = -dot(self.origin, w, -b)[0]
             return Plane(coef, w, own, *dot(self.origin, w, own))
-        projector = self._treated.projector
-        coef = times(factor, beta if projector is None else projector @ beta)
+        coef = times(factor, self.coefficients(beta))
         if self._treated.with_ones:
             return Plane(coef, None, b + float(coef.sum()), b)
         if self.centred is not self.gram:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.arrays.checks import as_positive
+from qpsvm.arrays.checks import as_tolerance
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.errors import DataError
 from qpsvm.kernels.functions import Kernel
@@ -131,13 +131,13 @@ def _solved(machines: Split, n_jobs: int | None, start: Together | None, options
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
     if solves(machines, options):
-        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        tol = as_tolerance(options.get("tol", TOLERANCE))
         limit = options.get("time_limit")
         together = solve_apart(machines, tol, n_jobs) if machines.apart else solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
     elif solves_squared(machines, options):
-        tol = as_positive(options.get("tol", TOLERANCE), "tol")
+        tol = as_tolerance(options.get("tol", TOLERANCE))
         return solve_squared(machines, tol, options.get("time_limit"))
     return solve_each(machines, starts, n_jobs, options)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.checks import as_flag, as_positive, as_real_vector
+from qpsvm.arrays.checks import as_flag, as_real_vector, as_tolerance
 from qpsvm.arrays.types import FloatArray
 from qpsvm.errors import DataError
 from qpsvm.plotting.style import CURVES, GREY, new_axes
@@ -74,7 +74,7 @@ def gap(
     if not runs:
         raise DataError("there is no run to draw: history is an empty mapping")
     if tol is not None:
-        tol = as_positive(tol, "tol")
+        tol = as_tolerance(tol)
     as_flag(legend, "legend")
     rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
     ax = new_axes(ax, (6.4, 4.4))

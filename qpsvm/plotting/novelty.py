@@ -74,7 +74,7 @@ def novelty(
     -------
     Axes
         With two features, f over their plane; with one, the curve f(x) over x. Centre and radius are drawn where an
-        SVDD has a linear kernel and two features.
+        SVDD has a linear kernel and two features, and R² ≥ 0.
 
     Raises
     ------
@@ -107,6 +107,7 @@ def novelty(
     view = view_of(problem, features, names)
     plane = len(view.columns) == 2
     round_one = plane and isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
+    round_one = round_one and np.isfinite(result.radius)
     own = view
     if round_one:  # the whole of it is to be seen
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])

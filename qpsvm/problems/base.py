@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import all_finite, as_finite_vector, as_positive, as_real_vector
+from qpsvm.arrays.checks import all_finite, as_finite_vector, as_real_vector, as_tolerance
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
@@ -676,7 +676,7 @@ class Problem(Machine[SVMResult], ABC):
         optimal
         """
         self.samples.check()
-        a, tol = self._given(alpha, "alpha"), as_positive(tol, "tol")
+        a, tol = self._given(alpha, "alpha"), as_tolerance(tol)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self._certify(a)
             certificate = self._counted(measured, tol, polished=False)
@@ -1021,7 +1021,7 @@ class Problem(Machine[SVMResult], ABC):
             )
         if self.space.shift:
             return (
-                f"the certificate is for the kernel matrix plus {self.space.shift:.3g} times the identity "
+                f"the certificate is for the kernel matrix plus {self.space.shift!r} times the identity "
                 "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
             )
         if self.space.clipped:

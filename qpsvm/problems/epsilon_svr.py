@@ -55,7 +55,7 @@ from qpsvm.kernels.functions import Linear
 from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
-from qpsvm.problems.parameters import as_intercept, as_width, price_in_words, prices, taking_prices
+from qpsvm.problems.parameters import as_intercept, as_width, bends, price_in_words, prices, taking_prices
 from qpsvm.problems.reading import check_result
 from qpsvm.problems.regression import Regression, free_above, sharing, tube_groups, tube_rows, tube_variables
 from qpsvm.qp.program import QP
@@ -162,7 +162,7 @@ class EpsilonSVR(Regression):
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         C = np.tile(self._prices(), 2)
         squared = self.loss == "squared"
-        upper, curvature = (repeated(np.inf, len(C)), 0.5 / C) if squared else (C, repeated(0.0, len(C)))
+        upper, curvature = (repeated(np.inf, len(C)), bends(0.5, C)) if squared else (C, repeated(0.0, len(C)))
         return self._two_sided(gram, kept, self.epsilon, upper, curvature)  # (ESVR.10)
 
     def _prices(self) -> FloatArray:

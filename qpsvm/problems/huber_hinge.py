@@ -46,7 +46,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import as_positive
-from qpsvm.arrays.constant import divided, repeated
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import Linear
@@ -54,7 +54,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.problems.parameters import as_intercept, bends, price_in_words, prices, taking_prices
 from qpsvm.qp.program import QP
 from qpsvm.result import Kinds
 from qpsvm.samples import ClassWeight, two_classes
@@ -154,7 +154,7 @@ class HuberHinge(Problem):
         y, C = self.labels, self._prices()
         return SVMDual(  # (HUBER.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=C,
-            curvature=divided(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
+            curvature=bends(self.width, C), groups=intercept_group(y, kept), team=self.samples.team,
         )  # fmt: skip
 
     def _prices(self) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.arrays.checks import as_positive, as_real_vector
+from qpsvm.arrays.checks import as_real_vector, as_tolerance
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.arrays.words import shown
@@ -429,7 +429,7 @@ class JointProblem(Machine[JointResult]):
         >>> print(problem.at([[0, 0.25], [0.25, 0]]).status, problem.at([[0, 0.1], [0.3, 0]]).status)
         optimal candidate
         """
-        tol = as_positive(tol, "tol")
+        tol = as_tolerance(tol)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self.judge.certify(self.given(alpha))
             point = self.judge.counted(measured, tol)

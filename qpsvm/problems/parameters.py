@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
-from qpsvm.arrays.constant import common_value, times
+from qpsvm.arrays.constant import common_value, divided, times
 from qpsvm.arrays.types import FloatArray
 from qpsvm.arrays.words import shown
 from qpsvm.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
@@ -38,6 +38,24 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
 def taking_prices(C: FloatArray, samples: Samples) -> FloatArray:
     """C_i · s_i of the samples that take part, for C (n,)."""
     return times(samples.taking_part(samples.weight), samples.taking_part(C))
+
+
+def bends(number: float, C: FloatArray) -> FloatArray:
+    """δ_i = number/C_i of a loss that is curved, (n,), for the C_i of the samples that take part.
+
+    Raises
+    ------
+    ParameterError
+        Some C_i is so small that δ_i is beyond all floats.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        found = divided(number, C)
+    if not np.isfinite(found).all():
+        raise ParameterError(
+            f"C times sample_weight is too small: {number:g}/C_i, by which the loss is curved, is beyond all floats "
+            f"where C_i = {float(C.min()):.3g}; multiply C by a constant, or give such samples the weight 0"
+        )
+    return found
 
 
 def price_in_words(C: FloatArray) -> str:

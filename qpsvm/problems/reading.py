@@ -99,7 +99,7 @@ def without_rows(certificate: Certificate) -> Certificate:
 def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> NDArray[np.void]:
     """What `SVMResult.constraints` is: (p,).
 
-    The left-hand side is h − slack, with what the certificate knows of the slack.
+    The left-hand side is h − slack, with what the certificate knows of the slack: of f, as the user wrote it.
     """
     users = certificate.svm.users
     assert users is not None
@@ -107,7 +107,7 @@ def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> N
     short = certificate.short[behind] if certificate.slack is None else certificate.slack[behind]
     prices = certificate.alpha[behind]
     columns = {
-        "value": rows.scale * size * (rows.h + short), "bound": rows.scale * size * rows.h,
+        "value": rows.asked + rows.scale * size * short, "bound": rows.asked,
         "violation": rows.scale * size * np.maximum(short, 0.0),
         "price": certificate.unit * prices / rows.scale / size,
         "gap": certificate.unit * prices * np.abs(short),  # (OWN.8)
@@ -181,7 +181,9 @@ def _model(problem: Any, certificate: Certificate) -> Model:
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = size * space.moved_intercept(certificate.w, certificate.b)
-        w, radius = times(size, space.moved(certificate.w)), problem._extras(certificate)[0].get("radius")
+        w, radius = times(size, space.moved(certificate.w)), None
+        if space.affine:  # beside rows of a user's it is b that was certified
+            radius = problem._extras(certificate)[0]["radius"]
         return Model(coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     kept = np.flatnonzero(certificate.coef)  # points of a user's rows among them
     vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]

@@ -67,8 +67,8 @@ def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
     if isinstance(result, JointResult):
         own = problem.samples.taking_part(result.coef).T if w is None else w
         return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
-    if w is not None and problem.affine:
-        return {"centre": (w / problem.size_of_f).tolist(), "radius": result.radius}
+    if result.model.radius is not None:
+        return {"centre": result.centre.tolist(), "radius": result.radius}
     found: dict[str, Any] = {"coef": coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
     found["multipliers"] = {
         name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])

@@ -44,7 +44,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.arrays.constant import divided, repeated
+from qpsvm.arrays.constant import repeated
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.dual.svm_dual import SVMDual, intercept_group
 from qpsvm.kernels.functions import Linear
@@ -52,7 +52,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.parameters import as_intercept, price_in_words, prices, taking_prices
+from qpsvm.problems.parameters import as_intercept, bends, price_in_words, prices, taking_prices
 from qpsvm.qp.program import QP
 from qpsvm.samples import ClassWeight, two_classes
 
@@ -144,7 +144,7 @@ class SquaredHinge(Problem):
         y = self.labels
         return SVMDual(  # (SQHINGE.10)
             gram=gram, sign=y, level=repeated(1.0, len(y)), upper=repeated(np.inf, len(y)),
-            curvature=divided(0.5, self._prices()), groups=intercept_group(y, kept),
+            curvature=bends(0.5, self._prices()), groups=intercept_group(y, kept),
             team=self.samples.team,
         )  # fmt: skip
 

@@ -31,7 +31,6 @@ from qpsvm.problems.stated_rows import (
     half_diagonal,
     points_of,
     row_levels,
-    square_of,
 )
 from qpsvm.proof.ball import BallSpace
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup, Held
@@ -108,13 +107,16 @@ def space_of(problem: Any) -> Space:
 def _of_matrix(problem: Any) -> tuple[str, ...]:
     """What the theorem takes for the kernel, where that is a matrix of floats that nobody has given."""
     kernel, space = problem.kernel, problem.space
-    if space.clipped:
-        return (f"the kernel is the positive part, as computed, of the matrix of {kernel} (psd='clip')",)
-    if space.shift:
-        return (f"the kernel is the matrix of {kernel} with {space.shift:.3g} added to its diagonal (psd='shift')",)
+    named = "K"
     if not isinstance(kernel, Precomputed):
-        return (f"the kernel matrix is what {kernel} gives for these samples, made symmetric",)
-    return () if space.gram.blocks.asymmetry == 0.0 else ("the kernel matrix is the mean of K and its transpose",)
+        named = f"what {kernel} gives for these samples, made symmetric"
+    elif space.asymmetry:
+        named = "the mean of K and its transpose, as computed"
+    if space.clipped:
+        named = f"the positive part, as computed, of {named} (psd='clip')"
+    elif space.shift:
+        named = f"{named}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
+    return () if named == "K" else (f"the kernel matrix is {named}",)
 
 
 def _linear_points(problem: Any) -> RowSource:
@@ -157,12 +159,7 @@ def held_numbers(problem: Any, result: SVMResult) -> Held:
             multipliers[name] = Fraction(value) / (size if name == "b" else 1)
     if w is None:
         return Held(None, coefficients(problem, result) / float(size), multipliers)
-    own = w / float(size)
-    if problem.affine:  # f is R² − ‖x − c‖²
-        multipliers.pop("b", None)
-        if math.isfinite(result.radius) and np.isfinite(own).all():
-            multipliers["b"] = (Fraction(result.radius) ** 2 - square_of(own[None, :])) / 2
-    return Held(own, None, multipliers)
+    return Held(w / float(size), None, multipliers)
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:

@@ -35,7 +35,8 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
 
 Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
-R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0. The QP is `unit` = 2
+R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless rows of a user's ask for it:
+then f is as they ask, and there is no ball. The QP is `unit` = 2
 times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
 """
 
@@ -65,8 +66,12 @@ from qpsvm.problems.base import Problem
 from qpsvm.problems.enclosing import Enclosing
 from qpsvm.problems.forms import margin_group, margin_rows
 from qpsvm.problems.one_class import OneClass, check_constant_diagonal
+from qpsvm.problems.reading import without_rows
 from qpsvm.qp.program import QP
 from qpsvm.samples import shares_of, unlabelled
+
+#: What is said of an f that is negative everywhere.
+NO_BALL = "there is no ball: rows of your own ask for an f that is negative everywhere, R² < 0, so that radius is nan"
 
 
 class SVDD(Enclosing):
@@ -142,15 +147,24 @@ class SVDD(Enclosing):
         return f"SVDD, ν = {self.nu:g}, kernel {self.kernel}"
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """R from μ = (R² − ‖c‖²)/2."""
-        square, w = 2.0 * certificate.half_norm, certificate.w
-        low, value, high = (
-            math.sqrt(max(dot(w, w, 2.0 * mu)[0] if w is not None else square + 2.0 * mu, 0.0))  # (SVDD.13)
-            for mu in (certificate.b_interval[0], certificate.b, certificate.b_interval[1])
+        """R from μ = (R² − ‖c‖²)/2; no number where rows of a user's make R² negative."""
+        w, b = certificate.w, certificate.b
+        low, square, high = (
+            dot(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
+            for mu in (certificate.b_interval[0], b, certificate.b_interval[1])
         )
-        if certificate.primal == 0.0:  # R² + Σ C_i ξ_i: nothing is left for R
-            value = low = high = 0.0
+        if self.constraints and square < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(b):
+            return {"radius": math.nan}, {"radius": (math.nan, math.nan)}
+        if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i: nothing is left for R
+            low = square = high = 0.0
+        low, value, high = (math.sqrt(max(each, 0.0)) for each in (low, square, high))
         return {"radius": value}, {"radius": (low, high)}
+
+    def _note(self, certificate: Certificate) -> str:
+        note = super()._note(certificate)
+        if self.constraints and math.isnan(self._extras(without_rows(certificate))[0]["radius"]):
+            note = f"{note} {NO_BALL}".strip()
+        return note
 
     def _level_radius(self, level: FloatArray) -> FloatArray | None:
         """How far K_ii/2 may be off, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None where it is ½ exactly."""

@@ -58,6 +58,8 @@ class UserRows:
         2^e of (USER.4): 1 where the rows are the user's own.
     counts : ndarray, shape (q,)
         What b counts at each of the points: 1, but for those that are g itself.
+    asked : ndarray, shape (p,)
+        h as the user wrote it, of f itself.
     """
 
     names: tuple[str, ...]
@@ -68,6 +70,7 @@ class UserRows:
     h_radius: FloatArray
     scale: FloatArray
     counts: FloatArray
+    asked: FloatArray
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -91,8 +94,9 @@ class UserRows:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
         counts = self.counts / scale if mix is None else self.counts
         return UserRows(
-            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts
-        )
+            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts,
+            self.asked,
+        )  # fmt: skip
 
     def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """The samples X (n, d) with the points behind them: (n + q, d)."""
@@ -256,6 +260,7 @@ def user_rows(
         off,
         np.ones(len(names)),
         np.concatenate(found["counts"]),
+        np.concatenate([item.h for item in items]),
     )
 
 

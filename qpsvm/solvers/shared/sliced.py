@@ -86,8 +86,21 @@ def run_sliced(
     -------
     object
         What `loop` returned: the whole, or the longest slice that ended in time.
+
+    Raises
+    ------
+    FloatingPointError
+        The loop refuses its data: LIBSVM does so where prices of a whole class have underflowed.
     """
-    apart = _Apart(loop, arguments, clock, verbose, hurries)
+    try:
+        return _sliced(_Apart(loop, arguments, clock, verbose, hurries), n, most, within, nothing)
+    except ValueError as error:
+        raise FloatingPointError(str(error)) from error
+
+
+def _sliced(apart: _Apart, n: int, most: int, within: Callable[[float], int], nothing: Callable[[], R]) -> R:
+    """The longest slice that ends in time."""
+    loop, arguments, clock = apart.loop, apart.arguments, apart.clock
     here = min(within(min(AT_ONCE, clock.left)), most)
     best: R | None = None
     if here == most or here >= WORTHWHILE * n:
