@@ -398,7 +398,12 @@ class NotSeparableError(_ProvableError, ValueError):
         Convex weights over the caller's rows with Σ u_i φ(x_i) = Σ v_j φ(x_j). u is zero outside the positive class,
         and v outside the negative class.
     distance : float
-        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖. Rounding keeps it from being zero.
+        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖ of these floats. Rounding keeps it from being zero: that
+        there are weights next to them for which it is, is proven before this is raised.
+
+    See Also
+    --------
+    MarginNotFoundError : Where it is not.
 
     Examples
     --------
@@ -418,7 +423,7 @@ class NotSeparableError(_ProvableError, ValueError):
         self.v = v
         self.distance = distance
         super().__init__(
-            "the classes are not separable at working precision: a convex combination of "
+            "the classes are not separable: a convex combination of "
             f"{int((u > 0).sum())} positive samples meets one of {int((v > 0).sum())} negative samples (relative "
             f"distance {distance:.1e}; the weights are in .u and .v). So the hard margin has no solution; use CSVM, or "
             "another kernel"
@@ -426,6 +431,57 @@ class NotSeparableError(_ProvableError, ValueError):
 
     def __reduce__(self) -> tuple[type[NotSeparableError], tuple[NDArray[np.float64], NDArray[np.float64], float]]:
         return type(self), (self.u, self.v, self.distance)
+
+
+class MarginNotFoundError(_ProvableError, SolverError, ValueError):
+    """No margin was found between two classes, and that there is none was not proven: they are too near to each other.
+
+    Attributes
+    ----------
+    u, v : ndarray of shape (n,)
+        Convex weights over the caller's rows, of the positive and of the negative class: of the nearest points of the
+        hulls that were found.
+    distance : float
+        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖, as measured. A margin, if there is one, is hardly larger.
+    separable : bool or None
+        True where exact arithmetic found that there is a margin, which is too narrow for doubles; None where it found
+        neither that nor a common point.
+
+    Examples
+    --------
+    Samples of different values are separated by every Gaussian, however wide it is and however far they overlap:
+
+    >>> import qpsvm
+    >>> problem = qpsvm.HardMargin([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], kernel=qpsvm.RBF(1e-7))
+    >>> try:
+    ...     qpsvm.solve(problem)
+    ... except qpsvm.MarginNotFoundError as error:
+    ...     print(error.separable, error.distance < 1e-8)
+    True True
+    """
+
+    def __init__(
+        self, u: NDArray[np.float64], v: NDArray[np.float64], distance: float, separable: bool | None = None
+    ) -> None:
+        self.u = u
+        self.v = v
+        self.distance = distance
+        self.separable = separable
+        known = (
+            "the classes can be separated, but by a margin too narrow for doubles"
+            if separable
+            else "whether the classes can be separated is not decided"
+        )
+        super().__init__(
+            f"{known}: their hulls come as near as {distance:.1e} of the data's size (the weights of these points are "
+            "in .u and .v), where rounding hides which side a sample is on; .verify() says what is proven. Use CSVM, "
+            "another kernel, or features of other units"
+        )
+
+    def __reduce__(
+        self,
+    ) -> tuple[type[MarginNotFoundError], tuple[NDArray[np.float64], NDArray[np.float64], float, bool | None]]:
+        return type(self), (self.u, self.v, self.distance, self.separable)
 
 
 class InfeasibleConstraintsError(_ProvableError, ValueError):

@@ -197,7 +197,8 @@ class SVMResult:
         Parameters
         ----------
         problem : Problem, optional
-            What was solved: only of a result that comes out of a file, which has no samples with it.
+            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
+            these numbers as a point of its own, and the title of the proof says so.
         tol : float, optional
             A relative gap that is claimed: the proof says whether that is proven, refuted or open.
 
@@ -211,7 +212,7 @@ class SVMResult:
         UnsupportedError
             No samples, or a machine or kernel that nobody has stated exactly.
         DataError
-            The problem has other samples.
+            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
 
         See Also
         --------

@@ -121,6 +121,7 @@ def raised() -> list[errors.QPSVMError]:
         errors.InfeasibleNuError: (0.9, 0.5),
         errors.InfeasibleConstraintsError: ({"w ≤ 1": 0.5, "w ≥ 2": 0.5}, -0.5, 0.0),
         errors.IndefiniteKernelError: ("sigmoid", -1.0, "on 1ᵀβ = 0"),
+        errors.MarginNotFoundError: (np.eye(3)[0], np.eye(3)[1], 1e-9, True),
         errors.NotSeparableError: (np.eye(3)[0], np.eye(3)[1], 1e-17),
     }
     kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.QPSVMError)]

@@ -36,6 +36,7 @@ from qpsvm.errors import (
 from qpsvm.joint_result import JointResult
 from qpsvm.problems import JointProblem, Problem
 from qpsvm.problems.pairing import check_joint_pair, check_pair
+from qpsvm.problems.reading import title_of
 from qpsvm.proof.proof import Proof
 from qpsvm.result import SVMResult
 from qpsvm.saving.writing import write_text
@@ -83,8 +84,8 @@ class Derivation:
 
     @property
     def title(self) -> str:
-        """The problem with its parameters."""
-        return self.problem.title
+        """The problem with its parameters; of a result of another machine also which."""
+        return self.problem.title if self.result is None else title_of(self.problem, self.result)
 
     @property
     def variant(self) -> str:

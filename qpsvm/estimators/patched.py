@@ -26,6 +26,7 @@ from qpsvm import estimators
 from qpsvm.errors import (
     DataError,
     IndefiniteKernelError,
+    MarginNotFoundError,
     ParameterError,
     QPSVMError,
     SolverError,
@@ -38,7 +39,8 @@ from qpsvm.kernels.functions import Kernel
 log = logging.getLogger("qpsvm.patch")
 
 #: After these scikit-learn's class is asked, which may take what ours refused, or refuses it in its own words. A proof
-#: that there is no answer (`NotSeparableError`) is not among them: LIBSVM would look for one without end.
+#: that there is no answer (`NotSeparableError`) is not among them, and where none was found (`MarginNotFoundError`) no
+#: other is asked either: LIBSVM would look for one without end.
 HANDED_ON = (
     UnsupportedError, ParameterError, UnknownOptionError, DataError, IndefiniteKernelError, TooLargeError, SolverError,
 )  # fmt: skip
@@ -109,14 +111,14 @@ class StandIn(metaclass=StandsFor):
         ------
         QPSVMError
             What this library refuses where a parameter that scikit-learn does not have was given, and
-            `NotSeparableError`.
+            `NotSeparableError` and `MarginNotFoundError`.
         """
         before = vars(self).keys() - vars(self).get("_learnt", ())
         refusal = None
         try:
             super().fit(X, y, sample_weight)  # type: ignore[misc]
         except HANDED_ON as error:
-            if self._asks_for_ours():
+            if self._asks_for_ours() or isinstance(error, MarginNotFoundError):
                 raise
             refusal = error
         finally:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from qpsvm.errors import IndefiniteKernelError, InfeasibleNuError, NotSeparableError, QPSVMError
+from qpsvm.errors import IndefiniteKernelError, InfeasibleNuError, MarginNotFoundError, NotSeparableError, QPSVMError
 from qpsvm.play.checks import RequestError
 from qpsvm.play.finite import numbers
 from qpsvm.play.plane import proof_plane
@@ -31,6 +31,8 @@ def failure(
         answer["hint"] = {"nu": rounded if rounded > 0.0 else error.nu_max}
     elif isinstance(error, IndefiniteKernelError):
         answer["hint"] = {"psd": "clip"}
+    elif isinstance(error, MarginNotFoundError):
+        answer["hint"] = {"machine": "c"}  # and no common point to draw
     elif isinstance(error, NotSeparableError):
         answer["hint"] = {"machine": "c"}
         state = None if request is None else request.state
@@ -54,6 +56,9 @@ def _sentence(error: QPSVMError) -> str:
             f"The classes cannot be separated: their hulls meet. A mixture of {_count(plus, 'positive')} is the same "
             f"point as a mixture of {_count(minus, 'negative')}. Choose the C-SVM, or another kernel."
         )
+    if isinstance(error, MarginNotFoundError):
+        known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
+        return f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
     if isinstance(error, InfeasibleNuError):
         return (
             f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
@@ -79,7 +84,7 @@ def _field(error: QPSVMError) -> str | None:
         return "nu"
     if isinstance(error, IndefiniteKernelError):
         return "psd"
-    return "machine" if isinstance(error, NotSeparableError) else None
+    return "machine" if isinstance(error, (NotSeparableError, MarginNotFoundError)) else None
 
 
 def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:

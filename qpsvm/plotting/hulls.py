@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.checks import as_flag
 from qpsvm.arrays.types import FloatArray, as_dense
-from qpsvm.errors import DataError, NotSeparableError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.errors import (
+    DataError,
+    MarginNotFoundError,
+    NotSeparableError,
+    ParameterError,
+    ParameterTypeError,
+    UnsupportedError,
+)
 from qpsvm.kernels.functions import Linear
 from qpsvm.plotting.reduced_hull import reduced_hull
 from qpsvm.plotting.style import BLACK, CLASSES, EDGE, GREY, PURPLE, SAMPLE, SHAPES, marker_proxy, new_axes
@@ -31,10 +38,14 @@ STAR = 300
 #: Closest points are one point where they are nearer than this share of the samples' range.
 ONE_POINT = 1e-7
 
+#: What `solve` raises where there is no margin to draw: two points of the hulls that are one, or look so.
+ERRORS = (NotSeparableError, MarginNotFoundError)
+HullsError = NotSeparableError | MarginNotFoundError
+
 
 def hulls(
     problem: Problem,
-    result: SVMResult | NotSeparableError,
+    result: SVMResult | HullsError,
     *,
     names: Sequence[str] | None = None,
     legend: bool = True,
@@ -46,7 +57,7 @@ def hulls(
     ----------
     problem : Problem
         With two features, a linear kernel and a free intercept.
-    result : SVMResult or NotSeparableError
+    result : SVMResult, NotSeparableError or MarginNotFoundError
         Of that problem. Where the hulls meet, `solve` raises the error, and their common point is drawn.
     names : (str, str), optional
         Names of the features.
@@ -94,8 +105,8 @@ def hulls(
     ... except qpsvm.NotSeparableError as error:
     ...     ax = qpsvm.plotting.hulls(problem, error)
     """
-    error = result if isinstance(result, NotSeparableError) else getattr(result, "error", None)
-    meeting = error if isinstance(error, NotSeparableError) else None
+    error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
+    meeting = error if isinstance(error, ERRORS) else None
     _check(problem, result)
     as_flag(legend, "legend")
     view = view_of(problem, None, names)
@@ -109,9 +120,8 @@ def hulls(
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
     set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
     if legend:
-        used = marker_proxy(
-            "o", BLACK, "0.6", "part of a closest point" if meeting is None else "part of the common point"
-        )
+        which = "the common" if isinstance(meeting, NotSeparableError) else "a closest"
+        used = marker_proxy("o", BLACK, "0.6", f"part of {which} point")
         legend_below(ax, [*handles, used])
     return ax
 
@@ -131,8 +141,8 @@ class Shares:
         return bool((self.caps >= 1.0).all())
 
 
-def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
-    if isinstance(result, NotSeparableError):
+def _check(problem: Problem, result: SVMResult | HullsError) -> None:
+    if isinstance(result, ERRORS):
         if not isinstance(problem, Problem):
             raise ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
     else:
@@ -150,7 +160,7 @@ def _check(problem: Problem, result: SVMResult | NotSeparableError) -> None:
         )
 
 
-def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
+def _shares(problem: Problem, result: SVMResult | HullsError) -> Shares:
     assert isinstance(result, SVMResult)  # the other case has its own shares
     y, alpha = problem.labels, result.alpha[problem.rows]
     total = float(alpha.sum()) / 2
@@ -161,7 +171,7 @@ def _shares(problem: Problem, result: SVMResult | NotSeparableError) -> Shares:
     return _with_points(problem, a, used, np.minimum(problem.upper / total, 1.0))
 
 
-def _meeting(problem: Problem, error: NotSeparableError) -> Shares:
+def _meeting(problem: Problem, error: HullsError) -> Shares:
     """The shares of the common point, which must be one of this problem's hulls."""
     advice = "give the error that solve(problem) raised"
     if len(error.u) != problem.n:

@@ -65,7 +65,9 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 5.2)) -> Axes:
 
 def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
     """Write above the axes what was solved, or that it was not."""
-    set_title(ax, problem.title, *notes, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}")
+    other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
+    said = "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+    set_title(ax, problem.title, other, *notes, said)
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:

@@ -49,7 +49,7 @@ from qpsvm.kernels.indefinite import Intercept, PSDRule
 from qpsvm.operators import Diagonal, Operator
 from qpsvm.problems.base import Problem
 from qpsvm.problems.forms import margin_group, margin_rows
-from qpsvm.problems.refuted import with_hulls, with_rows
+from qpsvm.problems.refuted import with_rows, without_margin
 from qpsvm.problems.separability import HullDistance, hull_distance, nearest_hulls, shared_sample
 from qpsvm.qp.program import QP
 from qpsvm.qp.solution import QPSolution, Status
@@ -207,8 +207,11 @@ class HardMargin(Problem):
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
             if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
-                error = with_hulls(NotSeparableError(hulls.u, hulls.v, hulls.distance), self)
-                return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
+                error = without_margin(self, hulls.u, hulls.v, hulls.distance)
+                if isinstance(error, NotSeparableError):
+                    return replace(certificate, gap=np.inf), Status.INFEASIBLE, str(error), error
+                if np.isinf(certificate.gap):
+                    return certificate, Status.NUMERICAL_ERROR, str(error), error
             certificate = self._better(certificate, hulls, tol, polished)
         result, status, message, error2 = super()._judge(certificate, solution, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
@@ -229,7 +232,9 @@ class HardMargin(Problem):
                 )
                 if not weights[self.n :].any():  # the classes alone cannot be separated
                     u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
-                    error = with_hulls(NotSeparableError(u / u.sum(), v / v.sum(), 0.0), self)
+                    error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
+                    if not isinstance(error, NotSeparableError):
+                        return certificate, Status.NUMERICAL_ERROR, str(error), error
                 return certificate, Status.INFEASIBLE, str(error), error
         return super()._judge(certificate, solution, tol, polished, clock)
 

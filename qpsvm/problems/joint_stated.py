@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from qpsvm.arrays.words import shown
-from qpsvm.errors import DataError, ParameterTypeError
+from qpsvm.errors import ParameterTypeError
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.feature_map import FeatureMap
+from qpsvm.problems.reading import check_point, title_of
 from qpsvm.problems.recorded import recorded
 from qpsvm.problems.stated import space_of
 from qpsvm.proof.exact_dual import Held
@@ -40,13 +41,10 @@ def verified(problem: Any, result: JointResult, tol: float | None = None) -> Pro
     """
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
-    problem.samples.check()
-    shape = problem.n, len(problem.classes)
-    if result.alpha.shape != shape:
-        raise DataError(f"the result is over {result.alpha.shape} samples and classes, the problem over {shape}")
+    check_point(problem, result)
     alpha = problem.samples.taking_part(result.alpha)
     asked = AskedJoint(stated(problem), _space(problem), held_numbers(problem, result), alpha, result.gap, tol,
-                       result.title, {"stated": partial(recorded, problem, result)})  # fmt: skip
+                       title_of(problem, result), {"stated": partial(recorded, problem, result)})  # fmt: skip
     return prove_joint(asked)
 
 

@@ -25,6 +25,8 @@ from qpsvm.samples import Samples
 
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
+#: Letters of the names of a user's rows that a table keeps.
+LONGEST_NAME = 64
 #: Nor is more than this share of C ever nothing.
 SMALL = 1e-3
 
@@ -112,7 +114,7 @@ def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> N
         "price": certificate.unit * prices / rows.scale / size,
         "gap": certificate.unit * prices * np.abs(short),  # (OWN.8)
     }  # fmt: skip
-    table = np.empty(rows.p, dtype=[("name", "U64"), *((name, "f8") for name in columns)])
+    table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])
     table["name"] = rows.names
     for name, values in columns.items():
         table[name] = values
@@ -202,3 +204,58 @@ def check_result(samples: Samples, result: SVMResult) -> None:
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     if len(result.coef) != samples.n:
         raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")
+
+
+def check_point(problem: Any, result: Any) -> None:
+    """That the numbers of a result are a point of a problem, and its decision function one of the problem's.
+
+    Parameters
+    ----------
+    problem : Problem or JointProblem
+    result : SVMResult or JointResult
+
+    Raises
+    ------
+    DataError
+        Other rows, features, kernel, classes, rows of constraints or variables; or samples that were changed since.
+    """
+    problem.samples.check()
+    model = result.model
+    classes = problem.predicted if isinstance(result, SVMResult) else problem.classes
+    rows, features = len(result.coef), model.n_features
+    why = ""
+    if (rows, features) != problem.X.shape:
+        why = (
+            f"is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
+            f"{problem.X.shape[1]}"
+        )
+    elif model.kernel != problem.kernel:
+        why = f"has the kernel {model.kernel!r}, the problem {problem.kernel!r}"
+    elif not np.array_equal(np.asarray(model.classes), np.asarray(classes)):
+        why = f"has the classes {shown(model.classes)}, the problem {shown(classes)}"
+    elif isinstance(result, SVMResult):
+        why = _other_variables(problem, result)
+    if why:
+        raise DataError(f"the result {why}: give the result of solve(problem)")
+
+
+def title_of(problem: Any, result: Any) -> str:
+    """What is judged: the problem, and where the numbers are those of a result of another machine, that as well."""
+    if result.title == problem.title:
+        return str(problem.title)
+    return f"{problem.title}; the numbers are those of a result of {result.title}"
+
+
+def _other_variables(problem: Any, result: SVMResult) -> str:
+    """What a result has no number for, or too many, as a point of a problem: the end of a sentence, or ""."""
+    names = [name[:LONGEST_NAME] for name in problem._textbook_rows.names] if problem.constraints else []
+    given = [] if result.constraints is None else result.constraints["name"].tolist()
+    needed = {group.multiplier for group in problem.outlined.groups} - {"b", "rho"}
+    needed |= {"radius"} if problem.affine else set()
+    if len(result.alpha) != problem.alphas:
+        return f"of {result.title} has {len(result.alpha)} α, the problem {problem.alphas}"
+    if names != given:
+        return f"has the rows of constraints {shown(given)}, the problem {shown(names)}"
+    if not needed <= {*result.extras} or (result.model.diagonal != 0.0) != (problem.diagonal != 0.0):
+        return f"of {result.title} has other variables than {problem.title}"
+    return ""

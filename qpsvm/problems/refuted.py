@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.arrays.words import shown
-from qpsvm.errors import InfeasibleConstraintsError, InfeasibleNuError, NotSeparableError, UnsupportedError
+from qpsvm.errors import (
+    InfeasibleConstraintsError,
+    InfeasibleNuError,
+    MarginNotFoundError,
+    NotSeparableError,
+    QPSVMError,
+    UnsupportedError,
+)
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import RBF, Kernel, Linear, Precomputed
 from qpsvm.problems.constraints import Constraints
@@ -25,17 +32,46 @@ from qpsvm.problems.reading import bare
 from qpsvm.rows import Mapped, RowSource, as_row_source
 
 if TYPE_CHECKING:
+    from qpsvm.proof.hulls import Meeting
     from qpsvm.proof.nearest import Decided
     from qpsvm.proof.proof import Proof
 
 #: Numbers of X up to which all samples are looked at.
 LOOKED_AT = 1e5
+#: Coordinates in which points cancel where they do in feature space, and only there: what of them separates classes.
+SPANNING = {
+    "features": "a rational combination of the monomials", "gram": "a rational combination of kernel functions",
+    "matrix": "a rational combination of the rows of the kernel matrix",
+}  # fmt: skip
 
 
-def with_hulls(error: NotSeparableError, problem: Any) -> NotSeparableError:
+#: An error about two classes: it keeps which.
+HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
+
+
+def with_hulls(error: HullsError, problem: Any) -> HullsError:
     """The error with what proves it: the samples with weights."""
     error._evidence = partial(_hulls, bare(problem), error.u + error.v)
     return error
+
+
+def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
+    """What is true of two classes between which no margin was found: that their hulls meet, or that none was found.
+
+    Parameters
+    ----------
+    problem : HardMargin
+    u, v : ndarray, shape (n,)
+        Convex weights of the nearest points of the hulls.
+    distance : float
+        Between these, in units of the data.
+    """
+    from qpsvm.proof.hulls import meet
+
+    known = meet(_meeting(problem, u + v)) if problem.team.alone else None
+    if known:
+        return with_hulls(NotSeparableError(u, v, distance), problem)
+    return with_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
 
 
 def with_rows(error: InfeasibleConstraintsError, problem: Any) -> InfeasibleConstraintsError:
@@ -53,38 +89,51 @@ def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
 
 def _hulls(problem: Any, weights: FloatArray) -> Proof:
     from qpsvm.problems.recorded import recorded
-    from qpsvm.proof.coordinates import coordinates
-    from qpsvm.proof.hulls import Meeting, meeting
-    from qpsvm.proof.impossible import Rows
+    from qpsvm.proof.hulls import meeting
 
     if not problem.team.alone:
         raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
-    chosen = np.flatnonzero(weights > 0.0)
-    kernel, points = _points(problem, chosen)
-    signs = [int(sign) for sign in problem.labels[chosen].tolist()]
-    terms = [[(place, Fraction(-sign))] for place, sign in enumerate(signs)]
-    numbers = problem.rows[chosen].tolist()
-    known = None if points is None else coordinates(kernel, points)
-    assumed = ("the features are the floats that the map makes",) if isinstance(problem.kernel, FeatureMap) else ()
-    ones = [Fraction(-1)] * len(chosen)
-    rows = Rows(known, terms, [Fraction(-sign) for sign in signs], ones, [str(number) for number in numbers])
-    proof = meeting(Meeting(
-        problem.title, rows, signs, weights[chosen], numbers, _labels(problem), partial(_decided, problem, weights),
-        (problem.labels.tolist(), problem.rows.tolist()), assumed,
-    ))  # fmt: skip
+    proof = meeting(_meeting(problem, weights))
     return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
 
 
-def _points(problem: Any, chosen: Any) -> tuple[Kernel, Matrix | None]:
-    """Samples as points of a kernel; None where the kernel's matrix was changed into another."""
+def _meeting(problem: Any, weights: FloatArray) -> Meeting:
+    """The question whether two classes meet, and the samples with weights."""
+    from qpsvm.proof.coordinates import coordinates
+    from qpsvm.proof.hulls import Meeting
+    from qpsvm.proof.impossible import Rows
+
+    chosen = np.flatnonzero(weights > 0.0)
+    kernel, points, assumed = _points(problem, chosen)
+    signs = [int(sign) for sign in problem.labels[chosen].tolist()]
+    terms = [[(place, Fraction(-sign))] for place, sign in enumerate(signs)]
+    numbers = problem.rows[chosen].tolist()
+    known = coordinates(kernel, points)
+    ones = [Fraction(-1)] * len(chosen)
+    rows = Rows(known, terms, [Fraction(-sign) for sign in signs], ones, [str(number) for number in numbers])
+    return Meeting(
+        problem.title, rows, signs, weights[chosen], numbers, _labels(problem), partial(_decided, problem, weights),
+        (problem.labels.tolist(), problem.rows.tolist()), assumed,
+    )  # fmt: skip
+
+
+def _points(problem: Any, chosen: Any) -> tuple[Kernel, Matrix, tuple[str, ...]]:
+    """Samples as points of a kernel, those of a kernel that nobody can compute by its matrix; and what is assumed."""
+    from qpsvm.problems.stated import space_of
+
     kernel: Kernel = problem.kernel
-    if problem.psd != "raise" and not kernel.is_psd:
-        return kernel, None
-    if isinstance(kernel, Precomputed):
-        return kernel, problem.samples.taken[:, problem.rows][:, chosen].T
     if isinstance(kernel, FeatureMap):
-        return Linear(), _rows(problem).take(chosen)
-    return kernel, _rows(problem).take(chosen)
+        return Linear(), _rows(problem).take(chosen), ("the features are the floats that the map makes",)
+    if _matrix_only(problem):
+        return Precomputed(), problem.space.gram.dense()[chosen], space_of(problem).assumptions
+    return kernel, _rows(problem).take(chosen), ()
+
+
+def _matrix_only(problem: Any) -> bool:
+    """Whether the points are known by their kernel matrix alone."""
+    from qpsvm.problems.stated_rows import by_matrix
+
+    return not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
 
 
 def _rows(problem: Any) -> RowSource:
@@ -110,18 +159,20 @@ def _decided(problem: Any, beta: FloatArray) -> Decided | str | None:
             "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
             "(Micchelli 1986)"
         )  # fmt: skip
-    rows = _rows(problem)
-    if not isinstance(problem.kernel, (Linear, FeatureMap)) or rows.shape[0] * rows.shape[1] > LOOKED_AT:
+    n, width = _rows(problem).shape
+    if n * (n if _matrix_only(problem) else width) > LOOKED_AT:
         return None
-    points = rows.take(slice(0, rows.shape[0]))
-    known = coordinates(Linear(), points)
-    if known is None:
+    kernel, points, _ = _points(problem, np.arange(n))
+    known = coordinates(kernel, points)
+    if known is None or known.kind not in SPANNING:
         return None
     signs = problem.labels.astype(np.int64)
     found = decided(known.whole * signs.astype(object), signs, np.abs(beta))
     if found is None or found.weights:
         return found
-    w = [Fraction(0)] * rows.shape[1]
+    if not isinstance(kernel, Linear):
+        return SPANNING[known.kind]
+    w = [Fraction(0)] * points.shape[1]
     for place, exponent, value in zip(columns_of(points).tolist(), known.exponents, found.w, strict=True):
         w[place] = value / Fraction(2) ** exponent
     return Decided([], w)

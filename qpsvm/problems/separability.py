@@ -4,7 +4,8 @@
 
 t = 0: u and v are convex weights whose combinations meet, so no hyperplane separates the classes (theorem of the
 alternative, Bennett & Mangasarian 1992). t > 0: the multipliers of the coordinates are a separating direction. The
-coordinates are centred and scaled one by one first: neither changes whether the hulls meet. HiGHS solves (SEP.1)
+coordinates are centred, those of sparse rows too, and scaled one by one first: neither changes whether the hulls meet.
+HiGHS solves (SEP.1)
 exactly where it is small. With more rows or coordinates, `nearest_points` takes a fraction of the time, and can be
 stopped. Of very many rows, only those that matter are looked at:
 
@@ -41,6 +42,8 @@ ROUNDING = 8.0 * float(np.finfo(float).eps)
 CANDIDATES, FINGERPRINT_ENTRIES = 10, 1_000_000
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
+#: Entries of sparse rows that are centred at a time: 80 MB.
+DENSE_ENTRIES = 10_000_000
 #: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
 AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 
@@ -127,7 +130,7 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     Parameters
     ----------
     Z : ndarray or csr_array, shape (n, r)
-        Samples in explicit coordinates.
+        Few samples in explicit coordinates.
     y : ndarray, shape (n,)
         −1/+1.
 
@@ -138,14 +141,16 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     """
     from scipy.optimize import linprog
 
-    scaled, sizes = _conditioned(Z)
-    n, r = scaled.shape
-    difference = (sp.csr_array(sp.diags_array(y) @ scaled) if sp.issparse(scaled) else y[:, None] * scaled).T
+    if sp.issparse(Z):  # what is centred when dense is centred here
+        Z = as_dense(Z)
+        Z = Z - np.clip(Z.mean(axis=0), Z.min(axis=0), Z.max(axis=0))  # equal samples are then 0, every digit
+    centred = Z - Z.mean(axis=0)
+    sizes = np.abs(centred).max(axis=0)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    n, r = centred.shape
+    difference = (y[:, None] * (centred / sizes)).T
     column = np.full((r, 1), -1.0)
-    if sp.issparse(difference):
-        A_ub = sp.vstack([sp.hstack([difference, column]), sp.hstack([-difference, column])], format="csr")
-    else:
-        A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
+    A_ub = np.vstack([np.hstack([difference, column]), np.hstack([-difference, column])])
     classes = np.vstack([np.append(y > 0, False), np.append(y < 0, False)]).astype(np.float64)
     answer = linprog(
         np.append(np.zeros(n), 1.0), A_ub=A_ub, b_ub=np.zeros(2 * r), A_eq=classes, b_eq=np.ones(2), method="highs",
@@ -157,10 +162,8 @@ def hull_distance(Z: Matrix, y: FloatArray) -> HullDistance:
     multipliers = answer.ineqlin.marginals
     direction = (multipliers[r:] - multipliers[:r]) / sizes
     u, v = np.where(y > 0, weights, 0.0), np.where(y < 0, weights, 0.0)
-    centred = Z if sp.issparse(Z) else Z - Z.mean(axis=0)
-    squares = centred.multiply(centred).sum(axis=1) if sp.issparse(Z) else (centred * centred).sum(axis=1)
-    gap = float(np.linalg.norm(centred.T @ (u - v)))
-    return HullDistance(u, v, _relative(gap, float(np.max(squares)), abs(Z).max() ** 2), _oriented(direction, Z, y))
+    reach, gap = float((centred * centred).sum(axis=1).max()), float(np.linalg.norm(centred.T @ (u - v)))
+    return HullDistance(u, v, _relative(gap, reach, float(np.abs(Z).max()) ** 2), _oriented(direction, centred, y))
 
 
 def nearest_hulls(
@@ -246,6 +249,10 @@ def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> F
     """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
+    elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= DENSE_ENTRIES:
+        part = as_dense(space.rows.take(rows))
+        part -= part.mean(axis=0)
+        Z = pivoted_cholesky(part @ part.T, finest)
     else:
         Z = pivoted_cholesky(space.centred.block(rows, rows), finest)
     centred: FloatArray = Z - Z.mean(axis=0)
@@ -266,7 +273,10 @@ def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: fl
     """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-    if space.is_linear:
+    if space.is_linear and space.samples.is_sparse and space.samples.team.alone:
+        w, squares = _by_parts(space, beta)
+        distance = float(np.linalg.norm(w))
+    elif space.is_linear:
         w = space.weights(beta)
         mean = space.rows.means()
         squares = space.centred.diagonal() - 2.0 * space.rows.margins(mean) + float(mean @ mean)
@@ -280,6 +290,17 @@ def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: fl
     return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
 
 
+def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
+    mean, squares = space.samples.means(), np.zeros(space.n)
+    w, step = np.zeros(len(mean)), max(DENSE_ENTRIES // (10 * len(mean)), 1)
+    for i in range(0, space.n, step):
+        part = as_dense(space.samples.take(slice(i, i + step))) - mean
+        squares[i : i + step] = np.einsum("ij,ij->i", part, part)
+        w += beta[i : i + step] @ part
+    return w, squares
+
+
 def _relative(distance: float, reach: float, size: float) -> float:
     """A distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
 
@@ -290,23 +311,11 @@ def _relative(distance: float, reach: float, size: float) -> float:
     return distance / math.sqrt(reach) if reach > 0 else 0.0
 
 
-def _conditioned(Z: Matrix) -> tuple[Matrix, FloatArray]:
-    """Z centred (where dense) with every coordinate divided by its largest entry, and those sizes (r,)."""
-    if sp.issparse(Z):
-        sizes = np.asarray(abs(Z).max(axis=0).todense()).ravel()
-        sizes = np.where(sizes > 0, sizes, 1.0)
-        return sp.csr_array(Z @ sp.diags_array(1 / sizes)), sizes
-    centred = Z - Z.mean(axis=0)
-    sizes = np.abs(centred).max(axis=0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    return centred / sizes, sizes
-
-
-def _sharpened(weights: FloatArray, difference: Matrix, y: FloatArray) -> FloatArray:
+def _sharpened(weights: FloatArray, difference: FloatArray, y: FloatArray) -> FloatArray:
     """Correct convex weights (n,) on their support so that the sums are 1 and the points meet, to rounding."""
     weights = _normalised(weights, y)
     support = np.flatnonzero(weights > 0)
-    part = as_dense(difference[:, support])
+    part = difference[:, support]
     system = np.vstack([part, y[support] > 0, y[support] < 0])
     target = np.concatenate([np.zeros(len(part)), [1.0, 1.0]])
     correction = lstsq(system, target - system @ weights[support], cond=1e-13)[0]
@@ -326,7 +335,7 @@ def _normalised(weights: FloatArray, y: FloatArray) -> FloatArray:
     return out
 
 
-def _oriented(direction: FloatArray, Z: Matrix, y: FloatArray) -> FloatArray:
+def _oriented(direction: FloatArray, Z: FloatArray, y: FloatArray) -> FloatArray:
     """The direction or its negative, whichever puts the positive class on the larger side."""
     values = Z @ direction
     return direction if values[y > 0].mean() >= values[y < 0].mean() else -direction

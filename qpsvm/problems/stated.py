@@ -22,7 +22,7 @@ from qpsvm.errors import DataError, UnsupportedError
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Linear, Precomputed
 from qpsvm.kernels.space import FeatureSpace
-from qpsvm.problems.reading import check_result
+from qpsvm.problems.reading import check_point, check_result, title_of
 from qpsvm.problems.recorded import recorded
 from qpsvm.problems.stated_rows import (
     by_matrix,
@@ -60,17 +60,19 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
 
     Raises
     ------
+    ParameterTypeError, DataError
+        No result, or one whose f is none of this problem.
     UnsupportedError
         A machine of a user's own, whose exact numbers nobody has stated.
     """
     check_result(problem.samples, result)
-    problem.samples.check()
     if not problem.samples.team.alone:
         raise UnsupportedError("a member of a team knows its own samples only: verify(problem) where all of them are")
+    check_point(problem, result)
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
-    record = {"stated": partial(recorded, problem, result)}
-    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, result.title, record))
+    record, title = {"stated": partial(recorded, problem, result)}, title_of(problem, result)
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, title, record))
 
 
 def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Held]:

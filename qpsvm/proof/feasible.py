@@ -4,7 +4,8 @@
     (FEAS.2)  0 ≤ j_k q ≤ U_k: a float is not above U_k where it is not above the float below it
     (FEAS.3)  what then misses in Eᵀα = e is taken from the rows that have most room, until nothing does: the last of
               them, the carrier, has an α that is a rational number, and no such integer
-    (FEAS.4)  prices of a user's rows are the floats that they are, carriers as well: they have units of their own
+    (FEAS.4)  prices of a user's rows are the floats that they are, carriers as well: they have units of their own; and
+              so is an α so far below the largest that q would take its digits: its sample may be as much longer
 
 A solver's α is moved by some q: the gap counts that, as it counts everything.
 
@@ -24,11 +25,11 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.constant import common_value, repeated
 from qpsvm.arrays.rounding import UNDERFLOW, UNIT, gamma
-from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.arrays.types import FloatArray
 from qpsvm.proof.exact_dual import ExactDual, ExactGroup
 
-#: Bits of the integers of (FEAS.1), and the least exponent of q: products with q are normal numbers.
-BITS, LEAST_EXPONENT = 52, -960
+#: Bits of the integers of (FEAS.1), and the least exponent of q, of which all floats are multiples.
+BITS, LEAST_EXPONENT = 52, -1074
 #: An α beyond this is no point that a proof would be about: sums and products with it overflow.
 LARGEST_ALPHA = 2.0**900
 #: Bits of the lower half of an integer: sums of halves over all rows of any machine fit into 64 bits.
@@ -83,27 +84,6 @@ class Feasible:
         ones = ExactGroup("", repeated(1.0, self.program.m))
         return missing(ones, self)
 
-    def integers(self) -> tuple[list[int], int]:
-        """j and an exponent with α_k = j_k 2^exponent: integers that serve the carriers too, where these are dyadic.
-
-        Raises
-        ------
-        ArithmeticError
-            A carrier is no multiple of a power of 2.
-        """
-        exponent = self.exponent
-        for value in self.carriers.values():
-            bits = value.denominator.bit_length() - 1
-            if value.denominator != 1 << bits:
-                raise ArithmeticError("an α that makes an equality exact is no multiple of a power of 2")
-            exponent = min(exponent, -bits)
-        others = self.alpha.copy()
-        others[list(self.carriers)] = 0.0
-        found = [int(j) << (self.exponent - exponent) for j in _integers(others, self.exponent)]
-        for k, value in self.carriers.items():
-            found[k] = int(value * Fraction(2) ** -exponent)
-        return found, exponent
-
     def beta(self) -> tuple[FloatArray, FloatArray]:
         """β of (DUAL.5) at the points, and its radii: (n,) each. Differences of multiples of q are exact."""
         program, signed = self.program, self.alpha * self.program.sign
@@ -120,9 +100,10 @@ class Feasible:
         if program.rows is None:
             return signed, off
         found = np.bincount(program.rows, signed, minlength=program.n).astype(np.float64, copy=False)
-        for k in rounded:
-            size = abs(found[program.rows[k]]) + abs(float(self.alpha[k]))
-            radius[program.rows[k]] += 4.0 * UNIT * size + UNDERFLOW
+        for k in self.carriers:
+            place, size = program.rows[k], float(self.alpha[k])
+            if off[k] or abs(found[place]) != size:  # rounded itself, or beside another
+                radius[place] += 4.0 * UNIT * (abs(found[place]) + size) + UNDERFLOW
         return found, radius
 
     def exact_beta(self) -> list[Fraction]:
@@ -141,13 +122,15 @@ class Feasible:
         return found
 
 
-def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
+def feasible(program: ExactDual, alpha: FloatArray, itself: bool = False) -> Feasible | None:
     """The nearest such α that is easily found; None where the rows have no room for an equality.
 
     Parameters
     ----------
     program : ExactDual
     alpha : ndarray, shape (m,)
+    itself : bool
+        Whether every α is kept as the float that it is, (FEAS.4), but for what the equalities and the box miss.
     """
     most = program.price.bounds[0]
     a = np.clip(alpha, 0.0, most)
@@ -158,21 +141,19 @@ def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     largest = float(a[: program.m - program.users].max(initial=0.0))
     exponent = max(math.frexp(largest)[1] - BITS, LEAST_EXPONENT) if largest > 0.0 else -BITS
     q = math.ldexp(1.0, exponent)
-    prices = a[program.m - program.users :].copy()
     a[program.m - program.users :] = 0.0
     integers = np.rint(a / q)
     integers -= integers * q > most  # (FEAS.2)
     a = np.maximum(integers, 0.0) * q  # (FEAS.1)
-    a[program.m - program.users :] = prices
+    moved = np.flatnonzero((a != alpha) & (alpha > 0.0)).tolist() if itself else []
+    for k in moved:
+        U, value = program.price.finite(k), Fraction(float(alpha[k]))
+        carriers[k] = value if U is None else min(value, U)
+    a[list(carriers)] = [float(value) for value in carriers.values()]
     equalities = [group for group in program.groups if group.ridge == 0]
     if equalities and not _repaired(program, equalities, a, exponent, carriers):
         return None
     return Feasible(program, a, exponent, carriers)
-
-
-def _integers(alpha: FloatArray, exponent: int) -> IntArray:
-    """j of (FEAS.1): (m,). A carrier's float need not be a multiple of q; its integer is not used."""
-    return np.rint(np.ldexp(alpha, -exponent)).astype(np.int64)
 
 
 def missing(group: ExactGroup, found: Feasible) -> Fraction:

@@ -65,6 +65,17 @@ class Meeting:
     assumptions: tuple[str, ...] = ()
 
 
+def meet(asked: Meeting) -> bool | None:
+    """Whether (PHULL.1) is true of two classes, by what takes least time; None where that is not known."""
+    vectors, weights = asked.rows.vectors(), asked.weights
+    if vectors is not None and enclosed(vectors, _halves(_rescaled(asked))) is not None:
+        return True
+    if vectors is not None and cancelling(vectors, weights) is not None:
+        return True
+    found = asked.decide()
+    return None if found is None else isinstance(found, Decided) and bool(found.weights)
+
+
 def meeting(asked: Meeting) -> Proof:
     """(PHULL.1), exactly or for weights nearby; or else (PHULL.2)."""
     vectors = asked.rows.vectors()

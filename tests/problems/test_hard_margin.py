@@ -43,7 +43,7 @@ def distance(K: Any, u: np.ndarray, v: np.ndarray) -> float:
     return float(np.sqrt(max(beta @ K @ beta, 0.0) / reach)) if reach > 0 else 0.0
 
 
-def proves(error: NotSeparableError, y: np.ndarray, K: np.ndarray) -> None:
+def proves(error: NotSeparableError | qpsvm.MarginNotFoundError, y: np.ndarray, K: np.ndarray) -> None:
     """u and v are convex weights of the classes, and their points are the same."""
     for weights, sign in ((error.u, 1), (error.v, -1)):
         assert (weights >= 0).all()
@@ -64,13 +64,15 @@ def test_samples_whose_squares_underflow_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "kernel_newton", "interior_point"])
 @pytest.mark.parametrize("n", [600, 1600])
-def test_overlapping_moons_are_not_separable_at_working_precision(n, backend):
+def test_overlapping_moons_are_separable_by_a_margin_that_doubles_do_not_show(n, backend):
+    """By a Gaussian every set of different samples is; so what is said is that no margin was found."""
     if n > 600 and backend == "interior_point":
         pytest.skip("a dense factorisation an iteration, for the same search")
     X, y = moons(n)
     qpsvm.solve(qpsvm.CSVM(X[:40], y[:40], 1.0, RBF(0.5)), check=False)  # imports take no time from the search
-    with pytest.raises(NotSeparableError) as caught:
+    with pytest.raises(qpsvm.MarginNotFoundError) as caught:
         qpsvm.solve(HardMargin(X, y, RBF(0.5)), backend, time_limit=60.0 if backend != "auto" else None)
+    assert caught.value.separable
     proves(caught.value, y, RBF(0.5)(X, X))
 
 
@@ -199,7 +201,9 @@ def test_what_was_not_decided_in_time_is_not_claimed():
     assert result.gap == np.inf
     assert result.error is None
     assert "not decided within the time limit" in result.message
-    assert problem.interpret(answer).status == "infeasible"  # and nothing of the first attempt is left
+    assert isinstance(
+        problem.interpret(answer).error, qpsvm.MarginNotFoundError
+    )  # nothing of the first attempt is left
 
 
 def test_a_time_limit_is_kept_by_the_search():

@@ -104,7 +104,9 @@ def test_kernels():
 
 def test_a_gaussian_separates_whatever_is_not_the_same():
     X, y = cloud(40, 2, 1)
-    assert verdicts(hard(X, y, kernel=qpsvm.RBF(1e-4)).verify())["separable"] == "refuted"
+    error = raised(lambda: qpsvm.solve(qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(1e-4))), qpsvm.MarginNotFoundError)
+    assert error.separable
+    assert verdicts(error.verify())["separable"] == "refuted"
     proof = hard(np.vstack([X, X[:1]]), np.append(y, 1), kernel=qpsvm.RBF(1.0)).verify()
     assert proof
     assert proof.record["v"].keys() | proof.record["u"].keys() == {0, 40}
