@@ -116,8 +116,13 @@ def save(
     parts |= {"claims": _claims(proof), "assumptions": proof.assumptions}
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
     content = body.encode()
+    content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+    try:
+        checker.understood(content)
+    except (checker.UnusableError, ValueError) as error:
+        raise UnsupportedError(f"no proof file: the checker could not use it, for {error}") from error
     with written(path) as file:
-        file.write(content + checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n')
+        file.write(content)
 
 
 def _lines(part: Any) -> str:
@@ -245,7 +250,7 @@ def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: st
     FileFormatError, DataError
     """
     try:
-        rows, target = checker.samples(name, how, None, found.machine)
+        rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
     if checker.digest(rows, target) == values:
