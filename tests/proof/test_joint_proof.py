@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from sealing import sealed
 
 import qpsvm
