@@ -52,6 +52,7 @@ BITS = 192  # of a kernel value that is irrational
 INFINITE = Fraction(1 << 5000)  # beyond every bound that a file can hold
 DIGITS, FINEST, MOST = 4300, 1 << 15, 1 << 30  # of a number; bits of a common denominator; bytes of an unpacked file
 FEW = 1 << 16  # bits of a value of a kernel
+NOTHING = 2.0**-900  # of an optimal value that is less, no gap is relative
 NEAR = Fraction(1, 1 << 20)  # what floats may be off their own b or their own margins, relative to their size
 
 
@@ -831,6 +832,8 @@ def verdicts(
         yield judge(claim, *sides(claim))
         enough["feasible"] |= kind == "feasible"
         enough["gap"] |= kind == "gap at most" or (bool({"b", "lower"} & {*claim}) and near(claim))
+    ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
+    enough["gap"] |= len(ends) == 2 and max(map(abs, ends)) <= NOTHING
     if not enough["feasible"]:
         yield "nothing is claimed of whether alpha is feasible", "open"
     if not enough["gap"]:
