@@ -449,7 +449,7 @@ def test_the_tolerance_is_who_checks_to_say(bases, tmp_path, capsys):
 
 def test_an_optimum_of_nothing_needs_no_gap(tmp_path):
     """P and D are 0 but for what underflows: no gap is relative to that, and both bounds say enough."""
-    tiny = 1e-162 * X
+    tiny = 1e-300 * X
     content, _ = saved(tmp_path, qpsvm.OneClass(tiny, nu=0.5, kernel="linear"), tiny, None)
     assert [claim["claim"] for claim in content["claims"]] == ["feasible", "primal at most", "dual at least"]
 
