@@ -271,24 +271,15 @@ def understood(content: bytes) -> Any:
     points = machine.get("rows", {}).get("points", ())
     for factors, _, _ in machine.get("rows", {}).get("each", ()):
         places = {j for j, _ in factors}
-        need(
-            len(places) == len(factors) and all(j < len(points) for j in places),
-            "a row of the user's has no such points",
-        )
+        need(len(places) == len(factors) and all(j < len(points) for j in places), "a point is missing, or there twice")
     sides = [proof["hulls"][side] for side in "uv"] if "hulls" in proof else [proof["alpha"]["others"]]
+    common = 1
     for side in sides:
         need(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
-    quotients([tuple(number[1:]) for side in sides for number in side])
+        for _, _, q in side:
+            common = math.lcm(common, q)
+            need(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
     return proof
-
-
-def quotients(pairs: list[tuple[int, int]]) -> list[Fraction]:
-    """Fractions p/q, if their common denominator is not too long to be computed with."""
-    common = 1
-    for _, q in pairs:
-        common = math.lcm(common, q)
-        need(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
-    return [Fraction(p, q) for p, q in pairs]
 
 
 # --- the proof file and the data --------------------------------------------------------------------------------------
