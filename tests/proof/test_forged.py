@@ -235,6 +235,57 @@ def unlabelled(content: Any) -> None:
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 1.0}]
 
 
+def loosely(change: Any) -> Any:
+    """A change, and claims that are so of whatever is computed with it."""
+
+    def changed(content: Any) -> None:
+        change(content)
+        content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 2.0}]
+
+    return changed
+
+
+def with_pair(*pair: int) -> Any:
+    """A change: one more pair, with alpha = 0."""
+
+    def change(content: Any) -> None:
+        content["machine"]["pairs"].append(list(pair))
+        content["alpha"]["integers"].append(0)
+
+    return change
+
+
+def again(content: Any) -> None:
+    """The same alpha as a fraction, too."""
+    e, integers = content["alpha"]["exponent"], content["alpha"]["integers"]
+    k = next(k for k, j in enumerate(integers) if j)
+    value = Fraction(integers[k]) * Fraction(2) ** e
+    content["alpha"]["others"] = [[k, value.numerator, value.denominator]]
+
+
+def nothings(*numbers: tuple[int, int]) -> Any:
+    """A change: alpha = 0, as fractions."""
+
+    def change(content: Any) -> None:
+        k = content["alpha"]["integers"].index(0)
+        content["alpha"]["others"] = [[k, p, q] for p, q in numbers]
+
+    return change
+
+
+def long_nothings(content: Any) -> None:
+    """alpha = 0, over numbers without a common factor that are long."""
+    free = [k for k, j in enumerate(content["alpha"]["integers"]) if j == 0][:3]
+    content["alpha"]["others"] = [[k, 0, HUGE + odd] for k, odd in zip(free, (1, 3, 7), strict=True)]
+
+
+def twice_as_much(content: Any) -> None:
+    """Weights that make one point, and add up to 2."""
+    for side in content["hulls"].values():
+        for weight in side:
+            weight[1] *= 2
+
+
 HUGE = 10**4000
 FORGERIES: dict[str, tuple[str, Any]] = {
     "feasible with a bound": ("c", setting("claims", 0, to={"claim": "feasible", "bound": 1e9})),
@@ -255,6 +306,13 @@ FORGERIES: dict[str, tuple[str, Any]] = {
     "a point twice": ("rows", setting("machine", "rows", "each", 0, 0, to=[[0, 0.5], [0, 0.5]])),
     "a point from behind": ("rows", setting("machine", "rows", "each", 0, 0, to=[[-1, 1.0]])),
     "a sample better than itself": ("ranking", setting("machine", "pairs", 0, to=[1, 1])),
+    "a sample better than itself, with alpha = 0": ("ranking", loosely(with_pair(1, 1))),
+    "a pair of no rows, with alpha = 0": ("ranking", loosely(with_pair(1, 99))),
+    "an alpha that is there as a fraction, too": ("c", again),
+    "an alpha of 0, twice": ("c", nothings((0, 1), (0, 1))),
+    "alphas of 0 over many digits": ("joint", long_nothings),
+    "hulls that add up to 2": ("hulls", twice_as_much),
+    "hulls of rows without a weight": ("hulls", setting("machine", "weights", to=[0.0] * 4)),
     "a pair of no rows": ("ranking", setting("machine", "pairs", 0, to=[0, 99])),
     "no claims": ("c", setting("claims", to=[])),
     "feasible alone": ("c", setting("claims", to=[{"claim": "feasible"}])),
@@ -528,6 +586,19 @@ def test_the_data_are_read_once(bases, tmp_path, monkeypatch):
     monkeypatch.setattr(checker, "content_of", lambda name: read.append(name) or own(name))
     assert looked_at(path, data)[0] == 0
     assert read == [str(path), str(data)]
+
+
+def test_a_matrix_that_is_not_symmetric_is_none(bases, tmp_path):
+    content, path, data = copy.deepcopy(bases["matrix"][0]), tmp_path / "proof.json", tmp_path / "data.npy"
+    K = X @ X.T + np.eye(7)
+    K[0, 1] += 1e-9
+    np.save(data, np.column_stack([K, LABELS]))
+    rows, y, _ = checker.samples(data.read_bytes(), {}, None, content["machine"])
+    content.update(file={}, data={"rows": 7, "values": checker.digest(rows, y)})
+    content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 2.0}]
+    path.write_bytes(sealed(content))
+    code, said = looked_at(path, data)
+    assert (code, "not symmetric" in said[0]) == (2, True)
 
 
 def test_a_matrix_of_fewer_columns_is_none(bases, tmp_path):
