@@ -102,7 +102,8 @@ def make_parser() -> Parser:
     verifying = commands.add_parser(
         "verify", help="check a proof that `solve --proof` wrote", description="Check every claim of a proof file with "
         "whole numbers and fractions alone, by qpsvm/proof/checker.py, which runs without\nthis library, too. Exit "
-        "code 0: all are confirmed; 1: one is refuted; 2: a file cannot be used.",
+        "code 0: all are confirmed, and they say that alpha is feasible and how large the gap is;\n1: one of these is "
+        "refuted or open; 2: a file cannot be used.",
     )  # fmt: skip
     verifying.add_argument("proof", type=file_name, help="a .json file")
     verifying.add_argument(
@@ -111,6 +112,9 @@ def make_parser() -> Parser:
     )  # fmt: skip
     verifying.add_argument(
         "--target", type=name, metavar="COLUMN", help="where the proof does not name it: a column, or a .npy file"
+    )
+    verifying.add_argument(
+        "--tol", type=float, help="what the relative gap is to be at most, whatever the proof claims"
     )
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)

@@ -101,7 +101,7 @@ def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what becomes of each claim: 0 where all are confirmed, 1 where one is refuted.
+    """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not.
 
     Raises
     ------
@@ -114,10 +114,12 @@ def run(options: argparse.Namespace) -> int:
     lines: list[str] = []
     try:
         with Ticker(f"checking {options.proof}", options.verbose):
-            code = checker.check(options.proof, options.data, options.target, lines.append)
+            code = checker.check(options.proof, options.data, options.target, lines.append, options.tol)
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
     last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
+    if code and not any(line.startswith("REFUTED") for line in lines):
+        last = "not confirmed: something is open"
     print(f"{options.proof}: {last}")
     return code

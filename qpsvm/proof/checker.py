@@ -12,13 +12,17 @@ about those floats. Of samples x_i, in a feature space where there is a kernel, 
 with points z_k = sum of a few x_i, and numbers s, l, U, d, E, e, R that `stated` has for each machine. D(a) <= P(w, mu)
 wherever 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are near to each other, both are near to the optimum.
 
-Exit code: 0 every claim is confirmed, 1 one is refuted or not confirmed, 2 a file cannot be used.
+A file is read by the forms of `form_of`: what is missing, unknown or not used makes it unusable, and so does a number
+of more digits than are needed. What is printed is what was computed with.
+
+Exit code: 0 every claim is confirmed, and among them are that alpha is feasible and how large the gap is, which is at
+most --tol where that is given; or that no hyperplane separates the classes. 1 something of that is refuted or not
+confirmed. 2 a file cannot be used.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import bz2
 import csv
 import gzip
@@ -27,9 +31,12 @@ import io
 import json
 import lzma
 import math
+import os
 import re
+import stat
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -40,15 +47,31 @@ Table = tuple[list[str], list[list[Any]]]  # names of columns, and rows of cells
 Kernel = Callable[[int, int], tuple[int, int]]  # whole numbers below and above a multiple of K(x_i, x_j)
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
-KINDS = {"gap with the best b at most": {"b"}, "gap with lower levels at most": {"lower"}}  # claims about other numbers
-UNTAUGHT = ("OneClass", "SVDD")  # machines without a target
 SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # several classes at once: J and H
 BITS = 192  # of a kernel value that is irrational
-INFINITE = Fraction(1 << 5000)  # beyond every number that a file can hold
+INFINITE = Fraction(1 << 5000)  # beyond every bound that a file can hold
+DIGITS, FINEST, MOST = 4300, 1 << 15, 1 << 30  # of a number; bits of a common denominator; bytes of an unpacked file
+FEW = 1 << 16  # bits of a value of a kernel
+NOTHING = 2.0**-900  # of an optimal value that is less, no gap is relative
+NEAR = Fraction(1, 1 << 20)  # what floats may be off their own b or their own margins, relative to their size
 
 
 class UnusableError(Exception):
     """A file is missing, or is not what it should be: nothing is confirmed or refuted."""
+
+    def __str__(self) -> str:
+        return clean(super().__str__())
+
+
+def clean(text: str) -> str:
+    """A line of its own, whatever a file has put into it: controls, ends of lines and changes of direction spelt."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def quoted(value: Any) -> str:
+    """Text out of a file, as such: with quotation marks, and not long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}... ({len(text)} characters)"
 
 
 class Row(NamedTuple):
@@ -87,28 +110,210 @@ def need(condition: object, why: str) -> None:
         raise UnusableError(why)
 
 
+# --- what a proof file may hold ---------------------------------------------------------------------------------------
+
+
+class Plain(NamedTuple):
+    """A number or a text: what it has to be."""
+
+    words: str
+    ok: Callable[[Any], bool]
+
+
+REAL = Plain("a finite number", lambda x: type(x) in (int, float) and abs(x) <= sys.float_info.max)
+POSITIVE = Plain("a positive number", lambda x: REAL.ok(x) and x > 0)
+AT_LEAST_0 = Plain("a number of at least 0", lambda x: REAL.ok(x) and x >= 0)
+SHARE = Plain("a number above 0 and at most 1", lambda x: REAL.ok(x) and 0 < x <= 1)
+INSIDE = Plain("a number above 0 and below 1", lambda x: REAL.ok(x) and 0 < x < 1)
+DEGREE = Plain("a whole number from 1 to 99", lambda x: REAL.ok(x) and x in range(1, 100))
+WHOLE = Plain("a whole number", lambda x: type(x) is int)
+NATURAL = Plain("a whole number from 1", lambda x: type(x) is int and x > 0)
+PLACE = Plain("a whole number from 0", lambda x: type(x) is int and 0 <= x < 1 << 31)
+EXPONENT = Plain("a whole number between -4000 and 4000", lambda x: type(x) is int and abs(x) <= 4000)
+ON_GRID = Plain("a whole number of at most 2200 bits", lambda x: type(x) is int and x.bit_length() <= 2200)
+TEXT = Plain("text of at most 10000 characters", lambda x: isinstance(x, str) and len(x) <= 10000)
+LABEL = Plain("text, a number or a truth value", lambda x: isinstance(x, bool) or TEXT.ok(x) or REAL.ok(x))
+FIRST_LABEL = Plain("a label, or null for all others", lambda x: x is None or LABEL.ok(x))
+OWN_OR_SUM = Plain("a finite number, or null", lambda x: x is None or REAL.ok(x))
+PRICE = Plain("a positive number, or one for each row",
+              lambda x: POSITIVE.ok(x) or (isinstance(x, list) and all(map(POSITIVE.ok, x))))  # fmt: skip
+CATEGORIES = Plain("null, or a list of text", lambda x: x is None or (isinstance(x, list) and all(map(TEXT.ok, x))))
+B = {"free", "penalised", None}
+MACHINES: dict[str, tuple[str, dict[str, Any]]] = {  # what is learnt of each sample, and the parameters
+    "CSVM": ("one of two", {"C": PRICE, "intercept": B}),
+    "HardMargin": ("one of two", {"intercept": B}),
+    "NuSVM": ("one of two", {"nu": SHARE, "intercept": B}),
+    "PrimalHinge": ("one of two", {"lam": POSITIVE, "intercept": B}),
+    "SquaredHinge": ("one of two", {"C": PRICE, "intercept": B}),
+    "HuberHinge": ("one of two", {"C": PRICE, "width": POSITIVE, "intercept": B}),
+    "EpsilonSVR": ("number", {"C": PRICE, "epsilon": AT_LEAST_0, "loss": {"absolute", "squared"}, "intercept": B}),
+    "NuSVR": ("number", {"C": PRICE, "nu": SHARE, "intercept": B}),
+    "QuantileSVR": ("number", {"C": PRICE, "quantile": INSIDE, "intercept": B}),
+    "Ranking": ("number", {"C": POSITIVE}),
+    "OneClass": ("nothing", {"nu": SHARE}),
+    "SVDD": ("nothing", {"nu": SHARE}),
+    "CrammerSinger": ("one of several", {"C": PRICE, "intercept": B}),
+    "WestonWatkins": ("one of several", {"C": PRICE, "intercept": B}),
+}
+KERNELS: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "polynomial": {"degree": DEGREE, "gamma": POSITIVE, "coef0": REAL},
+    "rbf": {"gamma": POSITIVE},
+    "sigmoid": {"gamma": POSITIVE, "coef0": REAL},
+    "precomputed": {},
+}
+CLAIMS: dict[str, dict[str, Any]] = {
+    "feasible": {},
+    "primal at most": {"bound": REAL},
+    "dual at least": {"bound": REAL},
+    "gap at most": {"bound": REAL},
+    "gap at least": {"bound": REAL},
+    "gap with the best b at most": {"bound": REAL, "b": (WHOLE, NATURAL)},  # another b, as a fraction
+    "gap with lower levels at most": {"bound": REAL, "lower": [(PLACE, AT_LEAST_0)]},  # by how much, of which rows
+    "the hulls meet": {},
+}
+READING: dict[str, Any] = {"mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL)}
+TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES)], "target?": TEXT}
+KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy": TABLE, None: TABLE}
+
+
+def fits(value: Any, form: Any, where: str) -> None:
+    """Stop where a value is not of a form: {names, with a ? where optional}, [each], (first, ...), or one of a set."""
+    if isinstance(form, Plain):
+        need(form.ok(value), f"{where} is not {form.words}")
+    elif isinstance(form, dict):
+        need(isinstance(value, dict), f"{where} is no object with names")
+        odd = {*value} - {name.rstrip("?") for name in form}
+        need(not odd, f"{where} has {quoted(min(odd, default=''))}, which is not known here")
+        for name, part in form.items():
+            need(name.endswith("?") or name in value, f"{where} lacks {name!r}")
+            if name.rstrip("?") in value:
+                fits(value[name.rstrip("?")], part, f"{where} {name.rstrip('?')}".strip())
+    elif isinstance(form, (list, tuple)):
+        whole = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
+        need(whole, f"{where} is no list, or one of another length")
+        for part, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
+            fits(item, part, where)
+    else:
+        known = (isinstance(value, str) or value is None) and value in form
+        need(known, f"{where} is none of {sorted(map(repr, form))}")
+
+
+def named(value: Any, where: str, known: Any) -> str:
+    """The name of a machine, a kernel or a claim."""
+    name = value.get(where) if isinstance(value, dict) else None
+    need(isinstance(name, str) and name in known, f"this checker knows no {where} {quoted(name)}")
+    return str(name)
+
+
+def form_of(proof: Any) -> dict[str, Any]:
+    """The form of a proof about such a machine with such a kernel."""
+    machine, how = proof["machine"], proof["file"]
+    name, kernel = named(machine, "name", MACHINES), named(machine["kernel"], "name", KERNELS)
+    learnt, parameters = MACHINES[name]
+    classes = {"one of two": (LABEL, LABEL), "one of several": [LABEL]}.get(learnt)
+    about: dict[str, Any] = {
+        "name": TEXT, "parameters": parameters, "kernel": {"name": TEXT, **KERNELS[kernel]}, "weights?": [AT_LEAST_0],
+        **({"classes": classes} if classes else {}), **({"pairs": [(PLACE, PLACE)]} if name == "Ranking" else {}),
+    }  # fmt: skip
+    if learnt != "one of several" and name != "SVDD" and kernel != "precomputed":  # rows that a user adds
+        row = ([(PLACE, REAL)], OWN_OR_SUM, REAL)
+        about["rows?"] = {"names": [TEXT], "points": [[REAL]], "each": [row]}
+    linear = "coef" if "coef" in proof.get("plane", ()) or kernel != "linear" else "w"
+    plane: dict[str, Any] = {linear: [REAL], "multipliers": dict.fromkeys(multipliers(machine), REAL)}
+    if learnt == "one of several":
+        plane = {linear: [[REAL]], "b": [REAL]}
+    elif name == "SVDD" and linear == "w":
+        plane = {"centre": [REAL], "radius": REAL}
+    others = [(PLACE, WHOLE, NATURAL)]
+    alpha: dict[str, Any] = {"exponent": EXPONENT, "integers": [ON_GRID], "others": others}
+    shown: dict[str, Any] = {"alpha": alpha, "plane": plane}
+    if name == "HardMargin" and "hulls" in proof:
+        shown = {"hulls": {"u": others, "v": others}}
+    file: dict[str, Any] = {}
+    if how != {}:
+        kind = how.get("kind")
+        file = {"name": TEXT, "sha256": TEXT, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
+        file = {key: part for key, part in file.items() if key != "target?" or learnt != "nothing"}
+        file = {key: part for key, part in file.items() if key != "labels?" or learnt == "one of two"}
+    return {
+        "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
+        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **shown,
+        "claims": tuple({"claim": TEXT, **CLAIMS[named(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
+        "assumptions": [TEXT], "seal": TEXT,
+    }  # fmt: skip
+
+
+def multipliers(machine: Any) -> set[str]:
+    """The names of the numbers mu of a machine of one function."""
+    own = {"NuSVM": {"rho"}, "NuSVR": {"epsilon"}, "OneClass": {"b"}, "SVDD": {"b"}}.get(machine["name"], set())
+    return own | ({"b"} if machine["parameters"].get("intercept") else set())
+
+
+def understood(content: bytes) -> Any:
+    """A proof whose parts have their forms, and go together."""
+    numbers: Any = {"parse_int": integer, "parse_float": number, "parse_constant": number}
+    proof = json.loads(content.decode(), object_pairs_hook=once, **numbers)
+    fits(proof, form_of(proof), "")
+    machine, how, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
+    kinds = [claim["claim"] for claim in claims]
+    need(len({*kinds}) == len(kinds), "a claim is there twice")
+    need(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
+    need(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
+    own = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
+    for name, each in own.items():
+        need(not isinstance(each, list) or len(each) == n, f"{name} are not those of {n} rows")
+    need(("mean" in how) == ("scale" in how) and 0 not in how.get("scale", ()), "columns have no mean, or no scale")
+    columns = [name for name, _ in how.get("columns", ())]
+    need(len({*columns}) == len(columns), "a column is there twice")
+    for i, j in machine.get("pairs", ()):
+        need(i < n and j < n and i != j, "a pair is none of two rows")
+    points = machine.get("rows", {}).get("points", ())
+    for factors, _, _ in machine.get("rows", {}).get("each", ()):
+        places = {j for j, _ in factors}
+        need(len(places) == len(factors) and all(j < len(points) for j in places), "a point is missing, or there twice")
+    sides = [proof["hulls"][side] for side in "uv"] if "hulls" in proof else [proof["alpha"]["others"]]
+    common = 1
+    for side in sides:
+        need(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
+        for _, _, q in side:
+            common = math.lcm(common, q)
+            need(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
+    return proof
+
+
 # --- the proof file and the data --------------------------------------------------------------------------------------
 
 
 def content_of(path: str) -> bytes:
     """The bytes of a file."""
     try:
+        need(stat.S_ISREG(os.stat(path).st_mode), f"{path} cannot be read: it is no file")
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as error:
         raise UnusableError(f"{path} cannot be read: {error}") from error
 
 
-def number(text: Any) -> float:
-    """Text as the nearest float."""
-    value = float(text)
-    need(math.isfinite(value) and "_" not in str(text), f"{text!r} is no finite number")
+def number(given: Any) -> float:
+    """Text as the nearest float, and a number as itself."""
+    known = not isinstance(given, str) or (len(given) <= DIGITS and re.fullmatch(r"[-+.\deE]+", given, re.ASCII))
+    need(known and math.isfinite(value := float(given)), f"{quoted(given)} is no finite number")
+    need(isinstance(given, str) or value == given, f"{quoted(given)} is no float")
     return value
+
+
+def integer(given: str) -> int:
+    """Text as a whole number that is not too long."""
+    need(
+        len(given) <= DIGITS and re.fullmatch(r"[-+]?\d+", given, re.ASCII), f"{quoted(given)} is no whole number here"
+    )
+    return int(given)
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, which must not have a key twice."""
-    need(len(dict(pairs)) == len(pairs), "the proof file has a key twice")
+    need(len(dict(pairs)) == len(pairs), "the proof file has a name twice")
     return dict(pairs)
 
 
@@ -119,13 +324,13 @@ def opened(path: str) -> Any:
     body, _, seal = content.rpartition(SEAL)
     if seal != hashlib.sha256(body).hexdigest().encode() + b'"\n}\n' or not content.startswith(HEAD):
         return None
-    return json.loads(content, parse_float=number, parse_constant=number, object_pairs_hook=once)
+    return understood(content)
 
 
-def table_of_csv(text: str) -> Table:
+def table_of_csv(content: str) -> Table:
     """The names of the columns, and the cells of each row."""
-    head = re.sub('"[^"]*"', "", next(line for line in text.split("\n") if line.strip()))
-    lines = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=head.count), skipinitialspace=True, strict=True)
+    head = re.sub('"[^"]*"', "", next((line for line in content.split("\n") if line.strip()), ""))
+    lines = csv.reader(io.StringIO(content), delimiter=max(",;\t", key=head.count), skipinitialspace=True, strict=True)
     header, *rows = [line for line in lines if len(line) > 1 or any(cell.strip() for cell in line)]
     return [" ".join(name.split()) for name in header], [[cell.strip() for cell in row] for row in rows]
 
@@ -134,21 +339,23 @@ def table_of_npy(content: bytes) -> Table:
     """The same of an array, whose columns are called by their places."""
     first = 10 if content[6] == 1 else 12
     start = first + int.from_bytes(content[8:first], "little")
-    about = ast.literal_eval(content[first:start].decode())
-    kinds = dict(
-        zip(("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1"), "dfeqihbQIHB?", strict=True)
-    )
-    n, d = (*about["shape"], 1)[:2]
-    order, kind = about["descr"][0].replace("|", "<"), kinds[about["descr"][1:]]
-    values = struct.unpack(f"{order}{n * d}{kind}", content[start:])
-    rows = [values[i::n] if about["fortran_order"] else values[i * d : i * d + d] for i in range(n)]
+    form = r"\{'descr': '([<>|])(\w\d)', 'fortran_order': (True|False), 'shape': \((\d+),(?: (\d+))?\), \}\s*"
+    found = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
+    need(found, "the array is none of numbers in one or two dimensions")
+    order, kind, fortran, high, wide = found[0]
+    n, d = int(high), int(wide or 1)
+    need(n * d > 0, "the array is empty")
+    code = "dfeqihbQIHB?"[("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1").index(kind)]
+    values = struct.unpack(f"{order.replace('|', '<')}{n * d}{code}", content[start:])
+    rows = [values[i::n] if fortran == "True" else values[i * d : i * d + d] for i in range(n)]
     return [str(j) for j in range(d)], [list(row) for row in rows]
 
 
 def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
     """The numbers of each row, and its target as it stands there."""
     header, lines = table
-    columns = how.get("columns") or [[name, None] for name in header if name not in ("", target)]
+    need(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
+    columns = how.get("columns", [[name, None] for name in header if name not in ("", target)])
     names = [name for name, _ in columns] + [target] * (target is not None)
     need({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
     rows, targets = [], []
@@ -165,58 +372,77 @@ def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], 
     return rows, targets
 
 
-def of_libsvm(text: str, how: Any) -> tuple[list[Sparse], list[Any]]:
+def of_libsvm(content: str, how: Any) -> tuple[list[Sparse], list[Any]]:
     """The same of lines `label index:value ...`."""
-    lines = [line.split("#")[0].split() for line in text.split("\n")]
+    lines = [line.split("#")[0].split() for line in content.split("\n")]
     read = [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
-    first = how.get("first_index", min([1, *(int(j) for _, pairs in read for j, _ in pairs)]))
+    first = how.get("first_index", min([1, *(integer(j) for _, pairs in read for j, _ in pairs)]))
     kept = [(y, pairs) for y, pairs in read if "drop_missing" not in how or not {v for _, v in pairs} & MISSING]
+    for _, pairs in kept:
+        places = {integer(j) for j, _ in pairs}
+        need(len(places) == len(pairs), "a feature is there twice in one line")
+        need(all(0 <= j - first < 1 << 31 for j in places), "a feature has a number that is out of range")
     return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in kept], [y for y, _ in kept]
 
 
-def samples(path: str, how: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float]]:
-    """The rows of a data file and their targets, read as the proof says."""
-    content, target = content_of(path), target or how.get("target")
-    for mark, unpack in ((b"\x1f\x8b", gzip.decompress), (b"BZh", bz2.decompress), (b"\xfd7zXZ\0", lzma.decompress)):
-        content = unpack(content) if content.startswith(mark) else content
-    learns, text = machine["name"] not in UNTAUGHT, ""
-    if content.startswith(b"\x93NUMPY"):
+def unpacked(content: bytes) -> bytes:
+    """The bytes of a file that may be packed."""
+    for mark, packer in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
+        if content.startswith(mark):
+            with packer.open(io.BytesIO(content)) as file:
+                content = file.read(MOST + 1)
+            need(len(content) <= MOST, f"the data are packed, and unpacked they have more than {MOST} bytes")
+    return content
+
+
+def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
+    """The rows of a data file and their targets, read as the proof says, and whether as CSV, LIBSVM or .npy."""
+    content, target, learnt_of = unpacked(content), target or how.get("target"), MACHINES[machine["name"]][0]
+    learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else how.get("kind")
+    if kind == "npy":
         table = table_of_npy(content)
         if learns and str(target).endswith(".npy"):
             y = table_of_npy(content_of(str(target)))[1]
             table = [*table[0], str(target)], [row + one for row, one in zip(table[1], y, strict=True)]
     else:
-        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    telling = next((line for line in text.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
-    if how.get("kind") == "libsvm" or ("kind" not in how and re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", telling)):
-        rows, targets = of_libsvm(text, how)
+        lines = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        telling = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
+        kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", telling) else "csv")
+        table = ([], []) if kind == "libsvm" else table_of_csv(lines)
+    need(how.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
+    if kind == "libsvm":
+        rows, targets = of_libsvm(lines, how)
     else:
-        table = table_of_csv(text) if text else table
         rows, targets = of_table(table, how, (target or table[0][-1]) if learns else None)
-    if how.get("scale"):
+    need(rows, "the data are empty")
+    if "scale" in how:
+        need(all(j < len(how["scale"]) for row in rows for j in row), "a column has no scale")
         moments = list(enumerate(zip(how["mean"], how["scale"], strict=True)))
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
-    labels, joint = how.get("labels") or machine.get("classes"), machine["name"] in SEVERAL
-    return rows, learnt(targets, labels, joint) if learns else [0.0] * len(rows)
+    labels = how.get("labels") or machine.get("classes")
+    return rows, learnt(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
 
 
-def learnt(targets: list[Any], labels: list[Any] | None, joint: bool = False) -> list[float]:
+def learnt(targets: list[Any], labels: Any, of: str) -> list[float]:
     """The targets as numbers: -1 and +1 for two labels, the first of which may be None: whatever is not the other.
 
     Of a machine of several classes at once, the place of each label.
     """
 
-    def same(cell: Any, label: Any) -> bool:
-        return bool(cell == label) if isinstance(label, str) else number(cell) == label
+    def same(cell: Any, label: Any) -> Any:
+        if isinstance(label, str) or (isinstance(label, bool) and cell in ("False", "True")):
+            return cell == str(label)
+        return number(cell) == label
 
-    if labels is None:
+    if of == "number":
         return [number(target) for target in targets]
-    if joint:
-        places = [[float(c) for c, label in enumerate(labels) if same(target, label)] for target in targets]
-        need(all(len(found) == 1 for found in places), "there is another label")
-        return [c for found in places for c in found]
-    need(all(same(t, labels[1]) or labels[0] is None or same(t, labels[0]) for t in targets), "there is another label")
-    return [1.0 if same(target, labels[1]) else -1.0 for target in targets]
+    found = []
+    for target in targets:
+        places = [c for c, label in enumerate(labels) if label is not None and same(target, label)]
+        places = places or [0] * (labels[0] is None)
+        need(len(places) == 1, f"{quoted(target)} is none of the labels, or two of them")
+        found.append(float(places[0]))
+    return found if of == "one of several" else [2 * c - 1 for c in found]
 
 
 def digest(rows: list[Sparse], y: list[float]) -> str:
@@ -241,9 +467,7 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
     """The program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
     name, given, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
     nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, price, total, C = Fraction(given.get("epsilon", 0)), given.get("C", 1), sum(s), prices(given, s, part)
-    need(min(nu, lam, width, tau, *C) > 0 and epsilon >= 0, "a parameter is out of its range")
-    need("quantile" not in given or tau < 1, "the quantile is not below 1")
+    epsilon, total, C = Fraction(given.get("epsilon", 0)), sum(s), prices(given, s, part)
     squares, shares = [1 / (2 * c) for c in C], [w / total for w in s]
     ones, minus, zeros, none = [one] * n, [-one] * n, [zero] * n, [None] * n
     up, down = [t - epsilon for t in y], [-t - epsilon for t in y]
@@ -263,8 +487,10 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
         "Ranking": [],
     }
     above = sum((weight for t, weight in zip(y, s, strict=True) if t > 0), zero)
+    largest = 2 * min(above, total - above) / total  # of which a float may be above by its rounding
+    need(name != "NuSVM" or nu <= largest * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
     masses: Any = {  # whose name, of which E is 1 or -1, and e
-        "NuSVM": ("rho", -one, -min(nu, 2 * min(above, total - above) / total)),
+        "NuSVM": ("rho", -one, -min(nu, largest)),
         "NuSVR": ("epsilon", one, nu * sum(C)),
         "OneClass": ("b", one, nu * total),
         "SVDD": ("b", one, one),
@@ -282,7 +508,7 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
     ]
     at = {i: k for k, i in enumerate(part)}
     pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
-    rows += [Row([(i, one), (j, -one)], one, one, Fraction(price) * s[i] * s[j], zero, {}) for i, j in pairs]
+    rows += [Row([(i, one), (j, -one)], one, one, Fraction(given["C"]) * s[i] * s[j], zero, {}) for i, j in pairs]
     for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's <w, sum_j z_j x_j> + c b <= h
         factors = [(n + j, Fraction(factor)) for j, factor in z]
         own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
@@ -337,7 +563,6 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
     """The kernel over some points, and which multiple of it that is."""
     (rows, common), gamma = whole_rows(points), Fraction(kernel.get("gamma", 1))
     square = common * common
-    need(gamma > 0, "gamma is not positive")
 
     def dot(i: int, j: int) -> int:
         a, b = rows[i], rows[j]
@@ -347,9 +572,11 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
         case "linear":
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
-            degree, ((factor, constant), unit) = kernel["degree"], whole([gamma / square, kernel["coef0"]])
-            need(degree in range(1, 100), "the degree is no whole number below 100")
-            return lambda i, j: ((factor * dot(i, j) + constant) ** int(degree),) * 2, unit ** int(degree)
+            power, ((factor, constant), unit) = int(kernel["degree"]), whole([gamma / square, kernel["coef0"]])
+            largest = max((dot(i, i) for i in range(len(rows))), default=0)  # Cauchy and Schwarz: of all of them
+            bits = max((factor * largest + abs(constant)).bit_length(), unit.bit_length())
+            need(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
+            return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
             norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square
             return lambda i, j: exponential(scale * (norms[i] + norms[j] - 2 * dot(i, j))), 1 << BITS
@@ -451,7 +678,7 @@ def several(
     sum_c b_c^2/2 to P, and takes sum_c (sum_i B_ic)^2/2 from D.
     """
     (J, H), intercept, k, half = SEVERAL[machine["name"]], machine["parameters"]["intercept"], len(b), Fraction(1, 2)
-    need(intercept in ("free", "penalised", None) and (intercept or not any(b)), "b is none of this machine")
+    need(intercept or not any(b), "b is none of this machine")
     need(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
     each = [(own, price, alpha[i * k : (i + 1) * k]) for i, (own, price) in enumerate(zip(y, C, strict=True))]
     B = [[sum(a, -a[c]) if own == c else -a[c] for own, _, a in each] for c in range(k)]
@@ -486,6 +713,7 @@ def chosen(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
     """Some of the rows; of a kernel matrix, their columns too."""
     points = [rows[i] for i in part]
     if machine["kernel"]["name"] == "precomputed":
+        need(all(j < len(rows) for row in rows for j in row), "the kernel matrix is not square")
         points = [{k: row[i] for k, i in enumerate(part) if i in row} for row in points]
         symmetric = all(points[j].get(i) == x for i, row in enumerate(points) for j, x in row.items())
         need(symmetric, "the kernel matrix is not symmetric")
@@ -494,11 +722,9 @@ def chosen(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
 
 def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
     """Whether convex weights u of the one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
-    need(proof["claims"] == [{"claim": "the hulls meet"}], "hulls show nothing else")
     weights = [(i, 1 if side == "u" else -1, Fraction(p, q)) for side in "uv" for i, p, q in proof["hulls"][side]]
-    need(min(w for _, _, w in weights) > 0, "a convex weight is not positive")
-    takes_part = proof["machine"].get("weights") or [1] * len(rows)
-    own = all(y[i] == sign and takes_part[i] > 0 for i, sign, _ in weights)
+    takes_part = proof["machine"].get("weights", [1] * len(rows))
+    own = all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, sign, w in weights)
     ones = all(sum((w for _, sign, w in weights if sign == side), Fraction(0)) == 1 for side in (1, -1))
     yield (
         "the weights of rows of either class are positive and add up to 1, exactly",
@@ -513,46 +739,46 @@ def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, s
 def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
     """Each claim in words, and what becomes of it."""
     machine, held = proof["machine"], proof["plane"]
-    s = [Fraction(weight) for weight in machine.get("weights") or [1] * len(rows)]
-    need(len(s) == len(rows) and min(s) >= 0, f"{len(s)} weights are not those of {len(rows)} rows")
+    s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
     part = [i for i, weight in enumerate(s) if weight]
+    need(part, "no row has a weight")
     points = chosen(machine, rows, part)
     points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     kernel, unit = kernel_of(machine["kernel"], points)
-    exponent, integers = proof["alpha"]["exponent"], proof["alpha"]["integers"]
-    need(all(type(j) is int for j in (exponent, *integers)), "alpha is not made of whole numbers")
-    unit_of_alpha = Fraction(2) ** exponent
-    alpha = [j * unit_of_alpha for j in integers]
+    unit_of_alpha = Fraction(2) ** proof["alpha"]["exponent"]
+    alpha = [j * unit_of_alpha for j in proof["alpha"]["integers"]]
+    for k, p, q in proof["alpha"]["others"]:
+        need(alpha[k] == 0, "alpha has two numbers for one row")
+        alpha[k] = Fraction(p, q)
 
     def look(plane: Any, half: Fraction, beta: list[Fraction]) -> Looked:
-        need("coef" in held or machine["kernel"]["name"] == "linear", "w has no coordinates with this kernel")
         w = [Fraction(x) * half for x in plane]
         return by_kernel(kernel, unit, w, beta) if "coef" in held else by_coordinates(points, w, beta)
 
     if machine["name"] in SEVERAL:
         C, b = prices(machine["parameters"], [s[i] for i in part], part), [Fraction(x) for x in held["b"]]
         planes = held["coef" if "coef" in held else "w"]
-        need(min(C) > 0 and len(planes) == len(b) == len(machine["classes"]), "there are other classes")
+        need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
         found = several(
             machine, C, [int(y[i]) for i in part], alpha, b, lambda c, beta: look(planes[c], Fraction(1), beta)
         )
-        for claim in proof["claims"]:
-            need(not {"b", "lower"} & {*claim}, f"{claim['claim']!r} is no claim about this machine")
-            yield judge(claim, *found)
+        yield from verdicts(proof, lambda _: found, lambda _: False)
         return
     own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
     need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, unit) for low, _ in own]
     program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
-    for k, numerator, denominator in proof["alpha"]["others"]:
-        alpha[k] = Fraction(numerator, denominator)
-    need(len(alpha) == len(program.rows), f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
+    need(len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
+    if machine["name"] == "NuSVM" and -program.e["rho"] != machine["parameters"]["nu"]:
+        yield f"nu is its largest value, which is nearest to {float(-program.e['rho'])!r}", "read as"
+    if "pairs" in machine:
+        ordered = sum(y[i] > y[j] for i, j in machine["pairs"])
+        yield f"the target of the better row is higher in {ordered} of {len(machine['pairs'])} pairs", "read as"
     beta = [Fraction(0)] * len(points)
     for row, a in zip(program.rows, alpha, strict=True):
         for i, factor in row.z if a else ():
             beta[i] += a * row.s * factor
     if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
-        need("coef" not in held, "a plane has a centre or coefficients")
         plane, half = held["centre"], Fraction(1)
         mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
     else:
@@ -562,105 +788,161 @@ def judged(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str
 
     def sides(claim: Any) -> tuple[Ends, Ends, Ends]:
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
-        need(all(v >= 0 for v in lower.values()), "a level that is to be lower is higher")
+        need(len(lower) == len(claim.get("lower", ())) and {*lower} <= {*range(len(alpha))}, "levels are of other rows")
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)]
         other = {"b": Fraction(*claim["b"])} if "b" in claim else {}
+        need({*other} <= {*mu}, "there is no b")
         return both(program._replace(rows=rows), looked, alpha, mu | other)
 
+    def near(claim: Any) -> bool:
+        largest = max(abs(end) for ends in looked.values for end in ends)
+        sizes = [
+            abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest
+            + sum(abs(E * mu[g]) for g, E in row.E.items())
+            for row in program.rows
+        ]  # fmt: skip
+        if "b" in claim:
+            return abs(Fraction(*claim["b"]) - mu["b"]) <= NEAR * (abs(mu["b"]) + largest)
+        return all(v <= NEAR * sizes[k] for k, v in claim["lower"])
+
     usual = sides({})
+    yield from verdicts(proof, lambda claim: sides(claim) if {"b", "lower"} & {*claim} else usual, near)
+
+
+def verdicts(
+    proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], near: Callable[[Any], bool]
+) -> Iterator[tuple[str, str]]:
+    """What becomes of each claim, and whether they are enough: that alpha is feasible, and how large the gap is.
+
+    The gap may be of other numbers b or levels where these are `near`, because floats hardly ever keep rows exactly.
+    """
+    enough = {"feasible": False, "gap": False}
     for claim in proof["claims"]:
-        yield judge(claim, *(sides(claim) if {"b", "lower"} & {*claim} else usual))
+        kind = claim["claim"]
+        need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
+        yield judge(claim, *sides(claim))
+        enough["feasible"] |= kind == "feasible"
+        enough["gap"] |= kind == "gap at most" or (bool({"b", "lower"} & {*claim}) and near(claim))
+    ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
+    enough["gap"] |= len(ends) == 2 and max(map(abs, ends)) <= NOTHING
+    if not enough["feasible"]:
+        yield "nothing is claimed of whether alpha is feasible", "open"
+    if not enough["gap"]:
+        yield "nothing is claimed of how large the gap of these numbers is", "open"
+    P, D, _ = sides({})
+    if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
+        yield "the kernel matrix is positive semidefinite: D is above P", "REFUTED"
 
 
 def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     """A claim in words, and what becomes of it."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
-    need({*claim} <= KINDS.get(kind, {"claim"}) | {"claim", "bound"}, f"{kind!r} is no claim that this checker knows")
-    said, gap = f"{kind[-8:].strip()} {float(bound)!r}", "the relative gap (P - D)/max(|P|, |D|) is"
-    match kind:
-        case "feasible":
-            text, known = "alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2
-        case "primal at most":
-            text, known = f"P, the objective of the plane, is {said}", P
-        case "dual at least":
-            text, known = f"D, the objective of alpha, is {said}", D
-        case "gap at most" | "gap at least":
-            text, known = f"{gap} {said}", relative(P, D, difference)
-        case "gap with the best b at most":
-            b = Fraction(*claim["b"])
-            text, known = f"with b = {float(b)!r} and more digits, {gap} {said}", relative(P, D, difference)
-        case "gap with lower levels at most":
-            most = max((Fraction(v) for _, v in claim["lower"]), default=Fraction(0))
-            text, known = (
-                f"with levels l that are lower, by up to {float(most)!r}, {gap} {said}",
-                relative(P, D, difference),
-            )
-        case _:
-            raise UnusableError(f"{kind!r} is no claim that this checker knows")
+    said = f"{kind[-8:].strip()} {claim.get('bound')!r}"
+    gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
+    with_other = {"b": "with b = {!r} and more digits, ", "lower": "with levels l that are lower, by up to {!r}, "}
+    if "b" in claim:
+        gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
+    if "lower" in claim:
+        gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
+    text, known = {
+        "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
+        "primal at most": (f"P, the objective of the plane, is {said}", P),
+        "dual at least": (f"D, the objective of alpha, is {said}", D),
+    }.get(kind, (f"{gap} {said}", share))
     low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
     bound = -bound if kind.endswith("at least") else bound
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
 
 
-def introduced(machine: Any, how: Any, target: str | None) -> Iterator[tuple[str, str]]:
-    """What the claims are about: the machine, and how the data are read."""
-    about = {**machine["parameters"], "kernel": machine["kernel"]["name"], **machine["kernel"]}
-    words = [f"{key} {value}" for key, value in about.items() if key != "name" and not isinstance(value, list)]
-    words += [f"{key} in the file" for key in ("weights", "pairs", "rows") if key in machine]
-    words += ["C of each row in the file"] if isinstance(about.get("C"), list) else []
-    yield f"{machine['name']}, {', '.join(words)}", "claimed of"
-    words = [f"{name} by its categories" if kinds else name for name, kinds in how.get("columns", ())]
-    words += ["standardised"] if how.get("scale") else []
-    target = None if machine["name"] in UNTAUGHT else target or how.get("target")
-    words += [f"target {target}"] if target else []
+def introduced(proof: Any, n: int) -> str:
+    """What the claims are about: the machine."""
+    machine = proof["machine"]
+    about = {**machine["parameters"], "kernel": machine["kernel"]["name"]}
+    about |= {key: value for key, value in machine["kernel"].items() if key != "name"}
+    words = [f"{key} of each row in the file" if isinstance(value, list) else f"{key} {value}"
+             for key, value in about.items()]  # fmt: skip
+    if "weights" in machine:
+        words += [f"weights in the file, which {n - machine['weights'].count(0)} of {n} rows have"]
+    for key, many in (("pairs", machine.get("pairs")), ("rows", machine.get("rows", {}).get("each"))):
+        words += [] if many is None else [f"{len(many)} {key} in the file"]
+    return f"{machine['name']}, {', '.join(words)}"
+
+
+def reading(proof: Any, target: str | None, kind: str) -> str:
+    """How the data were read."""
+    machine, how, of = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
+    words = [kind]
+    words += [f"{quoted(name)} by its categories" if kinds else quoted(name) for name, kinds in how.get("columns", ())]
+    words += ["standardised"] if "scale" in how else []
+    words += ["without rows where something is missing"] if "drop_missing" in how else []
+    target = None if of == "nothing" or kind == "libsvm" else target or how.get("target")
+    words += [f"target {quoted(target)}"] if target else []
     labels = how.get("labels") or machine.get("classes") or ()
-    words += [f"{'all others' if x is None else x} as {sign}" for x, sign in zip(labels, ("-1", "+1"), strict=False)]
-    if words:
-        yield ", ".join(words), "read as"
+    places = ("-1", "+1") if of == "one of two" else map(str, range(len(labels)))
+    words += [f"{'all others' if x is None else quoted(x)} as {c}" for x, c in zip(labels, places, strict=True)]
+    return ", ".join(words)
 
 
-def claims_of(proof_file: str, data: str, target: str | None) -> Iterator[tuple[str, str]]:
+def claims_of(proof_file: str, data: str, target: str | None, tol: float | None) -> Iterator[tuple[str, str]]:
     """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
     proof = opened(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
         return
-    machine, how = proof["machine"], proof["file"]
-    yield from introduced(machine, how, target)
+    machine, how, content = proof["machine"], proof["file"], content_of(data)
     if how:
-        true = hashlib.sha256(content_of(data)).hexdigest() == how["sha256"]
-        yield f"the data are {how['name']}, to the last byte", "confirmed" if true else "REFUTED"
+        true = hashlib.sha256(content).hexdigest() == how["sha256"]
+        yield f"the data are {os.path.basename(data)}, to the last byte", "confirmed" if true else "REFUTED"
         if not true:
             return
-    rows, y = samples(data, how, target, machine)
+    rows, y, kind = samples(content, how, target, machine)
+    yield reading(proof, target, kind), "read as"
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of its {len(rows)} rows are those that the proof is about", "confirmed" if true else "REFUTED"
-    if true:
-        yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y)
-        if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
-            yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
-        for text in proof["assumptions"]:
-            yield text, "assumed"
+    if not true:
+        return
+    yield introduced(proof, len(rows)), "claimed of"
+    need(tol is None or ("alpha" in proof and AT_LEAST_0.ok(tol)), "that is no tolerance for this proof")
+    if tol is not None:
+        proof["claims"] = [*proof["claims"], {"claim": "gap at most", "bound": tol}]
+    yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y)
+    if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
+        yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
+    for text in proof["assumptions"]:
+        yield f"in the words of the file: {quoted(text)}", "assumed"
 
 
-def check(proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print) -> int:
-    """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, else 1.
+def check(
+    proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float | None = None
+) -> int:
+    """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
+
+    Parameters
+    ----------
+    proof, data : str
+        Paths of the files.
+    target : str, optional
+        The column of the target, or a .npy file, where the proof names none.
+    say : callable
+        Of each line.
+    tol : float, optional
+        What the relative gap is to be at most, whatever the proof claims of it.
 
     Raises
     ------
     UnusableError
         A file is missing, or is not what it should be.
     """
-    verdicts = set()
+    found = set()
     try:
-        for text, found in claims_of(proof, data, target):
-            verdicts.add(found)
-            say(f"{found:10}  {text}")
+        for text, verdict in claims_of(proof, data, target, tol):
+            found.add(verdict)
+            say(clean(f"{verdict:10}  {text}"))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise UnusableError(f"what the proof or the data hold cannot be understood: {error!r}") from error
-    except (OSError, EOFError, struct.error, csv.Error, lzma.LZMAError) as error:
+    except (OSError, EOFError, MemoryError, struct.error, csv.Error, lzma.LZMAError, zlib.error) as error:
         raise UnusableError(f"{data} cannot be read: {error}") from error
-    return int(bool(verdicts & {"REFUTED", "open"}))
+    return int(bool(found & {"REFUTED", "open"}))
 
 
 def main() -> int:
@@ -669,6 +951,7 @@ def main() -> int:
     parser.add_argument("proof")
     parser.add_argument("--data", required=True, help="CSV, LIBSVM (both may be packed by gzip, bzip2 or xz) or .npy")
     parser.add_argument("--target", help="its column, where the proof names none; or a .npy file")
+    parser.add_argument("--tol", type=float, help="what the relative gap is to be at most; 1e-6, for example")
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:

@@ -16,8 +16,9 @@
     "seal": …
     }
 
-It is JSON, a fact a line. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
-bytes before the word "seal" with its quotation mark. `proof/checker.py` reads all this, alone, and computes it anew.
+It is JSON, a fact a line, and nothing else is in it: the tables of `proof/checker.py` say what each machine, kernel and
+claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
+bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it anew.
 
 The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn
 how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or
@@ -116,8 +117,13 @@ def save(
     parts |= {"claims": _claims(proof), "assumptions": proof.assumptions}
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
     content = body.encode()
+    content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+    try:
+        checker.understood(content)
+    except (checker.UnusableError, ValueError) as error:
+        raise UnsupportedError(f"no proof file: the checker could not use it, for {error}") from error
     with written(path) as file:
-        file.write(content + checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n')
+        file.write(content)
 
 
 def _lines(part: Any) -> str:
@@ -246,7 +252,7 @@ def _check_values(name: str, how: Mapping[str, Any], found: Recorded, values: st
     FileFormatError, DataError
     """
     try:
-        rows, target = checker.samples(name, how, None, found.machine)
+        rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
     if checker.digest(rows, target) == values:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sealing import sealed
 
 import qpsvm
 from qpsvm.cli.letters import SPELT
@@ -93,13 +94,6 @@ def looked_at(proof: Any, data: Any) -> tuple[int, list[str]]:
         return checker.check(str(proof), str(data), None, said.append), said
     except checker.UnusableError as error:
         return 2, [str(error)]
-
-
-def sealed(content: Any) -> bytes:
-    """What an attacker writes who knows how a file is sealed."""
-    body = json.dumps(content, indent=0)[: -len("\n}")].encode() + b",\n"
-    body = checker.HEAD + body[len(b'{\n"format": "qpsvm proof",\n"version": 1,\n') :]
-    return body + checker.SEAL + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -274,7 +268,7 @@ def test_an_alpha_outside_of_its_box_proves_nothing(small, tmp_path):
     path = tmp_path / "proof.json"
     content = json.loads(proof.read_text())
     del content["seal"]
-    content["claims"] = [{"claim": "dual at least", "bound": -1e300}]
+    content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 1e300}]
     path.write_bytes(sealed(content))
     assert looked_at(path, data)[0] == 0
     integers = content["alpha"]["integers"]
@@ -371,7 +365,8 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path, dtype, order):
     values = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=dtype, order=order)
     path = tmp_path / "x.npy"
     np.save(path, values)
-    rows, y = checker.samples(str(path), {}, None, {"name": "CSVM", "classes": [0, 1]})
+    rows, y, kind = checker.samples(path.read_bytes(), {}, None, {"name": "CSVM", "classes": [0, 1]})
+    assert kind == "npy"
     assert rows == [{1: 1.0}, {0: 1.0}, {0: 1.0, 1: 1.0}, {}]
     assert y == [1.0, -1.0, 1.0, -1.0]
 

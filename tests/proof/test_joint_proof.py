@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import pickle
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sealing import sealed
 
 import qpsvm
 from qpsvm.errors import DataError, ParameterTypeError, UnsupportedError
@@ -193,23 +193,11 @@ def test_more_rows_are_proven_in_floats():
         assert proof.gap <= 10.0 * result.gap + 1e-9
 
 
-#: What is no part of what a file says.
-UNTOUCHED = {"format", "version", "seal"}
-
-
 def resealed(path: Path, change: Callable[[Any], object]) -> None:
     """Change what a proof file says, and seal it as who wrote it would."""
     said = json.loads(path.read_text())
     change(said)
-    body = (
-        checker.HEAD
-        + "".join(
-            f"{json.dumps(key)}: {json.dumps(part)},\n"
-            for key, part in said.items()
-            if key not in ("format", "version", "seal")
-        ).encode()
-    )
-    path.write_bytes(body + checker.SEAL + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n')
+    path.write_bytes(sealed(said))
 
 
 #: What can be said otherwise of a machine with free intercepts, and is not true then.

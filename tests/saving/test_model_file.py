@@ -26,7 +26,7 @@ from damage import N, X, Y, contents, fuzz, models, samples
 import qpsvm
 from qpsvm import CSVM, RBF, Linear, Model
 from qpsvm.saving.archive import RATIO, SMALL, SMALL_TEXT
-from qpsvm.saving.writing import UNFINISHED, replacing
+from qpsvm.saving.writing import UNFINISHED, replacing, write_text
 
 MODELS = models()
 #: Damaged files in the suite; `python tests/tools/damage.py 20000` tries more.
@@ -350,6 +350,26 @@ def test_a_result_is_saved_in_the_same_way(tmp_path: Path) -> None:
     with pytest.raises(qpsvm.ParameterTypeError):
         result.save(path)
     assert path.read_bytes() == before
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, and the name after that: a power cut at any moment leaves the old file or the new one."""
+    happened: list[object] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        happened.append("folder" if stat.S_ISDIR(status.st_mode) else status.st_size)
+        sync(descriptor)
+
+    def replaced(path: Path, target: Path) -> Path:
+        happened.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_text(tmp_path / "new.txt", 5 * "text")
+    assert happened == [20, "name", "folder"]
 
 
 def test_whatever_ends_the_writing_nothing_is_left(tmp_path: Path) -> None:
