@@ -1,0 +1,121 @@
+"""What is displayed is true: every equation and inequality of every derivation, evaluated from its LaTeX.
+
+Of every machine, with every intercept, a linear kernel and one that is not, with and without weights and rows of a
+user's: at the optimum all statements hold; at a random feasible α the substitution and weak duality do, which are
+identities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from displayed import Read, evaluated
+from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
+
+import qpsvm
+
+RNG = np.random.default_rng(5)
+N = 14
+X = RNG.normal(size=(N, 2)) * 1.3 + [0.4, -0.2]
+SIGNS = np.where(X[:, 0] + 0.9 * RNG.normal(size=N) > 0.3, 1, 0)
+TARGET = X @ [1.0, -0.5] + 0.4 * RNG.normal(size=N)
+CLASSES = np.arange(N) % 3
+WEIGHTS = RNG.uniform(0.5, 2.0, N)
+RBF = qpsvm.RBF(0.9)
+ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [0.05, 0.3])
+EQUATIONS = qpsvm.Constraints([[1.0, 0.3]], [0.2], c=[0.4])
+BALL_ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [0.05, 1.0])
+INTERCEPTS = ("free", "penalised", None)
+
+#: Machines: from kernel, weights, intercept and rows to a problem. Those with one intercept are under its name.
+MANY: dict[str, Any] = {
+    "c": lambda k, s, i, r: qpsvm.CSVM(X, SIGNS, 1.5, k, s, intercept=i, constraints=r),
+    "hinge": lambda k, s, i, r: qpsvm.PrimalHinge(X, SIGNS, 0.06, k, i, s, constraints=r),
+    "squared": lambda k, s, i, r: qpsvm.SquaredHinge(X, SIGNS, 1.5, k, s, intercept=i, constraints=r),
+    "huber": lambda k, s, i, r: qpsvm.HuberHinge(X, SIGNS, 1.5, 0.4, k, s, intercept=i, constraints=r),
+    "svr": lambda k, s, i, r: qpsvm.EpsilonSVR(X, TARGET, 1.5, 0.2, kernel=k, sample_weight=s, intercept=i, constraints=r),
+    "svr2": lambda k, s, i, r: qpsvm.EpsilonSVR(X, TARGET, 1.5, 0.2, "squared", k, s, intercept=i, constraints=r),
+    "quantile": lambda k, s, i, r: qpsvm.QuantileSVR(X, TARGET, 1.5, 0.7, k, s, intercept=i, constraints=r),
+}
+ONE: dict[str, Any] = {
+    "hard": lambda k, s, i, r: qpsvm.HardMargin(X + 4.0 * SIGNS[:, None], SIGNS, k, constraints=r),
+    "nu": lambda k, s, i, r: qpsvm.NuSVM(X, SIGNS, 0.7, k, s, constraints=r),
+    "nusvr": lambda k, s, i, r: qpsvm.NuSVR(X, TARGET, 1.5, 0.5, k, s, constraints=r),
+    "one": lambda k, s, i, r: qpsvm.OneClass(X + 3.0, 0.4, k, s, constraints=r),
+    "all": lambda k, s, i, r: qpsvm.OneClass(X + 3.0, 1.0, k, s, constraints=r),
+    "ball": lambda k, s, i, r: qpsvm.SVDD(X, 0.4, k, s, constraints=r),
+    "rank": lambda k, s, i, r: qpsvm.Ranking(X[:7], np.round(TARGET[:7]), 1.5, kernel=k, sample_weight=None if s is None else s[:7], constraints=r),
+}
+SEVERAL: dict[str, Any] = {
+    "cs": lambda k, s, i, r: qpsvm.CrammerSinger(X, CLASSES, 0.8, k, s, intercept=i),
+    "ww": lambda k, s, i, r: qpsvm.WestonWatkins(X, CLASSES, 0.8, k, s, intercept=i),
+    "cs2": lambda k, s, i, r: qpsvm.CrammerSinger(X, SIGNS, 0.8, k, s, intercept=i),
+    "ww2": lambda k, s, i, r: qpsvm.WestonWatkins(X, SIGNS, 0.8, k, s, intercept=i),
+}
+#: What says nothing in numbers.
+SILENT = (r"\tilde\varphi", "dist", "quantile", r"\text{", r"z_{\mathrm{box}")
+
+
+def rows_for(machine: str, over_w: bool) -> Any:
+    if over_w:
+        return EQUATIONS if machine != "rank" else qpsvm.Constraints([[1.0, 0.3]], [0.2])
+    return BALL_ROWS if machine == "ball" else ROWS
+
+
+def cases() -> Iterator[tuple[str, str | None, str, bool, bool]]:
+    for table in (MANY, ONE, SEVERAL):
+        for machine in table:
+            for intercept in INTERCEPTS if table is not ONE else ("",):
+                for kernel in ("linear", "rbf"):
+                    for weighted in (False, True) if machine != "hard" else (False,):
+                        for rows in (False, True) if table is not SEVERAL and machine != "all" else (False,):
+                            yield machine, intercept, kernel, weighted, rows
+
+
+@cache
+def problem_of(machine: str, intercept: Any, kernel: str, weighted: bool, rows: bool) -> Any:
+    make = (MANY | ONE | SEVERAL)[machine]
+    users = rows_for(machine, kernel == "linear" and weighted) if rows else None
+    return make(qpsvm.Linear() if kernel == "linear" else RBF, WEIGHTS if weighted else None, intercept, users)
+
+
+def name(case: tuple[Any, ...]) -> str:
+    machine, intercept, kernel, weighted, rows = case
+    return "-".join([machine, str(intercept), kernel] + ["weights"] * weighted + ["rows"] * rows)
+
+
+def judged(problem: Any, space: Space, point: Any, step: Any) -> Read:
+    P = primal(problem, space, point) if not isinstance(problem, JOINT) else None
+    names = names_of(problem, space, point)
+    D = dual(problem, point) if P is not None else float(names.values["D"].a)
+    P = float(names.values["P"].a) if P is None else P
+    return evaluated(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
+
+
+def said(step: Any, read: Read) -> list[str]:
+    return [f"{step.tag}: {failure}" for failure in read.failures]
+
+
+@pytest.mark.parametrize("case", cases(), ids=name)
+def test_all_that_is_displayed_holds(case):
+    problem = problem_of(*case)
+    result = qpsvm.solve(problem, tol=1e-13, check=False)
+    derivation, space = qpsvm.derive(problem), Space.of(problem)
+    optimum, rng = optimal(problem, result, space), np.random.default_rng(1)
+    false, count = [], 0
+    for step in derivation:
+        if step.absent:
+            continue
+        read = judged(problem, space, optimum, step)
+        false += said(step, read)
+        count += read.evaluated
+        if step.title in ("Substitution", "Weak duality") and not case[-1]:
+            for _ in range(2):
+                read = judged(problem, space, any_point(problem, space, rng, step.title == "Substitution"), step)
+                false += [f"at a random point, {text}" for text in said(step, read)]
+    assert not false, "\n".join(false)
+    assert count >= 9
