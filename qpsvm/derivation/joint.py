@@ -6,7 +6,7 @@ import numpy as np
 
 from qpsvm.derivation import shared
 from qpsvm.derivation.joint_letters import JointLetters
-from qpsvm.derivation.sides import Sides, size_of, worst
+from qpsvm.derivation.sides import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual.joint import JointDual
 from qpsvm.joint_model import JointModel
@@ -263,15 +263,22 @@ def f_recovered(at: JointLetters) -> tuple[Sides, ...]:
     )
 
 
-def kinds_of_rows(at: JointLetters) -> Sides:
-    """Rows on their margin have f_y − f_c = 1."""
-    kind = at.problem.samples.taking_part(at.result.kind)
-    rows = np.flatnonzero(at.dual.flat(kind) == MARGIN)
-    if not len(rows):
-        raise NotMeasurable("no row is between its bounds")
-    apart = at.dual.level - at.dual.flat(at.missing)[rows]  # (CSMC.11), (WWMC.11)
-    of = "f_y − f_c at {i}, and 1"
-    return worst(apart, "=", at.dual.level, of, at.dual.level, lambda i: at.row(int(rows[i])))
+def kinds_of_rows(at: JointLetters) -> tuple[Sides, ...]:
+    """What f says of the rows with α = 0, of those between their bounds, and of those at the bound."""
+    kind = at.dual.flat(at.problem.samples.taking_part(at.result.kind))
+    level, apart, slack = at.dual.level, at.dual.level - at.dual.flat(at.missing), at.dual.flat(at.xi)
+    claims: tuple[tuple[int, Relation, str], ...] = ((0, "≥", "idle"), (1, "=", "between its bounds"), (2, "≤", "at its bound"))
+    found = []
+    for which, relation, words in claims:
+        rows = np.flatnonzero(kind == which)
+        if not len(rows):
+            continue
+        stated = np.full(len(rows), level)  # (WWMC.11)
+        if at.dual.shared and which != MARGIN:  # (CSMC.11)
+            stated, relation = level - slack[rows], "=" if which else relation
+        of = f"f_y − f_c at {{i}}, {words}, and what it says"
+        found.append(worst(apart[rows], relation, stated, of, level, lambda i, rows=rows: at.row(int(rows[i]))))  # type: ignore[misc]
+    return tuple(sorted(found, key=lambda sides: sides.relation != "="))
 
 
 def strong_duality(at: JointLetters) -> Sides:

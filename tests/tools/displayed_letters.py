@@ -207,7 +207,7 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
 
 def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
     """A random feasible α with w(α), or with a random feasible point of the primal."""
-    upper = np.minimum(problem.upper, 2.0)
+    upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
     alpha = problem.at(rng.uniform(0.0, 1.0, np.shape(upper)) * upper).alpha
     n, D = space.samples.shape
     if isinstance(problem, JOINT):
@@ -273,12 +273,12 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         / np.linalg.norm(at.w)
     )
     names.rewrites |= {r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b", "w^{\\top}x": r"\langle w,\varphi(x)\rangle", "Af(Z)": r"\sum_lA_{jl}f(z_l)",
-                       "Gw+cb": r"\langle g_j,w\rangle+c_jb"}  # fmt: skip
-    names.vectors |= {"w", "w^*", "x", "g", "z", "c" if ball else "w"}
+                       "Gw+cb": r"\langle g_j,w\rangle+c_jb", r"Gw\le": r"\langle g_j,w\rangle\le"}  # fmt: skip
+    names.vectors |= {"w", "w^*", "g", "z", "c" if ball else "w"}
     n = len(Phi)
     values |= {
         "w": at.w, "w^*": at.w, "b": at.b, r"\alpha": alpha, r"\xi": xi, r"\zeta": zeta, r"\eta": C - alpha / 1.0, "K": K,
-        "X": Phi, "L": D, "x": Phi, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level, "s": weights_of(problem),
+        "X": Phi, "L": D, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level, "s": weights_of(problem),
     }  # fmt: skip
     u = K @ _beta(problem, s * alpha)
     values["u"] = u
@@ -326,7 +326,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
                    "q": quantile(squares, weights_of(problem), (1 - problem.nu) * weights_of(problem).sum())}  # fmt: skip
         names.rewrites[r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)"] = "q"
     if isinstance(problem, qpsvm.Ranking):
-        names.points["z_"] = rows
+        names.points["z_k"] = rows
         names.rewrites |= {"f(x_i)-f(x_j)": r"\langle w,z_k\rangle", r"\varphi(x_i)-\varphi(x_j)": "z_k"}
         A = np.zeros((len(rows), n))
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
