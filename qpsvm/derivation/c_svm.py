@@ -31,7 +31,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.3", "Lagrangian",
             "Every constraint gets a multiplier, the price of a unit of it: α_i for the margin and η_i for ξ_i ≥ 0. At "
             "the solution nothing is to be paid, so L is the primal value.",
-            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)\\ "
+            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i "
+            rf"f(x_i)-1+\xi_i\bigr)\\ "
             r"&-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -42,7 +43,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         shared.complementary_slackness("CSVM.8", UPPER),
         Step(
             "CSVM.9", "Substitution",
-            f"Put w(α){t.puts()} and η = C − α into L: what {t.b_and}ξ added cancels, half of the quadratic term cancels, and only "
+            f"Put w(α){t.puts()} and η = C − α into L: what {t.b_and}ξ added cancels, half of the quadratic term "
+            f"cancels, and only "
             "kernel values are left.",
             shared.algebra(
                 rf"\tfrac12{t.norm}+\sum_i C_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"

@@ -43,7 +43,8 @@ def _to_the_dual(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
             "ESVR.2", "Primal",
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
             "one for each side of f.",
-            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &\tfrac12{t.norm}+{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le "
+            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &\tfrac12{t.norm}+{cost}\\ \text{{subject to}}\ "
+            rf"&t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",
             EpsilonSVR._primal, two_sided.primal,
         ),
@@ -129,7 +130,8 @@ def _back(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
                 rf"{free.format(sign='-')}\ \Rightarrow\ b=t_i+\varepsilon{slack[1]}-u_i",
                 r"u_i=\sum_j\beta_j K(x_j,x_i)",
             ),
-            ("Where α⁺_i or α⁻_i is positive, f is beyond the tube by the slack, which α gives. So every support vector "
+            ("Where α⁺_i or α⁻_i is positive, f is beyond the tube by the slack, which α gives. So every support "
+            "vector "
              "gives b, and the mean over all of them is less sensitive to rounding."
              if squared else
              "On an edge of the tube f is known, so one sample there would give b. The mean over all of them is less "

@@ -77,7 +77,8 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation: the box of a C-SVM, and a square. At its solution a "
             "projected gradient step goes nowhere.",
             shared.lines(
-                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad D_{{ii}}=\frac{{h}}{{C_i}}",
+                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad "
+                rf"D_{{ii}}=\frac{{h}}{{C_i}}",
                 r"\text{subject to}\ 0\le\alpha_i\le C_i"
                 + t.balanced,
             ),
@@ -122,7 +123,8 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         Step(
             "HUBER.17", "Between hinge and squared hinge",
-            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price itself, and is "
+            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price "
+            "itself, and is "
             "never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a large one "
             "the squared hinge with C_i/(2h).",
             r"C_i\Bigl(t-\frac h2\Bigr)\ \le\ \psi_i(t)\ \le\ \min\Bigl(C_it,\ \frac{C_i}{2h}t^2\Bigr)",

@@ -66,7 +66,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         Step(
             f"{tag}.5", "Stationarity in b",
             "b_c has a price of its own, ½b_c², and is what its samples pull with." if penalised else
-            "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every class.",
+            "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
+            "class.",
             r"b_c=\sum_i\beta_{ic}" if penalised else r"\sum_i\beta_{ic}=0",
             stationarity_in_b, stationarity_in_b,
             absent="there is no intercept" if problem.intercept is None else "",
@@ -99,7 +100,8 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         ),
         Step(
             f"{tag}.10", "Recovering f",
-            f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision functions "
+            f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision "
+            f"functions "
             "need. What a class gains another one loses: the w_c add up to 0.",
             shared.lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)" + ("+b_c" if of_b else ""), r"\sum_c w_c=0"),
             JointModel.decision_function, f_recovered, general="JOINT.1",
@@ -130,17 +132,20 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with.",
             rf"\begin{{align*}}P-D={{}}&\tfrac12\sum_c\|w_c-w_c(\alpha)\|^2\\ "
-            rf"&+\sum_{{ic}}\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)+\sum_{rows}\bigl(C_i-{used}\bigr){xi}{ridge}\ \ge\ 0"
+            rf"&+\sum_{{ic}}\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)+\sum_{rows}\bigl(C_i-{used}\bigr){xi}{ridge}\ "
+            rf"\ge\ 0"
             r"\end{align*}",
             JointDual.terms, weak_duality, general="JOINT.6",
         ),
         Step(
             f"{tag}.14", "Two classes",
-            "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose f is "
+            "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
+            "f is "
             "f₂ − f₁.",
             shared.lines(
-                r"v=w_2-w_1" + (r",\quad a=b_2-b_1" if penalised else ""),
-                (r"2P=\tfrac12\bigl(\|v\|^2+a^2\bigr)" if penalised else r"2P=\tfrac12\|v\|^2") + rf"+\sum_{rows} 2C_i{xi}",
+                "v=w_2-w_1",
+                r"2P=\tfrac12" + (r"\bigl(\|v\|^2+(b_2-b_1)^2\bigr)" if penalised else r"\|v\|^2")
+                + rf"+\sum_{rows} 2C_i{xi}",
             ),
             two_classes, two_classes, absent="" if len(problem.classes) == 2 else "there are more than two classes",
         ),
@@ -267,7 +272,11 @@ def kinds_of_rows(at: JointLetters) -> tuple[Sides, ...]:
     """What f says of the rows with α = 0, of those between their bounds, and of those at the bound."""
     kind = at.dual.flat(at.problem.samples.taking_part(at.result.kind))
     level, apart, slack = at.dual.level, at.dual.level - at.dual.flat(at.missing), at.dual.flat(at.xi)
-    claims: tuple[tuple[int, Relation, str], ...] = ((0, "≥", "idle"), (1, "=", "between its bounds"), (2, "≤", "at its bound"))
+    claims: tuple[tuple[int, Relation, str], ...] = (
+        (0, "≥", "idle"),
+        (1, "=", "between its bounds"),
+        (2, "≤", "at its bound"),
+    )
     found = []
     for which, relation, words in claims:
         rows = np.flatnonzero(kind == which)

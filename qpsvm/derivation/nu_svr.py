@@ -31,7 +31,8 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
         Step(
             "NUSVR.1", "Loss",
             "The half width ε of the tube is a variable, and costs as much as a share ν of all samples that miss it by "
-            "a unit; Σ_C is the sum of all C_i. So ν says how many samples may lie outside, and the noise in the data how "
+            "a unit; Σ_C is the sum of all C_i. So ν says how many samples may lie outside, and the noise in the "
+            "data how "
             "wide the tube is.",
             r"\min_{w,b,\varepsilon}\ \tfrac12\|w\|^2+\nu\,\Sigma_C\,\varepsilon+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|"
             r"-\varepsilon\bigr)",
@@ -39,7 +40,8 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
         ),
         Step(
             "NUSVR.2", "Primal",
-            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. ε < 0 would save "
+            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. ε < 0 would "
+            "save "
             "νΣ_C a unit and cost Σ_C or more, so that ε ≥ 0 need not be asked for.",
             rf"\begin{{align*}}\min_{{w,b,\varepsilon,\xi,\xi^*}}\ &{COST}\\ \text{{subject to}}\ &t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",

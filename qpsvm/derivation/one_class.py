@@ -108,7 +108,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         shared.weak_duality("ONE.17", r"w,\rho,\xi", shared.slack_products(UPPER, F), enclosing.gap),
         Step(
             "ONE.18", "The origin among the samples",
-            "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the reduced "
+            "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
+            "reduced "
             "hull of the samples holds the origin, and no plane parts them.",
             r"P(0,0,0)=0\quad\Longrightarrow\quad -\tfrac12\alpha^{\top}Q\alpha\ \le\ P(w^*,\rho^*,\xi^*)\ \le\ 0",
             Vanishing.nothing, never_above_0, general="VANISH.1",

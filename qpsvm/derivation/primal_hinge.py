@@ -37,7 +37,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.2", "Primal as a QP",
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
-            rf"\begin{{align*}}\min_{{{t.over},\xi}}\ &\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ \text{{subject to}}\ &y_i "
+            rf"\begin{{align*}}\min_{{{t.over},\xi}}\ &\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ "
+            rf"\text{{subject to}}\ &y_i "
             r"f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0\end{align*}",
             PrimalHinge._primal, soft.primal,
         ),
@@ -45,7 +46,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.3", "Lagrangian",
             "The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM. At the solution "
             "nothing is to be paid, so L is the primal value.",
-            rf"\begin{{align*}}L={{}}&\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
+            rf"\begin{{align*}}L={{}}&\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ "
+            rf"&-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
             r"+\xi_i\bigr)\\ &-\sum_i\lambda\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -58,7 +60,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.9", "Substitution",
             f"Put w(α){t.puts()} and η into L: what {t.b_and}ξ added cancels, and only kernel values are left.",
             shared.algebra(
-                rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ &\quad-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1+\xi_i"
+                rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ &\quad-\sum_i\lambda\alpha_i\bigl(y_i "
+                rf"f(x_i)-1+\xi_i"
                 r"\bigr)\\ &\quad-\sum_i(p_i-\lambda\alpha_i)\xi_i",
                 rf"\lambda\Bigl(\tfrac12{t.norm}+\sum_i\alpha_i\\ &\quad-\sum_i\alpha_i y_i\bigl(\langle w,\varphi(x_i)"
                 rf"\rangle{t.plus_b}\bigr)\Bigr)",
@@ -71,7 +74,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.10", "Dual",
             "The best lower bound, written as a minimisation. The equality is there only for a free intercept. At the "
             "solution a projected gradient step goes nowhere.",
-            rf"\begin{{align*}}\min_{{\alpha}}\ &\lambda\bigl(\tfrac12\alpha^{{\top}}Q\alpha{t.plus_square}-1^{{\top}}\alpha\bigr)\\ "
+            rf"\begin{{align*}}\min_{{\alpha}}\ "
+            rf"&\lambda\bigl(\tfrac12\alpha^{{\top}}Q\alpha{t.plus_square}-1^{{\top}}\alpha\bigr)\\ "
             r"\text{subject to}\ &0\le\alpha_i\le \tfrac{p_i}{\lambda}"
             + t.balanced + r"\end{align*}",
             PrimalHinge._dual, measures.dual_optimum,
@@ -83,7 +87,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.14", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{{\top}}Q"
+            rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i "
+            rf"p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{{\top}}Q"
             rf"\alpha{t.minus_square}\bigr)",
             soft.strong_duality, soft.strong_duality,
         ),

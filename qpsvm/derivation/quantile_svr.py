@@ -43,7 +43,8 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
             "QSVR.2", "Primal",
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
             "constraints, with a slack and a price for each side of f.",
-            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le \xi_i,\ \xi_i\ge 0"
+            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le \xi_i,\ "
+            rf"\xi_i\ge 0"
             r"\\ &f(x_i)-t_i\le \xi^*_i,\ \xi^*_i\ge 0\end{align*}",
             QuantileSVR._primal, two_sided.primal,
         ),
@@ -66,7 +67,8 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
         two_sided.complementary_slackness("QSVR.8", WIDTH, PRICES),
         Step(
             "QSVR.9", "Substitution",
-            f"Put w(α){t.puts('1ᵀβ')} and both η into L: what {t.b_and}the slacks added cancels, half of the quadratic term cancels, and only "
+            f"Put w(α){t.puts('1ᵀβ')} and both η into L: what {t.b_and}the slacks added cancels, half of the "
+            f"quadratic term cancels, and only "
             "kernel values are left.",
             shared.algebra(
                 rf"{cost}\\ &\quad-{above}\\ &\quad-{below}\\ &\quad-{two_sided.ETAS}",

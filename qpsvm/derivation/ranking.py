@@ -25,7 +25,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "RANK.1", "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
-            r"\xi_k=0\ \Rightarrow\ \frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ "
+            r"\xi_k=0\ \Rightarrow\ \frac{\langle "
+            r"w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ "
             r"\frac{1}{\|w\|}",
             apart_along_w, apart_along_w,
         ),

@@ -1,8 +1,8 @@
 """Steps that several machines share. They differ only in a few symbols, which are parameters here.
 
 `upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), `level` that of what is to be reached (1, ρ), `coef`
-that of the coefficient of a sample in f, `yf` that of what reaches the level and `missing` that of yf − level. What a two-class machine writes is
-taken where nothing is said.
+that of the coefficient of a sample in f, `yf` that of what reaches the level and `missing` that of yf − level. What a
+two-class machine writes is taken where nothing is said.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "SQHINGE.3", "Lagrangian",
             "The margin rows get multipliers. ξ_i ≥ 0 needs none: where a negative ξ_i is feasible 0 is, and it costs "
             "less. At the solution nothing is to be paid, so L is the primal value.",
-            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i^2\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr),"
+            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i^2\\ &-\sum_i\alpha_i\bigl(y_i "
+            rf"f(x_i)-1+\xi_i\bigr),"
             r"\qquad \alpha\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -66,7 +67,8 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation: α has no upper bound, and the square keeps it from "
             "growing. At its solution a projected gradient step goes nowhere.",
             shared.lines(
-                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad D_{{ii}}=\frac{{1}}{{2C_i}}",
+                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad "
+                rf"D_{{ii}}=\frac{{1}}{{2C_i}}",
                 r"\text{subject to}\ 0\le\alpha_i" + t.balanced,
             ),
             SquaredHinge._dual, measures.dual_optimum,

@@ -40,7 +40,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         Step(
             "SVDD.2", "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
-            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 would "
+            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
+            "would "
             "cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
             r"\begin{align*}\min_{c,R^2,\xi}\ &R^2+\sum_i C_i\xi_i\\ \text{subject to}\ &\|\varphi(x_i)-c\|^2\le "
             r"R^2+\xi_i,\ \xi_i\ge 0\end{align*}",

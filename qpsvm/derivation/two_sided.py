@@ -193,6 +193,4 @@ def terms(problem: Problem) -> Terms:
 def weak_duality(tag: str, problem: Problem, width: str, prices: tuple[str, str] | None, point: str = "") -> Step:
     """D ≤ P; `point` is the LaTeX of what else stands in P behind w and b."""
     t = terms(problem)
-    return shared.weak_duality(
-        tag, rf"{t.over}{point},\xi,\xi^*", products(width, prices) + t.ridge, certify._measured
-    )
+    return shared.weak_duality(tag, rf"{t.over}{point},\xi,\xi^*", products(width, prices) + t.ridge, certify._measured)

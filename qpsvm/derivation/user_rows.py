@@ -180,14 +180,14 @@ class RowTerms:
     """
 
     def __init__(self, problem: Problem) -> None:
-        svm = problem.outlined
+        svm, machine = problem.outlined, type(problem).__name__
         hinge, ranks = isinstance(problem, PrimalHinge), isinstance(problem, Ranking)
         self.penalised, self.ball = problem.intercept == "penalised", isinstance(problem, SVDD)
         self.has_b = any(group.multiplier == "b" for group in svm.groups)
         self.others = any(group.multiplier != "b" for group in svm.groups)
         self.price = r"\frac{\lambda_j}{\lambda}" if hinge else r"\lambda_j"
         self.over = "w,b" if self.has_b else "w"
-        self.over += {NuSVM: r",\rho", NuSVR: r",\varepsilon"}.get(type(problem), "") + r",\xi"
+        self.over += {"NuSVM": r",\rho", "NuSVR": r",\varepsilon"}.get(machine, "") + r",\xi"
         self.row = r"\langle g_j,w\rangle" + (r"+c_j b" if self.has_b else "")
         self.minus_row = self.row.replace("+", "-")
         values = any(isinstance(item, ValueConstraints) for item in problem.constraints)
@@ -198,7 +198,7 @@ class RowTerms:
         self.f = self._twice(rf"\sum_k\alpha_k {product}-\sum_j{self.price}\langle g_j,\varphi(x)\rangle")
         self.f += ("+b" if self.has_b else "") + ("-K(x,x)" if self.ball else "")
         self.pull = rf"\sum_k\alpha_k s_k-\sum_j c_j{self.price}"
-        self.total = "b" if self.penalised else {OneClass: r"\nu S", SVDD: "1"}.get(type(problem), "0")
+        self.total = "b" if self.penalised else {"OneClass": r"\nu S", "SVDD": "1"}.get(machine, "0")
         self.upper = "" if np.isinf(svm.upper).all() else r"\le U_k"
         self._unit = r"\lambda" if hinge else ""
         self._curved = svm.curved
@@ -317,7 +317,8 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         ),
         Step(
             "OWN.9", "Substitution",
-            "Put w(α, λ) and what (OWN.6) gave into L: what b and ξ added cancels as without rows, and of the rows what "
+            "Put w(α, λ) and what (OWN.6) gave into L: what b and ξ added cancels as without rows, and of the rows "
+            "what "
             "their bounds cost is left beside the square.",
             rf"L={t.value}",
             substitution, substitution,

@@ -31,30 +31,30 @@ EQUATIONS = qpsvm.Constraints([[1.0, 0.3]], [0.2], c=[0.4])
 BALL_ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [0.05, 1.0])
 INTERCEPTS = ("free", "penalised", None)
 
-#: Machines: from kernel, weights, intercept and rows to a problem. Those with one intercept are under its name.
+#: Machines: class, data and parameters. The first ones with every intercept; the last ones of several classes.
 MANY: dict[str, Any] = {
-    "c": lambda k, s, i, r: qpsvm.CSVM(X, SIGNS, 1.5, k, s, intercept=i, constraints=r),
-    "hinge": lambda k, s, i, r: qpsvm.PrimalHinge(X, SIGNS, 0.06, k, i, s, constraints=r),
-    "squared": lambda k, s, i, r: qpsvm.SquaredHinge(X, SIGNS, 1.5, k, s, intercept=i, constraints=r),
-    "huber": lambda k, s, i, r: qpsvm.HuberHinge(X, SIGNS, 1.5, 0.4, k, s, intercept=i, constraints=r),
-    "svr": lambda k, s, i, r: qpsvm.EpsilonSVR(X, TARGET, 1.5, 0.2, kernel=k, sample_weight=s, intercept=i, constraints=r),
-    "svr2": lambda k, s, i, r: qpsvm.EpsilonSVR(X, TARGET, 1.5, 0.2, "squared", k, s, intercept=i, constraints=r),
-    "quantile": lambda k, s, i, r: qpsvm.QuantileSVR(X, TARGET, 1.5, 0.7, k, s, intercept=i, constraints=r),
+    "c": (qpsvm.CSVM, X, SIGNS, {"C": 1.5}),
+    "hinge": (qpsvm.PrimalHinge, X, SIGNS, {"lam": 0.06}),
+    "squared": (qpsvm.SquaredHinge, X, SIGNS, {"C": 1.5}),
+    "huber": (qpsvm.HuberHinge, X, SIGNS, {"C": 1.5, "width": 0.4}),
+    "svr": (qpsvm.EpsilonSVR, X, TARGET, {"C": 1.5, "epsilon": 0.2}),
+    "svr2": (qpsvm.EpsilonSVR, X, TARGET, {"C": 1.5, "epsilon": 0.2, "loss": "squared"}),
+    "quantile": (qpsvm.QuantileSVR, X, TARGET, {"C": 1.5, "quantile": 0.7}),
 }
 ONE: dict[str, Any] = {
-    "hard": lambda k, s, i, r: qpsvm.HardMargin(X + 4.0 * SIGNS[:, None], SIGNS, k, constraints=r),
-    "nu": lambda k, s, i, r: qpsvm.NuSVM(X, SIGNS, 0.7, k, s, constraints=r),
-    "nusvr": lambda k, s, i, r: qpsvm.NuSVR(X, TARGET, 1.5, 0.5, k, s, constraints=r),
-    "one": lambda k, s, i, r: qpsvm.OneClass(X + 3.0, 0.4, k, s, constraints=r),
-    "all": lambda k, s, i, r: qpsvm.OneClass(X + 3.0, 1.0, k, s, constraints=r),
-    "ball": lambda k, s, i, r: qpsvm.SVDD(X, 0.4, k, s, constraints=r),
-    "rank": lambda k, s, i, r: qpsvm.Ranking(X[:7], np.round(TARGET[:7]), 1.5, kernel=k, sample_weight=None if s is None else s[:7], constraints=r),
+    "hard": (qpsvm.HardMargin, X + 4.0 * SIGNS[:, None], SIGNS, {}),
+    "nu": (qpsvm.NuSVM, X, SIGNS, {"nu": 0.7}),
+    "nusvr": (qpsvm.NuSVR, X, TARGET, {"C": 1.5, "nu": 0.5}),
+    "one": (qpsvm.OneClass, X + 3.0, None, {"nu": 0.4}),
+    "all": (qpsvm.OneClass, X + 3.0, None, {"nu": 1.0}),
+    "ball": (qpsvm.SVDD, X, None, {"nu": 0.4}),
+    "rank": (qpsvm.Ranking, X[:7], np.round(TARGET[:7]), {"C": 1.5}),
 }
 SEVERAL: dict[str, Any] = {
-    "cs": lambda k, s, i, r: qpsvm.CrammerSinger(X, CLASSES, 0.8, k, s, intercept=i),
-    "ww": lambda k, s, i, r: qpsvm.WestonWatkins(X, CLASSES, 0.8, k, s, intercept=i),
-    "cs2": lambda k, s, i, r: qpsvm.CrammerSinger(X, SIGNS, 0.8, k, s, intercept=i),
-    "ww2": lambda k, s, i, r: qpsvm.WestonWatkins(X, SIGNS, 0.8, k, s, intercept=i),
+    "cs": (qpsvm.CrammerSinger, X, CLASSES, {"C": 0.8}),
+    "ww": (qpsvm.WestonWatkins, X, CLASSES, {"C": 0.8}),
+    "cs2": (qpsvm.CrammerSinger, X, SIGNS, {"C": 0.8}),
+    "ww2": (qpsvm.WestonWatkins, X, SIGNS, {"C": 0.8}),
 }
 #: What says nothing in numbers.
 SILENT = (r"\tilde\varphi", "dist", "quantile", r"\text{", r"z_{\mathrm{box}")
@@ -78,9 +78,13 @@ def cases() -> Iterator[tuple[str, str | None, str, bool, bool]]:
 
 @cache
 def problem_of(machine: str, intercept: Any, kernel: str, weighted: bool, rows: bool) -> Any:
-    make = (MANY | ONE | SEVERAL)[machine]
-    users = rows_for(machine, kernel == "linear" and weighted) if rows else None
-    return make(qpsvm.Linear() if kernel == "linear" else RBF, WEIGHTS if weighted else None, intercept, users)
+    kind, samples, labels, options = (MANY | ONE | SEVERAL)[machine]
+    data = (samples,) if labels is None else (samples, labels)
+    options = options | {"kernel": qpsvm.Linear() if kernel == "linear" else RBF}
+    options |= {"intercept": intercept} if machine not in ONE else {}
+    options |= {"sample_weight": WEIGHTS[: len(samples)]} if weighted else {}
+    options |= {"constraints": rows_for(machine, kernel == "linear" and weighted)} if rows else {}
+    return kind(*data, **options)
 
 
 def name(case: tuple[Any, ...]) -> str:

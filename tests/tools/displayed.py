@@ -374,7 +374,9 @@ class Reader:
         if isinstance(value, (Tensor, Matrix, Interval)):
             return value
         a = np.asarray(value, dtype=float)
-        axes = (("±",) if name.endswith(r"^\pm") else ()) + tuple(index) + ((".",) if name in self.names.vectors else ())
+        axes = (
+            (("±",) if name.endswith(r"^\pm") else ()) + tuple(index) + ((".",) if name in self.names.vectors else ())
+        )
         if not index and a.ndim == 1 and name not in self.names.vectors:
             return Matrix(a[:, None])
         if len(axes) != a.ndim:
@@ -391,7 +393,9 @@ def root(t: Tensor) -> Tensor:
 def plain(value: Any) -> Tensor:
     """A value to compare, a column as a vector."""
     if isinstance(value, Matrix):
-        return Tensor(value.a.reshape(()) if value.a.size == 1 else value.a.ravel(), () if value.a.size == 1 else ("*",))
+        return Tensor(
+            value.a.reshape(()) if value.a.size == 1 else value.a.ravel(), () if value.a.size == 1 else ("*",)
+        )
     return value
 
 
@@ -466,7 +470,8 @@ def claim(piece: list[str], names: Names, where: Tensor | None, sets: dict[str, 
             continue
         a, b, axes = pair_of(left, right)
         a, b = np.broadcast_arrays(a, b)
-        scale = HOLDS * np.maximum(1.0, np.maximum(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
+        finite = np.abs(np.stack([a, b]))
+        scale = HOLDS * max(1.0, float(finite[np.isfinite(finite)].max(initial=0.0)))
         off = {"=": np.abs(a - b), "≤": a - b, "≥": b - a, "<": a - b, ">": b - a}[relation] - scale
         about = where
         if names.mask is not None and set(names.mask.axes) <= set(axes):

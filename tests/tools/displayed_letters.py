@@ -1,4 +1,4 @@
-"""The letters of displayed equations, bound to the arrays of a reader's problem: nothing here is read from a derivation.
+"""The letters of displayed equations, bound to arrays of a reader's problem: nothing is read from a derivation.
 
 K, w, ξ, … are made from samples, kernel, prices and α in plain NumPy. The feature space of a kernel that is not linear
 is that of a factor of its matrix over all points that occur, so that w is a vector there too.
@@ -36,7 +36,9 @@ class Space:
     @classmethod
     def of(cls, problem: Any) -> Space:
         X = np.asarray(problem.X, dtype=float)
-        rows = [item for item in getattr(problem, "constraints", None) or () if isinstance(item, qpsvm.ValueConstraints)]
+        rows = [
+            item for item in getattr(problem, "constraints", None) or () if isinstance(item, qpsvm.ValueConstraints)
+        ]
         Z = np.vstack([dense(item.Z) for item in rows]) if rows else np.zeros((0, X.shape[1]))
         points = np.vstack([X, (X[:-1] + X[1:])[:4] / 2, Z])
         if isinstance(problem.kernel, qpsvm.Linear):
@@ -194,7 +196,9 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
     """The result: w by the values of its decision function."""
     if isinstance(problem, JOINT):
         f = result.decision_function(space.points)
-        return Point(result.alpha, np.array([space.weights(f[:, c] - result.b[c]) for c in range(f.shape[1])]), result.b)
+        return Point(
+            result.alpha, np.array([space.weights(f[:, c] - result.b[c]) for c in range(f.shape[1])]), result.b
+        )
     f = result.decision_function(space.points)
     table = result.constraints
     found = np.zeros(0) if table is None else np.asarray(table["price"])
@@ -209,7 +213,7 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     """A random feasible α with w(α), or with a random feasible point of the primal."""
     upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
     alpha = problem.at(rng.uniform(0.0, 1.0, np.shape(upper)) * upper).alpha
-    n, D = space.samples.shape
+    D = space.samples.shape[1]
     if isinstance(problem, JOINT):
         k = len(problem.classes)
         W, b = rng.normal(size=(k, D)), rng.normal(size=k)
@@ -267,7 +271,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
     functions |= {"f": of_point, "K": kernel, r"\varphi": names.point}
     functions |= {"w": lambda _: Tensor(w_of_alpha, (".",)), "c": lambda _: Tensor(w_of_alpha, (".",))}
     P, D = primal(problem, space, at), dual(problem, at)
-    functions |= {"P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)), "D": lambda _: Tensor(np.asarray(D))}
+    functions |= {
+        "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
+        "D": lambda _: Tensor(np.asarray(D)),
+    }
     functions["dist"] = lambda text: Tensor(  # the length of the step along w that changes f by 2
         np.asarray((at.level if isinstance(problem, qpsvm.NuSVM) else 1.0) * 2 if "0," not in text else at.level)
         / np.linalg.norm(at.w)
@@ -374,7 +381,7 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
         own = [*own, *(a @ np.square(Z).sum(axis=1))]
     s, xi = signs(problem), slacks(problem, space, at)[0]
-    n, C, ball = problem.n, prices(problem), isinstance(problem, qpsvm.SVDD)
+    C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
     g, lam = np.array(g), at.prices
     pull = row_features(problem, space).T @ (s * at.alpha) - g.T @ lam / unit(problem)
     w_of_both = 2 * pull if ball else pull
@@ -408,7 +415,6 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         values |= {"w": 2 * at.w, "b": 2 * at.b}
     P, D = primal(problem, space, at), dual(problem, at)
     values |= {"L": D, "L_0": P, r"\xi": xi}
-    del n
 
 
 def _joint(problem: Any, space: Space, at: Point) -> Names:
@@ -455,5 +461,10 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
     if k == 2:
         names.values |= {"v": Tensor(W[1] - W[0], (".",))}
-        names.values |= {"w_1": Tensor(W[0], (".",)), "w_2": Tensor(W[1], (".",)), "b_1": Tensor(b[0]), "b_2": Tensor(b[1])}
+        names.values |= {
+            "w_1": Tensor(W[0], (".",)),
+            "w_2": Tensor(W[1], (".",)),
+            "b_1": Tensor(b[0]),
+            "b_2": Tensor(b[1]),
+        }
     return names
