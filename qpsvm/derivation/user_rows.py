@@ -20,9 +20,6 @@ from qpsvm.model import Model
 from qpsvm.problems import (
     SVDD,
     Constraints,
-    NuSVM,
-    NuSVR,
-    OneClass,
     PrimalHinge,
     Problem,
     Ranking,

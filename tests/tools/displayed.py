@@ -109,7 +109,8 @@ def combine(one: Any, operation: Callable[..., Any], other: Any) -> Any:
     if isinstance(other, Matrix):
         other = flat(other)
     a, b, axes = together(one, other)
-    return Tensor(operation(a, b), axes)
+    with np.errstate(all="ignore"):  # what is masked may be 0/0
+        return Tensor(operation(a, b), axes)
 
 
 def flat(value: Any) -> Tensor:
