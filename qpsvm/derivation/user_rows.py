@@ -178,6 +178,7 @@ class RowTerms:
 
     def __init__(self, problem: Problem) -> None:
         svm, machine = problem.outlined, type(problem).__name__
+        svm = svm if svm.users is None else svm.users.own
         hinge, ranks = isinstance(problem, PrimalHinge), isinstance(problem, Ranking)
         self.penalised, self.ball = problem.intercept == "penalised", isinstance(problem, SVDD)
         self.has_b = any(group.multiplier == "b" for group in svm.groups)

@@ -21,8 +21,8 @@ s_k and the levels ℓ_k:
     (OWN.11)  f is recovered from α and λ:  f(x) = Σ α_k s_k K(x_k, x) − Σ λ_j ⟨g_j, φ(x)⟩ + b
     (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
 
-Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) stands
-for h_j of a row of values, w is 2(Σ α_k φ(x_k) − Σ λ_j g_j), and Σ α_k K(x_k, x_k) − ¼‖w(α, λ)‖² the first part of (OWN.9).
+Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) is
+the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ λ_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, λ)‖².
 
 An equality is two rows. What users want most has a constructor of its own: signs of weights, monotony, budgets, bounds,
 a covariance with a group that is to be small, an order of f at given points.

@@ -531,7 +531,8 @@ def evaluated(latex: str, names: Names, optimum: Callable[[list[str]], float], s
         if words and words != "subjectto":
             found.skipped.append(said)
             continue
-        if any(text in said for text in skip) or r"\{i:" in said:
+        rest = "".join(line)
+        if any(text in rest for text in skip) or r"\{i:" in said:
             if r"\{i:" not in said:
                 found.skipped.append(said)
             continue

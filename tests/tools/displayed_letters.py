@@ -225,6 +225,9 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
         b = float(signs(problem) @ alpha)
     if problem.intercept is None and not isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)):
         b = 0.0
+    if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
+        best = optimal(problem, qpsvm.solve(problem, check=False), space)
+        w, b = 1.3 * best.w, 1.3 * best.b
     at, extra = Point(alpha, w, b, level), rng.uniform(0.0, 1.0, len(signs(problem)))
     C = prices(problem)
     if isinstance(problem, qpsvm.HuberHinge):
@@ -279,12 +282,17 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         np.asarray((at.level if isinstance(problem, qpsvm.NuSVM) else 1.0) * 2 if "0," not in text else at.level)
         / np.linalg.norm(at.w)
     )
-    names.rewrites |= {r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b", "w^{\\top}x": r"\langle w,\varphi(x)\rangle", "Af(Z)": r"\sum_lA_{jl}f(z_l)",
-                       "Gw+cb": r"\langle g_j,w\rangle+c_jb", r"Gw\le": r"\langle g_j,w\rangle\le"}  # fmt: skip
+    names.rewrites |= {
+        r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
+        r"w^{\top}x": r"\langle w,\varphi(x)\rangle",
+        "Af(Z)": r"\sum_lA_{jl}f(z_l)",
+        "Gw+cb": r"\langle g_j,w\rangle+c_jb",
+        r"Gw\le": r"\langle g_j,w\rangle\le",
+    }
     names.vectors |= {"w", "w^*", "g", "z", "c" if ball else "w"}
     n = len(Phi)
     values |= {
-        "w": at.w, "w^*": at.w, "b": at.b, r"\alpha": alpha, r"\xi": xi, r"\zeta": zeta, r"\eta": C - alpha / 1.0, "K": K,
+        "w": at.w, "w^*": at.w, "b": at.b, r"\alpha": alpha, r"\xi": xi, r"\zeta": zeta, r"\eta": C - alpha, "K": K,
         "X": Phi, "L": D, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level, "s": weights_of(problem),
     }  # fmt: skip
     u = K @ _beta(problem, s * alpha)
@@ -317,7 +325,8 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         half = np.split(C, 2)
         base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
         values |= {
-            "t": t, r"\alpha^+": above, r"\alpha^-": below, r"\alpha^\pm": np.array([above, below]), r"\beta": above - below,
+            "t": t, r"\alpha^+": above, r"\alpha^-": below, r"\alpha^\pm": np.array([above, below]),
+            r"\beta": above - below,
             r"\xi": xi[:n], r"\xi^*": xi[n:], r"\eta": half[0] - above, r"\eta^*": half[1] - below, "C": base,
             r"\tau": getattr(problem, "quantile", 0.0), r"\Sigma_C": base.sum(),
             r"\varepsilon": at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0),
@@ -330,7 +339,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         R2 = float(at.w @ at.w + 2 * at.b)
         squares = np.square(Phi - at.w).sum(axis=1)
         values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0],
-                   "q": quantile(squares, weights_of(problem), (1 - problem.nu) * weights_of(problem).sum())}  # fmt: skip
+                   "q": quantile(squares, C, 1 / problem.nu - 1)}  # fmt: skip
         names.rewrites[r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)"] = "q"
     if isinstance(problem, qpsvm.Ranking):
         names.points["z_k"] = rows
@@ -365,13 +374,12 @@ def quantile(values: np.ndarray, weights: np.ndarray, mass: float) -> Interval:
 
 def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     """The letters of a user's rows, in the units of the user: of a ball w is 2c and b is 2μ."""
-    g, c, h, own, A = [], [], [], [], np.zeros((0, len(space.rows)))
+    g, c, h, A = [], [], [], np.zeros((0, len(space.rows)))
     place = 0
     for item in problem.constraints:
         if isinstance(item, qpsvm.Constraints):
             G = dense(item.G)
             g, c, h = [*g, *G], [*c, *(item.c * np.ones(len(G)))], [*h, *(item.h * np.ones(len(G)))]
-            own = [*own, *np.zeros(len(G))]
             continue
         a = dense(item.A)
         Z = space.rows[place : place + a.shape[1]]
@@ -379,7 +387,6 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
         A[:, place : place + a.shape[1]] = a
         place += a.shape[1]
         g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
-        own = [*own, *(a @ np.square(Z).sum(axis=1))]
     s, xi = signs(problem), slacks(problem, space, at)[0]
     C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
     g, lam = np.array(g), at.prices
@@ -398,12 +405,11 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     upper = C / unit(problem)
     values = names.values
     values |= {
-        "g": g, "c": np.array(c), "h": np.array(h), r"\lambda": lam, r"\ell": level, r"\delta": curvature, r"\alpha": at.alpha,
+        "g": g, "c": np.array(c), "h": np.array(h), r"\lambda": lam, r"\ell": level, r"\delta": curvature,
         "U": np.full(len(s), np.inf) if is_squared(problem) else upper, "A": A, "s": s,
         "e": {True: problem.nu * C.sum() if isinstance(problem, qpsvm.OneClass) else 1.0}.get(
             isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)), 0.0),
     }  # fmt: skip
-    values[r"\kappa"] = np.array(own)
     if isinstance(problem, qpsvm.PrimalHinge):
         values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
     names.points["x_k"] = row_features(problem, space)
@@ -452,7 +458,8 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     names.vectors |= {"w"}
     names.values |= {
         r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": Tensor(np.asarray(P)),
-        r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha), "L": D, "D": Tensor(np.asarray(D)),
+        r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
+        "L": D, "D": Tensor(np.asarray(D)),
         "w_y": Tensor(W[y], ("i", ".")), r"\beta_iy": Tensor(beta[np.arange(n), y], ("i",)),
         "c": Tensor(np.arange(k), ("c",)), "y": Tensor(y, ("i",)),
     }  # fmt: skip
