@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qpsvm.derivation import intercept, measures, shared, soft
 from qpsvm.derivation.step import Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual import certify
 from qpsvm.problems import CSVM
 
@@ -13,10 +14,7 @@ UPPER = "C_i"
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(intercept.read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
+    t = Terms.of(problem)
     return (
         shared.margin("CSVM.1"),
         Step(
@@ -24,7 +22,7 @@ def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
             "A wide margin is weighed against slack. ξ_i is how far sample i stays behind its margin, and C_i is the "
             "price of a unit of it.",
             shared.lines(
-                r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i",
+                rf"\min_{{{t.over},\xi}}\ \tfrac12{t.norm}+\sum_i C_i\xi_i",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
             ),
             CSVM._primal, soft.primal,
@@ -33,7 +31,8 @@ def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.3", "Lagrangian",
             "Every constraint gets a multiplier, the price of a unit of it: α_i for the margin and η_i for ξ_i ≥ 0. At "
             "the solution nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)\\ "
+            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i\\ &-\sum_i\alpha_i\bigl(y_i "
+            rf"f(x_i)-1+\xi_i\bigr)\\ "
             r"&-\sum_i\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -44,15 +43,16 @@ def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
         shared.complementary_slackness("CSVM.8", UPPER),
         Step(
             "CSVM.9", "Substitution",
-            "Put w(α), yᵀα = 0 and η = C − α into L: b and ξ drop out, half of the quadratic term cancels, and only "
+            f"Put w(α){t.puts()} and η = C − α into L: what {t.b_and}ξ added cancels, half of the quadratic term "
+            f"cancels, and only "
             "kernel values are left.",
             shared.algebra(
-                r"\tfrac12\|w\|^2+\sum_i C_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
+                rf"\tfrac12{t.norm}+\sum_i C_i\xi_i\\ &\quad-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)"
                 r"-\sum_i(C_i-\alpha_i)\xi_i",
-                r"\tfrac12\|w\|^2-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad"
-                r"-b\,y^{\top}\alpha+\sum_i\alpha_i",
-                r"\tfrac12\|w\|^2-\|w\|^2-0+\sum_i\alpha_i",
-                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)",
+                rf"\tfrac12{t.norm}-\sum_i\alpha_i y_i\langle w,\varphi(x_i)\rangle\\ &\quad"
+                rf"{t.minus_b}+\sum_i\alpha_i",
+                rf"\tfrac12{t.norm}-{t.norm}-0+\sum_i\alpha_i",
+                rf"\sum_i\alpha_i-\tfrac12\sum_{{i,j}}\alpha_i\alpha_j y_i y_j {t.kernel}",
             ),
             soft.substitution, soft.substitution,
         ),
@@ -61,9 +61,9 @@ def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation: n variables in a box, and one equality. At its solution "
             "a projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha}\ \tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha",
+                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}Q\alpha{t.plus_square}-1^{{\top}}\alpha",
                 r"\text{subject to}\ 0\le\alpha_i\le C_i"
-                + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else ""),
+                + t.balanced,
             ),
             CSVM._dual, measures.dual_optimum,
         ),
@@ -80,9 +80,9 @@ def _for_a_free_intercept(problem: CSVM) -> tuple[Step, ...]:
             "CSVM.14", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            r"\tfrac12\|w\|^2+\sum_i C_i\xi_i=\sum_i\alpha_i-\tfrac12\alpha^{\top}Q\alpha",
+            rf"\tfrac12{t.norm}+\sum_i C_i\xi_i=\sum_i\alpha_i-\tfrac12\alpha^{{\top}}Q\alpha{t.minus_square}",
             soft.strong_duality, soft.strong_duality,
         ),
         shared.linear_weights("CSVM.15", problem),
-        shared.weak_duality("CSVM.16", shared.slack_products(UPPER) + intercept.ridge_of(problem), certify._measured),
+        shared.weak_duality("CSVM.16", rf"{t.over},\xi", shared.slack_products(UPPER) + t.ridge, certify._measured),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from qpsvm.derivation import measures, shared, two_sided
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.problems import EpsilonSVR
 
 #: The upper bounds of α⁺_i and α⁻_i.
@@ -23,28 +24,27 @@ At = Letters[EpsilonSVR]
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """All steps, in order."""
     squared = problem.loss == "squared"
-    return tuple(
-        two_sided.read_for(problem, step) for step in (*_to_the_dual(problem, squared), *_back(problem, squared))
-    )
+    return (*_to_the_dual(problem, squared), *_back(problem, squared))
 
 
 def _to_the_dual(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
     cost = r"\sum_i C_i(\xi_i^2+{\xi^*_i}^2)" if squared else r"\sum_i C_i(\xi_i+\xi^*_i)"
     prices = None if squared else PRICES
-    power = "^2" if squared else ""
+    power, t = "^2" if squared else "", two_sided.terms(problem)
     return (
         Step(
             "ESVR.1", "Loss",
             "What is within ε of its target is right, and costs nothing. What is further away pays C_i for each unit "
             "beyond ε" + (", squared." if squared else ", so that a single outlier pulls with a bounded force."),
-            rf"\min_{{w,b}}\ \tfrac12\|w\|^2+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr){power}",
+            rf"\min_{{{t.over}}}\ \tfrac12{t.norm}+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr){power}",
             loss, loss,
         ),
         Step(
             "ESVR.2", "Primal",
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
             "one for each side of f.",
-            rf"\begin{{align*}}\min_{{w,b,\xi,\xi^*}}\ &\tfrac12\|w\|^2+{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le "
+            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &\tfrac12{t.norm}+{cost}\\ \text{{subject to}}\ "
+            rf"&t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",
             EpsilonSVR._primal, two_sided.primal,
         ),
@@ -54,27 +54,27 @@ def _to_the_dual(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
             + (". ξ² is never made smaller by a negative ξ, so that ξ ≥ 0 needs none." if squared else
                ", and η_i, η*_i for the slacks.")
             + " At the solution nothing is to be paid, so L is the primal value.",
-            two_sided.lagrangian_latex(rf"\tfrac12\|w\|^2+{cost}", WIDTH, not squared),
+            two_sided.lagrangian_latex(rf"\tfrac12{t.norm}+{cost}", WIDTH, not squared),
             two_sided.lagrangian, two_sided.lagrangian,
         ),
         shared.stationarity_in_w("ESVR.4", problem, two_sided.BETA),
         two_sided.stationarity_in_b("ESVR.5", problem),
         _stationarity_in_xi(squared),
         shared.dual_feasibility(
-            "ESVR.7", "", r"\alpha^+_i,\alpha^-_i\ge 0" if squared else
-            r"\alpha^\pm_i\ge 0,\ \eta_i,\eta^*_i\ge 0\quad\Longrightarrow\quad 0\le\alpha^+_i,\alpha^-_i\le C_i",
+            "ESVR.7", "" if squared else PRICES[0], r"\alpha^\pm_i\ge 0" if squared else
+            r"\alpha^\pm_i\ge 0,\ \eta_i,\eta^*_i\ge 0\quad\Longrightarrow\quad 0\le\alpha^\pm_i\le C_i",
         ),
         two_sided.complementary_slackness("ESVR.8", WIDTH, prices),
-        _substitution(squared, cost),
+        _substitution(t, squared, cost),
         Step(
             "ESVR.10", "Dual",
             "The best lower bound, written as a minimisation: 2n variables, but only β = α⁺ − α⁻ meets the kernel. At "
             "its solution a projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha^\pm}\ \tfrac12\beta^{\top}K\beta-t^{\top}\beta+\varepsilon\,1^{\top}(\alpha^++\alpha^-)",
+                rf"\min_{{\alpha^\pm}}\ \tfrac12\beta^{{\top}}K\beta{t.plus_square}-t^{{\top}}\beta",
+                r"\quad+\varepsilon\,1^{\top}(\alpha^++\alpha^-)",
                 *([r"\quad+\sum_i\tfrac{(\alpha^+_i)^2+(\alpha^-_i)^2}{4C_i}"] if squared else []),
-                r"\text{subject to}\ 1^{\top}\beta=0,\ "
-                + (r"\alpha^\pm_i\ge 0" if squared else r"0\le\alpha^\pm_i\le C_i"),
+                r"\text{subject to}\ " + (r"\alpha^\pm_i\ge 0" if squared else r"0\le\alpha^\pm_i\le C_i") + t.balanced,
             ),
             EpsilonSVR._dual, measures.dual_optimum,
         ),
@@ -94,20 +94,24 @@ def _stationarity_in_xi(squared: bool) -> Step:
     )  # fmt: skip
 
 
-def _substitution(squared: bool, cost: str) -> Step:
+def _substitution(t: Terms, squared: bool, cost: str) -> Step:
     bend = r"-\sum_i\tfrac{(\alpha^+_i)^2+(\alpha^-_i)^2}{4C_i}" if squared else ""
     above, below = (each.replace("{width}", WIDTH) for each in (two_sided.ABOVE, two_sided.BELOW))
     last = "" if squared else rf"\\ &\quad-{two_sided.ETAS}"
     return Step(
         "ESVR.9", "Substitution",
-        "Put w(α), 1ᵀβ = 0 and what ξ gave into L: b, ξ and ξ* drop out, half of the quadratic term cancels, and only "
-        "kernel values are left.",
+        f"Put w(α){t.puts('1ᵀβ')} and "
+        + ("ξ = α⁺/(2C), ξ* = α⁻/(2C) into L: half of each quadratic term cancels, and what is left of the slacks is a "
+           "square of α."
+           if squared else
+           f"what ξ gave into L: what {t.b_and}the slacks added cancels, half of the quadratic term cancels, and only "
+           "kernel values are left."),
         shared.algebra(
-            rf"\tfrac12\|w\|^2+{cost}\\ &\quad-{above}\\ &\quad-{below}{last}",
-            r"\tfrac12\|w\|^2-\sum_i\beta_i\langle w,\varphi(x_i)\rangle\\ &\quad-b\,1^{\top}\beta"
+            rf"\tfrac12{t.norm}+{cost}\\ &\quad-{above}\\ &\quad-{below}{last}",
+            rf"\tfrac12{t.norm}-\sum_i\beta_i\langle w,\varphi(x_i)\rangle\\ &\quad{t.minus_b}"
             r"+t^{\top}\beta-\varepsilon\,1^{\top}(\alpha^++\alpha^-)" + bend,
             r"t^{\top}\beta-\varepsilon\,1^{\top}(\alpha^++\alpha^-)" + bend + r"\\ &\quad"
-            r"-\tfrac12\sum_{i,j}\beta_i\beta_j K(x_i,x_j)",
+            rf"-\tfrac12\sum_{{i,j}}\beta_i\beta_j {t.kernel}",
         ),
         two_sided.substitution, two_sided.substitution,
     )  # fmt: skip
@@ -115,38 +119,43 @@ def _substitution(squared: bool, cost: str) -> Step:
 
 def _back(problem: EpsilonSVR, squared: bool) -> tuple[Step, ...]:
     prices = None if squared else PRICES
-    slack = (r"-\xi_i", r"+\xi^*_i") if squared else ("", "")
+    slack, t = (r"-\xi_i", r"+\xi^*_i") if squared else ("", ""), two_sided.terms(problem)
+    free = r"0<\alpha^{sign}_i" + ("" if squared else "<C_i")
     return (
         shared.weights_recovered("ESVR.11", problem, two_sided.BETA),
         two_sided.intercept_step(
             "ESVR.12", problem,
             shared.lines(
-                rf"b=t_i-\varepsilon{slack[0]}-u_i\quad\text{{where}}\ \alpha^+_i\ \text{{is free}}",
-                rf"b=t_i+\varepsilon{slack[1]}-u_i\quad\text{{where}}\ \alpha^-_i\ \text{{is free}}",
+                rf"{free.format(sign='+')}\ \Rightarrow\ b=t_i-\varepsilon{slack[0]}-u_i",
+                rf"{free.format(sign='-')}\ \Rightarrow\ b=t_i+\varepsilon{slack[1]}-u_i",
                 r"u_i=\sum_j\beta_j K(x_j,x_i)",
             ),
-            "On an edge of the tube f is known, so one sample there would give b. The mean over all of them is less "
-            "sensitive to rounding. Where there are none, b is a weighted quantile: every b of its interval is as "
-            "good.",
+            ("Where α⁺_i or α⁻_i is positive, f is beyond the tube by the slack, which α gives. So every support "
+            "vector "
+             "gives b, and the mean over all of them is less sensitive to rounding."
+             if squared else
+             "On an edge of the tube f is known, so one sample there would give b. The mean over all of them is less "
+             "sensitive to rounding. Where there are none, b is a weighted quantile: every b of its interval is as "
+             "good."),
         ),
         _kinds(squared),
         Step(
             "ESVR.14", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            r"\tfrac12\|w\|^2+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr)" + ("^2" if squared else "")
+            rf"\tfrac12{t.norm}+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|-\varepsilon\bigr)" + ("^2" if squared else "")
             + r"=D(\alpha)",
             two_sided.strong_duality, two_sided.strong_duality,
         ),
         two_sided.linear_weights("ESVR.15", problem),
-        two_sided.weak_duality("ESVR.16", WIDTH, prices),
+        two_sided.weak_duality("ESVR.16", problem, WIDTH, prices),
     )  # fmt: skip
 
 
 def _kinds(squared: bool) -> Step:
     if squared:
         latex = (
-            r"\begin{align*}\alpha^\pm_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
+            r"\begin{align*}\alpha^+_i=\alpha^-_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
             r" \alpha^\pm_i>0 &\;\Rightarrow\; |t_i-f(x_i)|=\varepsilon+\tfrac{\alpha^\pm_i}{2C_i}\end{align*}"
         )
         step = shared.kinds_of_samples("ESVR.13", "", latex=latex)
@@ -154,7 +163,7 @@ def _kinds(squared: bool) -> Step:
         return replace(step, title="Two kinds of samples", text=text)
     return shared.kinds_of_samples(
         "ESVR.13", "",
-        latex=r"\begin{align*}\alpha^\pm_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
+        latex=r"\begin{align*}\alpha^+_i=\alpha^-_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
         r" 0<\alpha^\pm_i<C_i &\;\Rightarrow\; |t_i-f(x_i)|=\varepsilon\\"
         r" \alpha^\pm_i=C_i &\;\Rightarrow\; |t_i-f(x_i)|\ge\varepsilon\end{align*}",
     )  # fmt: skip

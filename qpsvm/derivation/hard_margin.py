@@ -112,7 +112,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         shared.linear_weights("HARD.15", problem),
         shared.weak_duality(
-            "HARD.16", r"\tfrac12\|w-w(\alpha)\|^2+\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)", hard.stretched
+            "HARD.16", "w,b", r"\tfrac12\|w-w(\alpha)\|^2+\sum_i\alpha_i\bigl(y_i f(x_i)-1\bigr)", hard.stretched
         ),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from qpsvm.derivation import curved, intercept, measures, shared, soft
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, worst
 from qpsvm.derivation.step import NotMeasurable, Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual import certify, losses
 from qpsvm.problems import HuberHinge, reading
 
@@ -19,10 +20,7 @@ At = Letters[HuberHinge]
 
 def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(intercept.read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
+    t = Terms.of(problem)
     return (
         curved.margin("HUBER.1"),
         Step(
@@ -30,7 +28,7 @@ def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
             "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = h; from "
             "there on ζ_i is the cheaper one.",
             shared.lines(
-                r"\min_{w,b,\xi,\zeta}\ \tfrac12\|w\|^2+\sum_i C_i\Bigl(\frac{\xi_i^2}{2h}+\zeta_i\Bigr)",
+                rf"\min_{{{t.over},\xi,\zeta}}\ \tfrac12{t.norm}+\sum_i C_i\Bigl(\frac{{\xi_i^2}}{{2h}}+\zeta_i\Bigr)",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i-\zeta_i,\ \xi_i,\zeta_i\ge 0",
             ),
             HuberHinge._primal, soft.primal,
@@ -39,7 +37,7 @@ def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
             "HUBER.3", "Lagrangian",
             "The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: where a negative ξ_i is "
             "feasible 0 is, and it costs less. At the solution nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\Bigl(\frac{\xi_i^2}{2h}+\zeta_i\Bigr)\\ "
+            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\Bigl(\frac{{\xi_i^2}}{{2h}}+\zeta_i\Bigr)\\ "
             r"&-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i+\zeta_i\bigr)\\ "
             r"&-\sum_i\eta_i\zeta_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
@@ -63,13 +61,13 @@ def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         Step(
             "HUBER.9", "Substitution",
-            "Put w(α), yᵀα = 0, ξ = hα/C and η = C − α into L: ζ drops out, half of each quadratic term cancels, and "
+            f"Put w(α){t.puts()}, ξ = hα/C and η = C − α into L: ζ drops out, half of each quadratic term cancels, and "
             "what is left of ξ is a square of α.",
             shared.algebra(
-                r"\tfrac12\|w\|^2+\sum_i C_i\Bigl(\frac{\xi_i^2}{2h}+\zeta_i\Bigr)\\ &\quad"
+                rf"\tfrac12{t.norm}+\sum_i C_i\Bigl(\frac{{\xi_i^2}}{{2h}}+\zeta_i\Bigr)\\ &\quad"
                 r"-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i+\zeta_i\bigr)-\sum_i(C_i-\alpha_i)\zeta_i",
-                r"\tfrac12\|w\|^2-\|w\|^2+\sum_i\alpha_i+\sum_i\Bigl(\frac{C_i\xi_i^2}{2h}-\alpha_i\xi_i\Bigr)",
-                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\\ &\quad"
+                rf"\tfrac12{t.norm}-{t.norm}+\sum_i\alpha_i+\sum_i\Bigl(\frac{{C_i\xi_i^2}}{{2h}}-\alpha_i\xi_i\Bigr)",
+                rf"\sum_i\alpha_i-\tfrac12\sum_{{i,j}}\alpha_i\alpha_j y_i y_j {t.kernel}\\ &\quad"
                 r"-\tfrac12\sum_i\frac{h\alpha_i^2}{C_i}",
             ),
             soft.substitution, soft.substitution,
@@ -79,9 +77,10 @@ def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation: the box of a C-SVM, and a square. At its solution a "
             "projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha}\ \tfrac12\alpha^{\top}(Q+D)\alpha-1^{\top}\alpha,\quad D_{ii}=\frac{h}{C_i}",
+                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad "
+                rf"D_{{ii}}=\frac{{h}}{{C_i}}",
                 r"\text{subject to}\ 0\le\alpha_i\le C_i"
-                + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else ""),
+                + t.balanced,
             ),
             HuberHinge._dual, measures.dual_optimum,
         ),
@@ -110,22 +109,24 @@ def _for_a_free_intercept(problem: HuberHinge) -> tuple[Step, ...]:
             "HUBER.14", "Strong duality",
             "The constraints are linear and the objective is convex, so no gap remains: both optimal values are the "
             "same number. The library certifies how far the two values found are apart, as a sum over the samples.",
-            r"\begin{align*}&\tfrac12\|w\|^2+\sum_i C_i\Bigl(\frac{\xi_i^2}{2h}+\zeta_i\Bigr)\\ "
-            r"&\quad=\sum_i\alpha_i-\tfrac12\alpha^{\top}(Q+D)\alpha\end{align*}",
+            rf"\begin{{align*}}&\tfrac12{t.norm}+\sum_i C_i\Bigl(\frac{{\xi_i^2}}{{2h}}+\zeta_i\Bigr)\\ "
+            rf"&\quad=\sum_i\alpha_i-\tfrac12\alpha^{{\top}}(Q+D)\alpha{t.minus_square}\end{{align*}}",
             soft.strong_duality, soft.strong_duality,
         ),
         shared.linear_weights("HUBER.15", problem),
         shared.weak_duality(
-            "HUBER.16",
+            "HUBER.16", rf"{t.over},\xi,\zeta",
             r"\tfrac12\|w-w(\alpha)\|^2+\sum_i \frac{C_i}{2h}\Bigl(\xi_i-\frac{h\alpha_i}{C_i}\Bigr)^2\\ &\quad"
             r"+\sum_i(C_i-\alpha_i)\zeta_i+\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i+\zeta_i\bigr)"
-            + intercept.ridge_of(problem),
+            + t.ridge,
             certify._measured,
         ),
         Step(
             "HUBER.17", "Between hinge and squared hinge",
-            "The loss lies between that of the C-SVM less C_ih/2 and that of the C-SVM, and never above the square. So "
-            "a small h gives the C-SVM; and as soon as no slack is above h, the square is all that there is.",
+            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price "
+            "itself, and is "
+            "never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a large one "
+            "the squared hinge with C_i/(2h).",
             r"C_i\Bigl(t-\frac h2\Bigr)\ \le\ \psi_i(t)\ \le\ \min\Bigl(C_it,\ \frac{C_i}{2h}t^2\Bigr)",
             losses.loss, between_the_hinges,
         ),

@@ -1,12 +1,12 @@
-"""How the steps of a machine read for each intercept: free, penalised, or absent.
+"""What of a machine's steps depends on its intercept: free, penalised, or absent.
 
 A penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, the steps about it do not
-exist. Steps are written for a free one.
+exist. The LaTeX of both has `terms`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,23 +17,6 @@ from qpsvm.problems import Problem
 
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
-#: How the LaTeX for a free intercept reads for the other two.
-READS: Mapping[str | None, Mapping[str, str]] = {
-    "free": {},
-    "penalised": {
-        r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)",
-        "y_j K(x_i,x_j)": r"y_j\bigl(K(x_i,x_j)+1\bigr)",
-    },
-    None: {r"\min_{w,b": r"\min_{w", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)", "x+b": "x"},
-}
-
-
-def read_for(problem: Problem, step: Step) -> Step:
-    """The step with its LaTeX for the problem's intercept."""
-    latex = step.latex
-    for written, reads in READS[problem.intercept].items():
-        latex = latex.replace(written, reads)
-    return replace(step, latex=latex)
 
 
 def stationarity_in_b(tag: str, problem: Problem, half: str = r"½") -> Step:
@@ -64,8 +47,3 @@ def intercept_recovered(
         )  # fmt: skip
     absent = "" if problem.intercept == "free" else NO_INTERCEPT
     return Step(tag, "Recovering b", text, latex, function, measure, absent)
-
-
-def ridge_of(problem: Problem) -> str:
-    """LaTeX of what a penalised b adds to P − D."""
-    return r"\\ &\quad+\tfrac12(b-y^{\top}\alpha)^2" if problem.intercept == "penalised" else ""

@@ -6,7 +6,7 @@ import numpy as np
 
 from qpsvm.derivation import shared
 from qpsvm.derivation.joint_letters import JointLetters
-from qpsvm.derivation.sides import Sides, size_of, worst
+from qpsvm.derivation.sides import Relation, Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
 from qpsvm.dual.joint import JointDual
 from qpsvm.joint_model import JointModel
@@ -25,20 +25,25 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     tag = "CSMC" if isinstance(problem, CrammerSinger) else "WWMC"
     one = tag == "CSMC"
     xi, used = (r"\xi_i", r"\sum_c\alpha_{ic}") if one else (r"\xi_{ic}", r"\alpha_{ic}")
-    price = rf"\sum_{'i' if one else '{ic}'} C_i{xi}"
-    eta = r"\eta_i" if one else r"\eta_{ic}"
+    eta, rows = (r"\eta_i", "i") if one else (r"\eta_{ic}", "{ic}")
+    penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
+    norm = r"\tfrac12\sum_c\bigl(\|w_c\|^2+b_c^2\bigr)" if penalised else r"\tfrac12\sum_c\|w_c\|^2"
+    quadratic = r"\tfrac12\sum_c\beta_c^{\top}K\beta_c"  # and with K + 1
+    square = r"\tfrac12\sum_c\bigl(\sum_i\beta_{ic}\bigr)^2" if penalised else ""
+    ridge = r"+\tfrac12\sum_c\bigl(b_c-\sum_i\beta_{ic}\bigr)^2" if penalised else ""
+    price = rf"\sum_{rows} C_i{xi}"
     lagrangian = (
-        rf"\begin{{align*}}L={{}}&\tfrac12\sum_c\|w_c\|^2+{price}\\ "
-        rf"&-\sum_{{ic}}\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)-\sum {eta}{xi}\end{{align*}}"
+        rf"\begin{{align*}}L={{}}&{norm}+{price}\\ "
+        rf"&-\sum_{{ic}}\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)-\sum_{rows} {eta}{xi}\end{{align*}}"
     )
     return (
-        _margin(problem) if one else _level(),
+        _margin(problem) if one else _level(penalised),
         Step(
             f"{tag}.2", "Primal",
             f"Small weights are weighed against slack: {'one for all rivals of a sample' if one else 'one a rival'}. "
-            "Only differences of f count, and of a free intercept only differences of b.",
+            + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
             shared.lines(
-                rf"\min_{{w,b,\xi}}\ \tfrac12\sum_c\|w_c\|^2+{price}",
+                rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ {norm}+{price}",
                 rf"\text{{subject to}}\ {APART}\ge 1-{xi},\ {xi}\ge 0\quad (c\ne y)",
             ),
             primal_qp, primal,
@@ -60,9 +65,10 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         ),
         Step(
             f"{tag}.5", "Stationarity in b",
-            "b_c enters L only through b_c Σ β_ic, so that a free intercept asks for balance in every class; where b_c "
-            "has a price, it is that sum.",
-            r"\sum_i\beta_{ic}=0" if problem.intercept == "free" else r"b_c=\sum_i\beta_{ic}",
+            "b_c has a price of its own, ½b_c², and is what its samples pull with." if penalised else
+            "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
+            "class.",
+            r"b_c=\sum_i\beta_{ic}" if penalised else r"\sum_i\beta_{ic}=0",
             stationarity_in_b, stationarity_in_b,
             absent="there is no intercept" if problem.intercept is None else "",
         ),
@@ -86,29 +92,39 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             f"{tag}.9", "Dual",
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             shared.lines(
-                r"\min_{\alpha}\ \tfrac12\sum_c\beta_c^{\top}K\beta_c-\sum_{ic}\alpha_{ic}",
+                rf"\min_{{\alpha}}\ {quadratic}{'+' if square else ''}{square}-\sum_{{ic}}\alpha_{{ic}}",
                 rf"\text{{subject to}}\ \alpha\ge 0,\ {used}\le C_i"
-                + (r",\ \sum_i\beta_{ic}=0" if problem.intercept == "free" else ""),
+                + (r",\ \sum_i\beta_{ic}=0" if free else ""),
             ),
             dual_qp, dual_value,
         ),
         Step(
             f"{tag}.10", "Recovering f",
-            "Products of features are kernel values, so β and b are all that the decision functions need. What a class "
-            "gains another one loses: the w_c add up to 0.",
-            shared.lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)+b_c", r"\sum_c w_c=0"),
+            f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision "
+            f"functions "
+            "need. What a class gains another one loses: the w_c add up to 0.",
+            shared.lines(r"f_c(x)=\sum_i\beta_{ic}K(x_i,x)" + ("+b_c" if of_b else ""), r"\sum_c w_c=0"),
             JointModel.decision_function, f_recovered, general="JOINT.1",
         ),
         Step(
             f"{tag}.11", "Three kinds of rows",
-            "What α says of a row is what f says of it. It is measured at the rows between their bounds.",
-            r"0<\alpha_{ic},\ " + used + r"<C_i\ \Rightarrow\ " + APART + "=1",
+            "What α says of a row is what f says of it"
+            + (": the rivals that share a price are equally near." if one else ".")
+            + " It is measured at the rows of each kind.",
+            shared.lines(*(
+                (rf"\alpha_{{ic}}=0\ \Rightarrow\ {APART}\ge 1-\xi_i",
+                 rf"0<\alpha_{{ic}},\ {used}<C_i\ \Rightarrow\ {APART}=1",
+                 rf"0<\alpha_{{ic}},\ {used}=C_i\ \Rightarrow\ {APART}=1-\xi_i") if one else
+                (rf"\alpha_{{ic}}=0\ \Rightarrow\ {APART}\ge 1",
+                 rf"0<\alpha_{{ic}}<C_i\ \Rightarrow\ {APART}=1",
+                 rf"\alpha_{{ic}}=C_i\ \Rightarrow\ {APART}\le 1")
+            )),
             kinds_of_rows, kinds_of_rows,
         ),
         Step(
             f"{tag}.12", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number.",
-            rf"\tfrac12\sum_c\|w_c\|^2+{price}=\sum_{{ic}}\alpha_{{ic}}-\tfrac12\sum_c\beta_c^{{\top}}K\beta_c",
+            rf"{norm}+{price}=\sum_{{ic}}\alpha_{{ic}}-{quadratic}{'-' if square else ''}{square}",
             strong_duality, strong_duality,
         ),
         Step(
@@ -116,13 +132,21 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with.",
             rf"\begin{{align*}}P-D={{}}&\tfrac12\sum_c\|w_c-w_c(\alpha)\|^2\\ "
-            rf"&+\sum\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)+\sum\bigl(C_i-{used}\bigr){xi}\end{{align*}}",
+            rf"&+\sum_{{ic}}\alpha_{{ic}}\bigl({APART}-1+{xi}\bigr)+\sum_{rows}\bigl(C_i-{used}\bigr){xi}{ridge}\ "
+            rf"\ge\ 0"
+            r"\end{align*}",
             JointDual.terms, weak_duality, general="JOINT.6",
         ),
         Step(
             f"{tag}.14", "Two classes",
-            "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price.",
-            r"v=w_2-w_1:\quad 2P=\tfrac12\|v\|^2+\sum_i 2C_i\,\max\bigl(0,\,1-(f_y-f_c)(x_i)\bigr)",
+            "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
+            "f is "
+            "f₂ − f₁.",
+            shared.lines(
+                "v=w_2-w_1",
+                r"2P=\tfrac12" + (r"\bigl(\|v\|^2+(b_2-b_1)^2\bigr)" if penalised else r"\|v\|^2")
+                + rf"+\sum_{rows} 2C_i{xi}",
+            ),
             two_classes, two_classes, absent="" if len(problem.classes) == 2 else "there are more than two classes",
         ),
     )  # fmt: skip
@@ -133,17 +157,18 @@ def _margin(problem: JointProblem) -> Step:
         "CSMC.1", "Margin",
         "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖, so that a row that is just kept is "
         "1/‖w_y − w_c‖ away from the border of the two classes.",
-        rf"\frac{{{APART}}}{{\|w_y-w_c\|}}\ \ge\ \frac{{1}}{{\|w_y-w_c\|}}",
+        rf"\xi_i=0\ \Rightarrow\ \frac{{{APART}}}{{\|w_y-w_c\|}}\ \ge\ \frac{{1}}{{\|w_y-w_c\|}}",
         margin, margin, absent="" if problem.space.is_linear else "w has no entries in the feature space of a kernel",
     )  # fmt: skip
 
 
-def _level() -> Step:
+def _level(penalised: bool) -> Step:
+    norm = r"\tfrac12\sum_c\bigl(\|2w_c\|^2+(2b_c)^2\bigr)" if penalised else r"\tfrac12\sum_c\|2w_c\|^2"
     return Step(
         "WWMC.1", "Level",
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
-        r"\tfrac12\sum_c\|2w_c\|^2+\sum_{ic}(2C_i)(2\xi_{ic})=4P", level, level,
+        rf"{norm}+\sum_{{ic}}(2C_i)(2\xi_{{ic}})=4P", level, level,
     )  # fmt: skip
 
 
@@ -243,15 +268,26 @@ def f_recovered(at: JointLetters) -> tuple[Sides, ...]:
     )
 
 
-def kinds_of_rows(at: JointLetters) -> Sides:
-    """Rows on their margin have f_y − f_c = 1."""
-    kind = at.problem.samples.taking_part(at.result.kind)
-    rows = np.flatnonzero(at.dual.flat(kind) == MARGIN)
-    if not len(rows):
-        raise NotMeasurable("no row is between its bounds")
-    apart = at.dual.level - at.dual.flat(at.missing)[rows]  # (CSMC.11), (WWMC.11)
-    of = "f_y − f_c at {i}, and 1"
-    return worst(apart, "=", at.dual.level, of, at.dual.level, lambda i: at.row(int(rows[i])))
+def kinds_of_rows(at: JointLetters) -> tuple[Sides, ...]:
+    """What f says of the rows with α = 0, of those between their bounds, and of those at the bound."""
+    kind = at.dual.flat(at.problem.samples.taking_part(at.result.kind))
+    level, apart, slack = at.dual.level, at.dual.level - at.dual.flat(at.missing), at.dual.flat(at.xi)
+    claims: tuple[tuple[int, Relation, str], ...] = (
+        (0, "≥", "idle"),
+        (1, "=", "between its bounds"),
+        (2, "≤", "at its bound"),
+    )
+    found = []
+    for which, relation, words in claims:
+        rows = np.flatnonzero(kind == which)
+        if not len(rows):
+            continue
+        stated = np.full(len(rows), level)  # (WWMC.11)
+        if at.dual.shared and which != MARGIN:  # (CSMC.11)
+            stated, relation = level - slack[rows], "=" if which else relation
+        of = f"f_y − f_c at {{i}}, {words}, and what it says"
+        found.append(worst(apart[rows], relation, stated, of, level, lambda i, rows=rows: at.row(int(rows[i]))))  # type: ignore[misc]
+    return tuple(sorted(found, key=lambda sides: sides.relation != "="))
 
 
 def strong_duality(at: JointLetters) -> Sides:

@@ -29,7 +29,7 @@ def margin_width(at: Letters[Any]) -> Sides:
         raise NotMeasurable("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
     if not (plus.any() and minus.any()):
         raise NotMeasurable("no margin vectors in one of the classes, so no two hyperplanes are touched")
-    norm = np.sqrt(2 * at.half_norm)
+    norm = np.sqrt(2 * at.half_norm - at.penalised_b**2)  # of w alone
     along_w = (at.f - at.b) / norm  # ⟨w/‖w‖, φ(x_i)⟩
     width = along_w[plus].mean() - along_w[minus].mean()
     stated = 2 * at.rho / norm  # (HARD.1), (CSVM.1), (NUSVM.1)

@@ -52,7 +52,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         ),
         shared.stationarity_in_xi("NUSVM.7", r"\eta_i=a_i-\alpha_i"),
         shared.dual_feasibility("NUSVM.8", UPPER),
-        shared.complementary_slackness("NUSVM.9", UPPER, LEVEL),
+        shared.complementary_slackness("NUSVM.9", UPPER, rf"{shared.YF}-\rho"),
         Step(
             "NUSVM.10", "Substitution",
             "Put w(α), yᵀα = 0, 1ᵀα = ν and η = a − α into L: b, ρ and ξ drop out, and with them the linear term.",
@@ -113,7 +113,9 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             what_nu_bounds, what_nu_bounds,
         ),
         shared.linear_weights("NUSVM.18", problem),
-        shared.weak_duality("NUSVM.19", shared.slack_products(UPPER, LEVEL), certify._measured),
+        shared.weak_duality(
+            "NUSVM.19", r"w,b,\rho,\xi", shared.slack_products(UPPER, rf"{shared.YF}-\rho"), certify._measured
+        ),
     )  # fmt: skip
 
 

@@ -31,15 +31,18 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
         Step(
             "NUSVR.1", "Loss",
             "The half width ε of the tube is a variable, and costs as much as a share ν of all samples that miss it by "
-            "a unit. So ν says how many samples may lie outside, and the noise in the data how wide the tube is.",
+            "a unit; Σ_C is the sum of all C_i. So ν says how many samples may lie outside, and the noise in the "
+            "data how "
+            "wide the tube is.",
             r"\min_{w,b,\varepsilon}\ \tfrac12\|w\|^2+\nu\,\Sigma_C\,\varepsilon+\sum_i C_i\max\bigl(0,\,|t_i-f(x_i)|"
             r"-\varepsilon\bigr)",
             loss, loss,
         ),
         Step(
             "NUSVR.2", "Primal",
-            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. Σ_C stands "
-            "for the sum of all C_i.",
+            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. ε < 0 would "
+            "save "
+            "νΣ_C a unit and cost Σ_C or more, so that ε ≥ 0 need not be asked for.",
             rf"\begin{{align*}}\min_{{w,b,\varepsilon,\xi,\xi^*}}\ &{COST}\\ \text{{subject to}}\ &t_i-f(x_i)\le "
             r"\varepsilon+\xi_i,\ \xi_i\ge 0\\ &f(x_i)-t_i\le \varepsilon+\xi^*_i,\ \xi^*_i\ge 0\end{align*}",
             NuSVR._primal, two_sided.primal,
@@ -62,8 +65,8 @@ def _to_the_dual(problem: NuSVR) -> tuple[Step, ...]:
         ),
         shared.stationarity_in_xi("NUSVR.7", r"\eta_i=C_i-\alpha^+_i,\quad \eta^*_i=C_i-\alpha^-_i"),
         shared.dual_feasibility(
-            "NUSVR.8", "",
-            r"\alpha^\pm_i\ge 0,\ \eta_i,\eta^*_i\ge 0\quad\Longrightarrow\quad 0\le\alpha^+_i,\alpha^-_i\le C_i",
+            "NUSVR.8", PRICES[0],
+            r"\alpha^\pm_i\ge 0,\ \eta_i,\eta^*_i\ge 0\quad\Longrightarrow\quad 0\le\alpha^\pm_i\le C_i",
         ),
         two_sided.complementary_slackness("NUSVR.9", WIDTH, PRICES),
         Step(
@@ -106,7 +109,7 @@ def _back(problem: NuSVR) -> tuple[Step, ...]:
         ),
         shared.kinds_of_samples(
             "NUSVR.14", "",
-            latex=r"\begin{align*}\alpha^\pm_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
+            latex=r"\begin{align*}\alpha^+_i=\alpha^-_i=0 &\;\Rightarrow\; |t_i-f(x_i)|\le\varepsilon\\"
             r" 0<\alpha^\pm_i<C_i &\;\Rightarrow\; |t_i-f(x_i)|=\varepsilon\\"
             r" \alpha^\pm_i=C_i &\;\Rightarrow\; |t_i-f(x_i)|\ge\varepsilon\end{align*}",
         ),
@@ -127,7 +130,7 @@ def _back(problem: NuSVR) -> tuple[Step, ...]:
             what_nu_bounds, what_nu_bounds,
         ),
         two_sided.linear_weights("NUSVR.17", problem),
-        two_sided.weak_duality("NUSVR.18", WIDTH, PRICES),
+        two_sided.weak_duality("NUSVR.18", problem, WIDTH, PRICES, r",\varepsilon"),
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         ),
         shared.stationarity_in_xi("ONE.6", r"\eta_i=s_i-\alpha_i"),
         shared.dual_feasibility("ONE.7", UPPER),
-        shared.complementary_slackness("ONE.8", UPPER, "0", F),
+        shared.complementary_slackness("ONE.8", UPPER, F),
         Step(
             "ONE.9", "Substitution",
             "Put w(α), 1ᵀα = νS and η = s − α into L: ρ and ξ drop out, and with them everything that is linear in α.",
@@ -82,7 +82,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         ),
         shared.weights_recovered("ONE.11", problem, f=shared.lines(
             r"f(x)=\langle w,\varphi(x)\rangle-\rho", r"\phantom{f(x)}=\sum_i\alpha_i K(x_i,x)-\rho"
-        )),
+        ), letters=("w", "ρ")),
         Step(
             "ONE.12", "Recovering ρ",
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
@@ -105,13 +105,13 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         shared.linear_weights("ONE.16", problem, shared.lines(
             r"w=\sum_i\alpha_i x_i=X^{\top}\alpha", r"f(x)=w^{\top}x-\rho"
         ), "α_i"),
-        shared.weak_duality("ONE.17", shared.slack_products(UPPER, "0", F), enclosing.gap),
+        shared.weak_duality("ONE.17", r"w,\rho,\xi", shared.slack_products(UPPER, F), enclosing.gap),
         Step(
             "ONE.18", "The origin among the samples",
-            "w = 0 and ρ = 0 cost nothing, so the optimum is never above 0. It is 0 where the reduced hull of "
-            "the samples "
-            "holds the origin, and no plane parts them.",
-            r"P(0,0,0)=0\quad\Longrightarrow\quad -\tfrac12\alpha^{\top}Q\alpha\ \le\ P(w,\rho,\xi)\ \le\ 0",
+            "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
+            "reduced "
+            "hull of the samples holds the origin, and no plane parts them.",
+            r"P(0,0,0)=0\quad\Longrightarrow\quad -\tfrac12\alpha^{\top}Q\alpha\ \le\ P(w^*,\rho^*,\xi^*)\ \le\ 0",
             Vanishing.nothing, never_above_0, general="VANISH.1",
         ),
         Step(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation import intercept, measures, shared, soft
-from qpsvm.derivation.intercept import read_for
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import NotMeasurable, Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual import certify
 from qpsvm.kernels.space import FeatureSpace
 from qpsvm.problems import PrimalHinge, Problem
@@ -24,23 +24,21 @@ At = Letters[PrimalHinge]
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
+    t = Terms.of(problem)
     return (
         Step(
             "PHINGE.1", "Primal",
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin adds nothing to it. The norm keeps w short.",
-            r"\min_{w,b}\ \tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\max\bigl(0,\,1-y_i f(x_i)\bigr)",
+            rf"\min_{{{t.over}}}\ \tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\max\bigl(0,\,1-y_i f(x_i)\bigr)",
             regularised_loss, regularised_loss,
         ),
         Step(
             "PHINGE.2", "Primal as a QP",
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
-            r"\begin{align*}\min_{w,b,\xi}\ &\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ \text{subject to}\ &y_i "
+            rf"\begin{{align*}}\min_{{{t.over},\xi}}\ &\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ "
+            rf"\text{{subject to}}\ &y_i "
             r"f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0\end{align*}",
             PrimalHinge._primal, soft.primal,
         ),
@@ -48,7 +46,8 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.3", "Lagrangian",
             "The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM. At the solution "
             "nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
+            rf"\begin{{align*}}L={{}}&\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ "
+            rf"&-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1"
             r"+\xi_i\bigr)\\ &-\sum_i\lambda\eta_i\xi_i,\qquad \alpha,\eta\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -59,14 +58,15 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         shared.complementary_slackness("PHINGE.8", UPPER),
         Step(
             "PHINGE.9", "Substitution",
-            "Put w(α), the equation for b and η into L: b and ξ drop out, and only kernel values are left.",
+            f"Put w(α){t.puts()} and η into L: what {t.b_and}ξ added cancels, and only kernel values are left.",
             shared.algebra(
-                r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\\ &\quad-\sum_i\lambda\alpha_i\bigl(y_i f(x_i)-1+\xi_i"
+                rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\\ &\quad-\sum_i\lambda\alpha_i\bigl(y_i "
+                rf"f(x_i)-1+\xi_i"
                 r"\bigr)\\ &\quad-\sum_i(p_i-\lambda\alpha_i)\xi_i",
-                r"\lambda\Bigl(\tfrac12\|w\|^2+\sum_i\alpha_i\\ &\quad-\sum_i\alpha_i y_i\bigl(\langle w,\varphi(x_i)"
-                r"\rangle+b\bigr)\Bigr)",
-                r"\lambda\Bigl(\tfrac12\|w\|^2-\|w\|^2+\sum_i\alpha_i\Bigr)",
-                r"\lambda\Bigl(\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\Bigr)",
+                rf"\lambda\Bigl(\tfrac12{t.norm}+\sum_i\alpha_i\\ &\quad-\sum_i\alpha_i y_i\bigl(\langle w,\varphi(x_i)"
+                rf"\rangle{t.plus_b}\bigr)\Bigr)",
+                rf"\lambda\Bigl(\tfrac12{t.norm}-{t.norm}+\sum_i\alpha_i\Bigr)",
+                rf"\lambda\Bigl(\sum_i\alpha_i-\tfrac12\sum_{{i,j}}\alpha_i\alpha_j y_i y_j {t.kernel}\Bigr)",
             ),
             soft.substitution, soft.substitution,
         ),
@@ -74,9 +74,10 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.10", "Dual",
             "The best lower bound, written as a minimisation. The equality is there only for a free intercept. At the "
             "solution a projected gradient step goes nowhere.",
-            r"\begin{align*}\min_{\alpha}\ &\lambda\bigl(\tfrac12\alpha^{\top}Q\alpha-1^{\top}\alpha\bigr)\\ "
+            rf"\begin{{align*}}\min_{{\alpha}}\ "
+            rf"&\lambda\bigl(\tfrac12\alpha^{{\top}}Q\alpha{t.plus_square}-1^{{\top}}\alpha\bigr)\\ "
             r"\text{subject to}\ &0\le\alpha_i\le \tfrac{p_i}{\lambda}"
-            + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else "") + r"\end{align*}",
+            + t.balanced + r"\end{align*}",
             PrimalHinge._dual, measures.dual_optimum,
         ),
         shared.weights_recovered("PHINGE.11", problem),
@@ -86,8 +87,9 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "PHINGE.14", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            r"\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{\top}Q"
-            r"\alpha\bigr)",
+            rf"\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i "
+            rf"p_i\xi_i=\lambda\bigl(\textstyle\sum_i\alpha_i-\tfrac12\alpha^{{\top}}Q"
+            rf"\alpha{t.minus_square}\bigr)",
             soft.strong_duality, soft.strong_duality,
         ),
         Step(
@@ -95,8 +97,8 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
             "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
             "it stands: α and f are the same, and the values are divided by λ.",
             shared.lines(
-                r"\tfrac{1}{\lambda}\Bigl(\tfrac{\lambda}{2}\|w\|^2+\sum_i p_i\xi_i\Bigr)",
-                r"=\tfrac12\|w\|^2+\sum_i C_i\xi_i,\qquad C_i=\frac{p_i}{\lambda}",
+                rf"\tfrac{{1}}{{\lambda}}\Bigl(\tfrac{{\lambda}}{{2}}{t.norm}+\sum_i p_i\xi_i\Bigr)",
+                rf"=\tfrac12{t.norm}+\sum_i C_i\xi_i,\qquad C_i=\frac{{p_i}}{{\lambda}}",
             ),
             PrimalHinge.equivalent_c_svm, equivalent_c_svm,
         ),
@@ -124,7 +126,7 @@ def _for_a_free_intercept(problem: PrimalHinge) -> tuple[Step, ...]:
         ),
         shared.linear_weights("PHINGE.18", problem),
         shared.weak_duality(
-            "PHINGE.19", shared.slack_products(UPPER) + intercept.ridge_of(problem), certify._measured, r"\lambda"
+            "PHINGE.19", rf"{t.over},\xi", shared.slack_products(UPPER) + t.ridge, certify._measured, r"\lambda"
         ),
     )  # fmt: skip
 

@@ -8,36 +8,43 @@ from qpsvm.derivation import measures, shared, two_sided
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides
 from qpsvm.derivation.step import Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.problems import QuantileSVR
 
 #: The upper bounds of α⁺_i and α⁻_i. The tube has no width.
 PRICES, WIDTH = (r"\tau C_i", r"(1-\tau)C_i"), ""
-#: What the primal minimises.
-COST = r"\tfrac12\|w\|^2+\sum_i C_i\bigl(\tau\xi_i+(1-\tau)\xi^*_i\bigr)"
 
 At = Letters[QuantileSVR]
 
 
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(two_sided.read_for(problem, step) for step in (*_to_the_dual(problem), *_back(problem)))
+    return (*_to_the_dual(problem), *_back(problem))
+
+
+def _cost(t: Terms) -> str:
+    """LaTeX of what the primal minimises."""
+    return rf"\tfrac12{t.norm}+\sum_i C_i\bigl(\tau\xi_i+(1-\tau)\xi^*_i\bigr)"
 
 
 def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
     above, below = (each.replace("{width}", WIDTH) for each in (two_sided.ABOVE, two_sided.BELOW))
+    t = two_sided.terms(problem)
+    cost = _cost(t)
     return (
         Step(
             "QSVR.1", "Loss",
             "A number that is missed from below costs τ a unit, one that is missed from above 1 − τ. Where all x are "
             "the same, the mean of that loss is smallest at the τ-quantile of t, as the mean square is at the mean.",
-            r"\min_{w,b}\ \tfrac12\|w\|^2+\sum_i C_i\max\bigl(\tau(t_i-f(x_i)),\,(1-\tau)(f(x_i)-t_i)\bigr)",
+            rf"\min_{{{t.over}}}\ \tfrac12{t.norm}+\sum_i C_i\max\bigl(\tau(t_i-f(x_i)),\,(1-\tau)(f(x_i)-t_i)\bigr)",
             loss, loss,
         ),
         Step(
             "QSVR.2", "Primal",
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
             "constraints, with a slack and a price for each side of f.",
-            rf"\begin{{align*}}\min_{{w,b,\xi,\xi^*}}\ &{COST}\\ \text{{subject to}}\ &t_i-f(x_i)\le \xi_i,\ \xi_i\ge 0"
+            rf"\begin{{align*}}\min_{{{t.over},\xi,\xi^*}}\ &{cost}\\ \text{{subject to}}\ &t_i-f(x_i)\le \xi_i,\ "
+            rf"\xi_i\ge 0"
             r"\\ &f(x_i)-t_i\le \xi^*_i,\ \xi^*_i\ge 0\end{align*}",
             QuantileSVR._primal, two_sided.primal,
         ),
@@ -45,13 +52,13 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
             "QSVR.3", "Lagrangian",
             "Every constraint gets a multiplier: α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks. At the "
             "solution nothing is to be paid, so L is the primal value.",
-            two_sided.lagrangian_latex(COST, WIDTH), two_sided.lagrangian, two_sided.lagrangian,
+            two_sided.lagrangian_latex(cost, WIDTH), two_sided.lagrangian, two_sided.lagrangian,
         ),
         shared.stationarity_in_w("QSVR.4", problem, two_sided.BETA),
         two_sided.stationarity_in_b("QSVR.5", problem),
         shared.stationarity_in_xi("QSVR.6", r"\eta_i=\tau C_i-\alpha^+_i,\quad \eta^*_i=(1-\tau)C_i-\alpha^-_i"),
         shared.dual_feasibility(
-            "QSVR.7", "",
+            "QSVR.7", PRICES[0],
             shared.lines(
                 r"\alpha^\pm_i\ge 0,\quad \eta_i,\eta^*_i\ge 0",
                 r"\Longrightarrow\quad 0\le\alpha^+_i\le\tau C_i,\quad 0\le\alpha^-_i\le(1-\tau)C_i",
@@ -60,12 +67,13 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
         two_sided.complementary_slackness("QSVR.8", WIDTH, PRICES),
         Step(
             "QSVR.9", "Substitution",
-            "Put w(α), 1ᵀβ = 0 and both η into L: b, ξ and ξ* drop out, half of the quadratic term cancels, and only "
+            f"Put w(α){t.puts('1ᵀβ')} and both η into L: what {t.b_and}the slacks added cancels, half of the "
+            f"quadratic term cancels, and only "
             "kernel values are left.",
             shared.algebra(
-                rf"{COST}\\ &\quad-{above}\\ &\quad-{below}\\ &\quad-{two_sided.ETAS}",
-                r"\tfrac12\|w\|^2-\sum_i\beta_i\langle w,\varphi(x_i)\rangle-b\,1^{\top}\beta+t^{\top}\beta",
-                r"t^{\top}\beta-\tfrac12\sum_{i,j}\beta_i\beta_j K(x_i,x_j)",
+                rf"{cost}\\ &\quad-{above}\\ &\quad-{below}\\ &\quad-{two_sided.ETAS}",
+                rf"\tfrac12{t.norm}-\sum_i\beta_i\langle w,\varphi(x_i)\rangle{t.minus_b}+t^{{\top}}\beta",
+                rf"t^{{\top}}\beta-\tfrac12\sum_{{i,j}}\beta_i\beta_j {t.kernel}",
             ),
             two_sided.substitution, two_sided.substitution,
         ),
@@ -74,8 +82,8 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation. Only β meets the objective, so that it is a problem of n "
             "variables between −(1 − τ)C and τC. At its solution a projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha^\pm}\ \tfrac12\beta^{\top}K\beta-t^{\top}\beta",
-                r"\text{subject to}\ 1^{\top}\beta=0,\ 0\le\alpha^+_i\le\tau C_i,\ 0\le\alpha^-_i\le(1-\tau)C_i",
+                rf"\min_{{\alpha^\pm}}\ \tfrac12\beta^{{\top}}K\beta{t.plus_square}-t^{{\top}}\beta",
+                r"\text{subject to}\ 0\le\alpha^+_i\le\tau C_i,\ 0\le\alpha^-_i\le(1-\tau)C_i" + t.balanced,
             ),
             QuantileSVR._dual, measures.dual_optimum,
         ),
@@ -83,6 +91,7 @@ def _to_the_dual(problem: QuantileSVR) -> tuple[Step, ...]:
 
 
 def _back(problem: QuantileSVR) -> tuple[Step, ...]:
+    t = two_sided.terms(problem)
     return (
         shared.weights_recovered("QSVR.11", problem, two_sided.BETA),
         two_sided.intercept_step(
@@ -105,7 +114,7 @@ def _back(problem: QuantileSVR) -> tuple[Step, ...]:
             "QSVR.14", "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             "certifies how far the two values found are apart, as a sum over the samples.",
-            rf"{COST}=t^{{\top}}\beta-\tfrac12\beta^{{\top}}K\beta",
+            rf"{_cost(t)}=t^{{\top}}\beta-\tfrac12\beta^{{\top}}K\beta{t.minus_square}",
             two_sided.strong_duality, two_sided.strong_duality,
         ),
         Step(
@@ -120,7 +129,7 @@ def _back(problem: QuantileSVR) -> tuple[Step, ...]:
             "" if problem.intercept == "free" else f"intercept={problem.intercept!r}: without a free b, Σ β_i is not 0",
         ),
         two_sided.linear_weights("QSVR.16", problem),
-        two_sided.weak_duality("QSVR.17", WIDTH, PRICES),
+        two_sided.weak_duality("QSVR.17", problem, WIDTH, PRICES),
     )  # fmt: skip
 
 

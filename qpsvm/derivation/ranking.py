@@ -25,7 +25,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "RANK.1", "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
-            r"\frac{\langle w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ "
+            r"\xi_k=0\ \Rightarrow\ \frac{\langle "
+            r"w,\,\varphi(x_i)-\varphi(x_j)\rangle}{\|w\|}=\frac{f(x_i)-f(x_j)}{\|w\|}\ \ge\ "
             r"\frac{1}{\|w\|}",
             apart_along_w, apart_along_w,
         ),
@@ -60,7 +61,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             Ranking._dual, stationarity_in_w,
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
-        shared.stationarity_in_xi("RANK.5", r"\eta_k=C_k-\alpha_k"),
+        shared.stationarity_in_xi("RANK.5", r"\eta_k=C_k-\alpha_k", "k"),
         shared.dual_feasibility(
             "RANK.6", UPPER,
             r"\alpha_k\ge 0,\quad \eta_k\ge 0\quad\Longrightarrow\quad 0\le\alpha_k\le C_k",
@@ -116,7 +117,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "RANK.13", problem, shared.lines(r"w=\sum_i\beta_i x_i=X^{\top}A^{\top}\alpha", r"f(x)=w^{\top}x"), "β_i"
         ),
         shared.weak_duality(
-            "RANK.14",
+            "RANK.14", r"w,\xi",
             r"\tfrac12\|w-w(\alpha)\|^2+\sum_k\bigl(C_k-\alpha_k\bigr)\xi_k\\ &\quad"
             rf"+\sum_k\alpha_k\bigl({APART}-1+\xi_k\bigr)",
             certify._measured,

@@ -1,8 +1,8 @@
 """Steps that several machines share. They differ only in a few symbols, which are parameters here.
 
 `upper` is the LaTeX of the upper bound of α_i (C_i, a_i, p_i/λ), `level` that of what is to be reached (1, ρ), `coef`
-that of the coefficient of a sample in f, and `yf` that of what reaches the level. What a two-class machine writes is
-taken where nothing is said.
+that of the coefficient of a sample in f, `yf` that of what reaches the level and `missing` that of yf − level. What a
+two-class machine writes is taken where nothing is said.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from qpsvm.derivation import measures
 from qpsvm.derivation.step import Measure, Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual.certificate import gap_sums
 from qpsvm.dual.points import primal_points
 from qpsvm.dual.repair import boxed
@@ -42,11 +43,11 @@ def algebra(*sides: str) -> str:
     return r"\begin{align*}L&=" + r"\\ &=".join(sides) + r"\end{align*}"
 
 
-def slack_products(upper: str, level: str = "1", yf: str = YF) -> str:
+def slack_products(upper: str, missing: str = f"{YF}-1") -> str:
     """LaTeX of what P − D is made of where samples may be behind their margin."""
     return (
         rf"\tfrac12\|w-w(\alpha)\|^2+\sum_i\bigl({upper}-\alpha_i\bigr)\xi_i\\ &\quad"
-        rf"+\sum_i\alpha_i\bigl({yf}-{level}+\xi_i\bigr)"
+        rf"+\sum_i\alpha_i\bigl({missing}+\xi_i\bigr)"
     )
 
 
@@ -94,40 +95,40 @@ def stationarity_in_b(tag: str, equation: str = "", text: str = "") -> Step:
     )  # fmt: skip
 
 
-def stationarity_in_xi(tag: str, equation: str, text: str = "") -> Step:
-    """The Lagrangian is flat in ξ: the equation is η_i = …."""
+def stationarity_in_xi(tag: str, equation: str, row: str = "i") -> Step:
+    """The Lagrangian is flat in ξ: the equation is η_i = …, with the letter of a row for i."""
     return Step(
         tag, "Stationarity in ξ",
-        text or "ξ_i stands in two constraints, and their multipliers share the price of a unit of slack. This gives η "
+        f"ξ_{row} stands in two constraints, and their multipliers share the price of a unit of slack. This gives η "
         "from α, so η is not needed any more.",
-        r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad " + equation,
+        rf"\frac{{\partial L}}{{\partial \xi_{row}}}=0\quad\Longrightarrow\quad {equation}",
         kkt_table, measures.stationarity_in_xi, general="DUAL.7",
         construction="η is no unknown any more, the library makes it of α and its bound",
     )  # fmt: skip
 
 
 def dual_feasibility(tag: str, upper: str, latex: str = "") -> Step:
-    """The box, whose LaTeX may be given whole."""
+    """The box, whose LaTeX may be given whole; without an upper bound and LaTeX of its own, α ≥ 0 is all."""
+    bounded = "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
+    free = "The slack is squared and has no multiplier η, so that nothing bounds α above."
     return Step(
         tag, "Dual feasibility",
-        "Multipliers of inequalities are not negative. With η expressed by α, its sign becomes the upper bound of α: "
-        "the box of the dual.",
+        f"Multipliers of inequalities are not negative. {bounded if upper else free}",
         latex or rf"\alpha_i\ge 0,\quad \eta_i\ge 0\quad\Longrightarrow\quad 0\le\alpha_i\le {upper}",
         boxed, measures.dual_feasibility, general="REPAIR.1",
     )  # fmt: skip
 
 
 def complementary_slackness(
-    tag: str, upper: str, level: str = "1", yf: str = YF, latex: str = "",
-    measure: Measure = measures.complementary_slackness,
-) -> Step:  # fmt: skip
+    tag: str, upper: str, missing: str = f"{YF}-1", latex: str = "", measure: Measure = measures.complementary_slackness
+) -> Step:
     """Where a constraint has room its multiplier is zero; the LaTeX may be given whole."""
     return Step(
         tag, "Complementary slackness",
         "Either a constraint holds with equality or its multiplier is zero. The library adds these products up, sample "
         "by sample: their sum is the duality gap.",
         latex
-        or lines(rf"\alpha_i\bigl({yf}-{level}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
+        or lines(rf"\alpha_i\bigl({missing}+\xi_i\bigr)=0", rf"\bigl({upper}-\alpha_i\bigr)\,\xi_i=0"),
         gap_sums, measure, general="CERT.1",
     )  # fmt: skip
 
@@ -135,14 +136,18 @@ def complementary_slackness(
 # --- back from the dual -----------------------------------------------------------------------------------------------
 
 
-def weights_recovered(tag: str, problem: Problem, coef: str = COEF, f: str = "") -> Step:
-    """f from α; `f` is the LaTeX of it where it is more than a sum and b."""
+def weights_recovered(
+    tag: str, problem: Problem, coef: str = COEF, f: str = "", letters: tuple[str, str] = ("w", "b")
+) -> Step:
+    """f from α; `f` is the LaTeX of it where it is more than a sum and b, `letters` those of its weights and level."""
+    b, (weights, level) = Terms.of(problem).plus_b, letters
+    needed = f"α and {level} are" if f or b else "α is"
     return Step(
-        tag, "Recovering w",
-        "Put the stationarity in w into f: products of features are kernel values, so α is all that a prediction "
-        "needs. It is measured at samples half way between those trained on.",
+        tag, f"Recovering {weights}",
+        f"Put the stationarity in {weights} into f: products of features are kernel values, so {needed} all that a "
+        "prediction needs. It is measured at samples half way between those trained on.",
         f
-        or rf"\begin{{align*}}f(x)&=\langle w,\varphi(x)\rangle+b\\ &=\sum_i{coef}\,K(x_i,x)+b\end{{align*}}",
+        or rf"\begin{{align*}}f(x)&=\langle w,\varphi(x)\rangle{b}\\ &=\sum_i{coef}\,K(x_i,x){b}\end{{align*}}",
         Model.decision_function, measures.decision_function_recovered, general="DUAL.4",
         construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
@@ -158,20 +163,25 @@ def linear_weights(tag: str, problem: Problem, latex: str = "", words: str = "α
         tag, "w of a linear kernel",
         "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
         "predicting needs neither α nor the samples.",
-        latex or lines(r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y)", r"f(x)=w^{\top}x+b"),
+        latex or lines(
+            r"w=\sum_i\alpha_i y_i x_i=X^{\top}(\alpha\circ y)", r"f(x)=w^{\top}x" + Terms.of(problem).plus_b
+        ),
         FeatureSpace.weights, measures.linear_weights, "" if problem.space.is_linear else absent, general="DUAL.5",
     )  # fmt: skip
 
 
-def weak_duality(tag: str, products: str, function: Callable[..., Any], unit: str = "") -> Step:
-    """D(α) ≤ P(w, b, ξ), because the difference is a sum of terms that are not negative."""
+def weak_duality(tag: str, point: str, products: str, function: Callable[..., Any], unit: str = "") -> Step:
+    """D(α) ≤ P, because the difference is a sum of terms that are not negative; `point` is the LaTeX of P's letters."""
     difference = rf"{unit}\Bigl({products}\Bigr)" if unit else products
     return Step(
         tag, "Weak duality",
         "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values is a "
-        "sum of terms that are not negative, so every α bounds the optimum from below, and every w from above. This is "
-        "what makes a certificate possible.",
-        lines(r"P(w,b,\xi)-D(\alpha)", rf"\quad={difference}\ \ge\ 0", r"\Longrightarrow\quad D(\alpha)\le P(w,b,\xi)"),
+        "sum of terms that are not negative, so every α bounds the optimum from below, and every point of the primal "
+        "from above. This is what makes a certificate possible.",
+        lines(
+            rf"P({point})-D(\alpha)", rf"\quad={difference}\ \ge\ 0",
+            rf"\Longrightarrow\quad D(\alpha)\le P({point})",
+        ),
         function, measures.weak_duality, general="GAP.1",
         construction="for every feasible pair the difference is this sum",
     )  # fmt: skip

@@ -6,21 +6,16 @@ from qpsvm.derivation import curved, intercept, measures, shared, soft
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, size_of, worst
 from qpsvm.derivation.step import Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual import certify, losses
 from qpsvm.problems import SquaredHinge, reading
-
-#: What there is of a bound.
-UNBOUNDED = r"\alpha_i\ge 0"
 
 At = Letters[SquaredHinge]
 
 
 def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """All steps, in order."""
-    return tuple(intercept.read_for(problem, step) for step in _for_a_free_intercept(problem))
-
-
-def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
+    t = Terms.of(problem)
     return (
         curved.margin("SQHINGE.1"),
         Step(
@@ -28,7 +23,7 @@ def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin.",
             shared.lines(
-                r"\min_{w,b,\xi}\ \tfrac12\|w\|^2+\sum_i C_i\xi_i^2",
+                rf"\min_{{{t.over},\xi}}\ \tfrac12{t.norm}+\sum_i C_i\xi_i^2",
                 r"\text{subject to}\ y_i f(x_i)\ge 1-\xi_i,\ \xi_i\ge 0",
             ),
             SquaredHinge._primal, soft.primal,
@@ -37,7 +32,8 @@ def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
             "SQHINGE.3", "Lagrangian",
             "The margin rows get multipliers. ξ_i ≥ 0 needs none: where a negative ξ_i is feasible 0 is, and it costs "
             "less. At the solution nothing is to be paid, so L is the primal value.",
-            r"\begin{align*}L={}&\tfrac12\|w\|^2+\sum_i C_i\xi_i^2\\ &-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr),"
+            rf"\begin{{align*}}L={{}}&\tfrac12{t.norm}+\sum_i C_i\xi_i^2\\ &-\sum_i\alpha_i\bigl(y_i "
+            rf"f(x_i)-1+\xi_i\bigr),"
             r"\qquad \alpha\ge 0\end{align*}",
             soft.lagrangian, soft.lagrangian,
         ),
@@ -50,18 +46,18 @@ def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
             r"\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \xi_i=\frac{\alpha_i}{2C_i}",
             losses.gap_term, measures.stationarity_in_curved_xi, general="LOSS.4",
         ),
-        shared.dual_feasibility("SQHINGE.7", "", UNBOUNDED),
+        shared.dual_feasibility("SQHINGE.7", "", r"\alpha_i\ge 0"),
         shared.complementary_slackness(
             "SQHINGE.8", "", latex=r"\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)=0"
         ),
         Step(
             "SQHINGE.9", "Substitution",
-            "Put w(α), yᵀα = 0 and ξ = α/(2C) into L: half of each quadratic term cancels, and what is left of the "
+            f"Put w(α){t.puts()} and ξ = α/(2C) into L: half of each quadratic term cancels, and what is left of the "
             "slack is a square of α.",
             shared.algebra(
-                r"\tfrac12\|w\|^2+\sum_i C_i\xi_i^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)",
-                r"\tfrac12\|w\|^2-\|w\|^2+\sum_i\alpha_i+\sum_i\bigl(C_i\xi_i^2-\alpha_i\xi_i\bigr)",
-                r"\sum_i\alpha_i-\tfrac12\sum_{i,j}\alpha_i\alpha_j y_i y_j K(x_i,x_j)\\ &\quad"
+                rf"\tfrac12{t.norm}+\sum_i C_i\xi_i^2-\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)",
+                rf"\tfrac12{t.norm}-{t.norm}+\sum_i\alpha_i+\sum_i\bigl(C_i\xi_i^2-\alpha_i\xi_i\bigr)",
+                rf"\sum_i\alpha_i-\tfrac12\sum_{{i,j}}\alpha_i\alpha_j y_i y_j {t.kernel}\\ &\quad"
                 r"-\sum_i\frac{\alpha_i^2}{4C_i}",
             ),
             soft.substitution, soft.substitution,
@@ -71,8 +67,9 @@ def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
             "The best lower bound, written as a minimisation: α has no upper bound, and the square keeps it from "
             "growing. At its solution a projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha}\ \tfrac12\alpha^{\top}(Q+D)\alpha-1^{\top}\alpha,\quad D_{ii}=\frac{1}{2C_i}",
-                r"\text{subject to}\ 0\le\alpha_i" + (r",\ y^{\top}\alpha=0" if problem.intercept == "free" else ""),
+                rf"\min_{{\alpha}}\ \tfrac12\alpha^{{\top}}(Q+D)\alpha{t.plus_square}-1^{{\top}}\alpha,\quad "
+                rf"D_{{ii}}=\frac{{1}}{{2C_i}}",
+                r"\text{subject to}\ 0\le\alpha_i" + t.balanced,
             ),
             SquaredHinge._dual, measures.dual_optimum,
         ),
@@ -100,15 +97,15 @@ def _for_a_free_intercept(problem: SquaredHinge) -> tuple[Step, ...]:
             "SQHINGE.14", "Strong duality",
             "The constraints are linear and the objective is convex, so no gap remains: both optimal values are the "
             "same number. The library certifies how far the two values found are apart, as a sum over the samples.",
-            r"\begin{align*}&\tfrac12\|w\|^2+\sum_i C_i\xi_i^2\\ &\quad=\sum_i\alpha_i-\tfrac12\alpha^{\top}(Q+D)"
-            r"\alpha\end{align*}",
+            rf"\begin{{align*}}&\tfrac12{t.norm}+\sum_i C_i\xi_i^2\\ &\quad=\sum_i\alpha_i-\tfrac12\alpha^{{\top}}(Q+D)"
+            rf"\alpha{t.minus_square}\end{{align*}}",
             soft.strong_duality, soft.strong_duality,
         ),
         shared.linear_weights("SQHINGE.15", problem),
         shared.weak_duality(
-            "SQHINGE.16",
+            "SQHINGE.16", rf"{t.over},\xi",
             r"\tfrac12\|w-w(\alpha)\|^2+\sum_i C_i\Bigl(\xi_i-\frac{\alpha_i}{2C_i}\Bigr)^2\\ &\quad"
-            r"+\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)" + intercept.ridge_of(problem),
+            r"+\sum_i\alpha_i\bigl(y_i f(x_i)-1+\xi_i\bigr)" + t.ridge,
             certify._measured,
         ),
         Step(

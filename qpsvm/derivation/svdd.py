@@ -40,7 +40,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         Step(
             "SVDD.2", "Primal",
             "The smallest ball, some samples left outside for a price. Without anybody outside this is the smallest "
-            "enclosing ball. C_i is sample i's share of all weights, over ν.",
+            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that R² < 0 "
+            "would "
+            "cost as much as it saves, or more, and R² ≥ 0 need not be asked for.",
             r"\begin{align*}\min_{c,R^2,\xi}\ &R^2+\sum_i C_i\xi_i\\ \text{subject to}\ &\|\varphi(x_i)-c\|^2\le "
             r"R^2+\xi_i,\ \xi_i\ge 0\end{align*}",
             primal, primal,
@@ -99,7 +101,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         shared.weights_recovered("SVDD.12", problem, f=shared.lines(
             r"f(x)=R^2-\|\varphi(x)-c\|^2", r"\phantom{f(x)}=2\sum_i\alpha_i K(x_i,x)+2\mu-K(x,x)"
-        )),
+        ), letters=("c", "μ")),
         Step(
             "SVDD.13", "Recovering R",
             "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights "
@@ -129,7 +131,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
             "decision_function(X), or Linear() as kernel",
         ),
-        shared.weak_duality("SVDD.18",
+        shared.weak_duality("SVDD.18", r"c,R^2,\xi",
             r"\|c-c(\alpha)\|^2+\sum_i\bigl(C_i-\alpha_i\bigr)\xi_i\\ &\quad"
             r"+\sum_i\alpha_i\bigl(R^2+\xi_i-\|\varphi(x_i)-c\|^2\bigr)", enclosing.gap,
         ),

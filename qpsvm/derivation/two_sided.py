@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.derivation import measures, shared
+from qpsvm.derivation import intercept, measures, shared
 from qpsvm.derivation.letters import Letters
 from qpsvm.derivation.sides import Sides, worst
 from qpsvm.derivation.step import Step
+from qpsvm.derivation.terms import Terms
 from qpsvm.dual import certify, levels
 from qpsvm.problems import Problem
 
@@ -26,28 +27,10 @@ BETA = r"\beta_i"
 ABOVE = r"\sum_i\alpha^+_i\bigl({width}\xi_i-t_i+f(x_i)\bigr)"
 BELOW = r"\sum_i\alpha^-_i\bigl({width}\xi^*_i+t_i-f(x_i)\bigr)"
 ETAS = r"\sum_i(\eta_i\xi_i+\eta^*_i\xi^*_i)"
-#: How the LaTeX for a free intercept reads for the other two.
-READS: dict[str | None, dict[str, str]] = {
-    "free": {},
-    "penalised": {r"\|w\|^2": r"\bigl(\|w\|^2+b^2\bigr)", r"1^{\top}\beta=0,\ ": ""},
-    None: {
-        "{w,b,": "{w,", "{w,b}": "{w}", "P(w,b,": "P(w,", r"\rangle+b": r"\rangle", "K(x_i,x)+b": "K(x_i,x)",
-        "x+b": "x",
-        r"1^{\top}\beta=0,\ ": "", r"-b\,1^{\top}\beta": "",
-    },
-}  # fmt: skip
-#: Why steps about b do not exist without one.
-NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
+#: LaTeX of what is 0 of a free b.
+SURPLUS = r"1^{\top}\beta"
 #: Share of the spread of the targets by which a sample may be off an edge, and still be on it: rounding.
 ROUNDING = 1e-9
-
-
-def read_for(problem: Problem, step: Step) -> Step:
-    """The step with its LaTeX for the problem's intercept."""
-    latex = step.latex
-    for written, reads in READS[problem.intercept].items():
-        latex = latex.replace(written, reads)
-    return replace(step, latex=latex)
 
 
 def halves(vector: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -156,7 +139,7 @@ def stationarity_in_b(tag: str, problem: Problem) -> Step:
         "b enters the Lagrangian only through b·Σ β_i, which has no minimum over b unless the factor is zero. So the "
         "samples above f pull with the same total force as those below it.",
     )  # fmt: skip
-    return step if problem.intercept == "free" else replace(step, absent=NO_INTERCEPT)
+    return step if problem.intercept == "free" else replace(step, absent=intercept.NO_INTERCEPT)
 
 
 def intercept_step(tag: str, problem: Problem, latex: str, text: str) -> Step:
@@ -169,7 +152,7 @@ def intercept_step(tag: str, problem: Problem, latex: str, text: str) -> Step:
         )  # fmt: skip
     return Step(
         tag, "Recovering b", text, latex, levels.average, intercept_recovered,
-        "" if problem.intercept == "free" else NO_INTERCEPT, general="LEVEL.5",
+        "" if problem.intercept == "free" else intercept.NO_INTERCEPT, general="LEVEL.5",
     )  # fmt: skip
 
 
@@ -197,10 +180,17 @@ def products(width: str, prices: tuple[str, str] | None) -> str:
 
 def linear_weights(tag: str, problem: Problem) -> Step:
     """w as a vector, where the kernel is linear."""
-    latex = shared.lines(r"w=\sum_i\beta_i x_i=X^{\top}\beta", r"f(x)=w^{\top}x+b")
+    b = Terms.of(problem).plus_b
+    latex = shared.lines(r"w=\sum_i\beta_i x_i=X^{\top}\beta", rf"f(x)=w^{{\top}}x{b}")
     return shared.linear_weights(tag, problem, latex, "β_i")
 
 
-def weak_duality(tag: str, width: str, prices: tuple[str, str] | None) -> Step:
-    """D ≤ P."""
-    return shared.weak_duality(tag, products(width, prices), certify._measured)
+def terms(problem: Problem) -> Terms:
+    """What is there of b."""
+    return Terms.of(problem, SURPLUS)
+
+
+def weak_duality(tag: str, problem: Problem, width: str, prices: tuple[str, str] | None, point: str = "") -> Step:
+    """D ≤ P; `point` is the LaTeX of what else stands in P behind w and b."""
+    t = terms(problem)
+    return shared.weak_duality(tag, rf"{t.over}{point},\xi,\xi^*", products(width, prices) + t.ridge, certify._measured)

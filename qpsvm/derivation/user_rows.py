@@ -17,7 +17,14 @@ from qpsvm.dual.points import primal_points
 from qpsvm.dual.repair import boxed
 from qpsvm.kernels.functions import Linear
 from qpsvm.model import Model
-from qpsvm.problems import Constraints, Problem, ValueConstraints
+from qpsvm.problems import (
+    SVDD,
+    Constraints,
+    PrimalHinge,
+    Problem,
+    Ranking,
+    ValueConstraints,
+)
 from qpsvm.problems.forms_with_rows import primal_with_rows
 from qpsvm.problems.reading import constraint_table
 from qpsvm.problems.user_rows import UserRows, user_rows
@@ -25,9 +32,6 @@ from qpsvm.qp import kkt
 
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
 NAMED = 3
-#: LaTeX of what a row says, and of the part of the rows in w.
-ROW = r"\langle g_j,w\rangle+c_j b"
-W = r"\sum_k\alpha_k s_k\,\varphi(x_k)-\sum_j\lambda_j g_j"
 
 # --- measures ---------------------------------------------------------------------------------------------------------
 
@@ -70,8 +74,9 @@ def lagrangian(at: RowLetters[Problem]) -> Sides:
 def stationarity_in_w(at: RowLetters[Problem]) -> tuple[Sides, ...]:
     """w − Σ α_k s_k φ(x_k) + Σ λ_j g_j = 0: as a vector of a linear kernel, else by products with φ(x_i) and g_j."""
     if at.is_linear:
-        scale = size_of(at.w, at.terms_of_w)
-        return (worst(at.w, "=", at.w_of_alpha, "entry {i} of w, and of Σ α_k s_k x_k − Σ λ_j g_j", scale),)
+        size, scale = at.problem.size_of_f, size_of(at.w, at.terms_of_w)  # w itself: of a ball 2c
+        of = "entry {i} of w, and of the sum of samples less that of the rows"
+        return (worst(size * at.w, "=", size * at.w_of_alpha, of, size * scale),)
     of = "⟨w, φ(x)⟩ at {i}, and the sum of samples less that of the rows there"
     of_row = "the left side of {i}, and that by the two sums"
     return (
@@ -160,35 +165,116 @@ def strong_duality(at: RowLetters[Problem]) -> Sides:
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
+class RowTerms:
+    """The LaTeX of a machine's letters beside its rows: each term is there, or it is not.
+
+    λ_j is the user's price, so that λ_j/λ stands beside α_k where the machine has a λ. Of a ball w is 2c and b is 2μ.
+
+    Parameters
+    ----------
+    problem : Problem
+        With `constraints`.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        svm, machine = problem.outlined, type(problem).__name__
+        svm = svm if svm.users is None else svm.users.own
+        hinge, ranks = isinstance(problem, PrimalHinge), isinstance(problem, Ranking)
+        self.penalised, self.ball = problem.intercept == "penalised", isinstance(problem, SVDD)
+        self.has_b = any(group.multiplier == "b" for group in svm.groups)
+        self.others = any(group.multiplier != "b" for group in svm.groups)
+        self.price = r"\frac{\lambda_j}{\lambda}" if hinge else r"\lambda_j"
+        self.over = "w,b" if self.has_b else "w"
+        self.over += {"NuSVM": r",\rho", "NuSVR": r",\varepsilon"}.get(machine, "") + r",\xi"
+        self.row = r"\langle g_j,w\rangle" + (r"+c_j b" if self.has_b else "")
+        self.minus_row = self.row.replace("+", "-")
+        values = any(isinstance(item, ValueConstraints) for item in problem.constraints)
+        self.bound = r"h_j+\sum_l A_{jl}K(z_l,z_l)" if self.ball and values else "h_j"
+        at_row = "z_k" if ranks else r"s_k\,\varphi(x_k)"
+        self.w = self._twice(rf"\sum_k\alpha_k {at_row}-\sum_j{self.price}\,g_j")
+        product = r"\langle z_k,\varphi(x)\rangle" if ranks else "s_k K(x_k,x)"
+        self.f = self._twice(rf"\sum_k\alpha_k {product}-\sum_j{self.price}\langle g_j,\varphi(x)\rangle")
+        self.f += ("+b" if self.has_b else "") + ("-K(x,x)" if self.ball else "")
+        self.pull = rf"\sum_k\alpha_k s_k-\sum_j c_j{self.price}"
+        self.total = "b" if self.penalised else {"OneClass": r"\nu S", "SVDD": "1"}.get(machine, "0")
+        self.upper = "" if np.isinf(svm.upper).all() else r"\le U_k"
+        self._unit = r"\lambda" if hinge else ""
+        self._curved = svm.curved
+        self._level = "" if svm.homogeneous else r"\sum_k\ell_k\alpha_k"
+        if self.ball:
+            self._level = r"\sum_k\alpha_k K(x_k,x_k)"
+        elif svm.common_level == 1.0:
+            self._level = r"\sum_k\alpha_k"
+
+    def _twice(self, latex: str) -> str:
+        return rf"2\Bigl({latex}\Bigr)" if self.ball else latex
+
+    @property
+    def _norm(self) -> str:
+        """½‖w(α, λ)‖², with b of a penalised intercept, and what a curved loss adds."""
+        found = (r"\tfrac14" if self.ball else r"\tfrac12") + r"\bigl\|w(\alpha,\lambda)\bigr\|^2"
+        found += r"+\tfrac12 b(\alpha,\lambda)^2" if self.penalised else ""
+        return found + (r"+\tfrac12\sum_k\delta_k\alpha_k^2" if self._curved else "")
+
+    @property
+    def _bounds(self) -> str:
+        return rf"\sum_j\lambda_j\Bigl({self.bound}\Bigr)" if "+" in self.bound else r"\sum_j\lambda_j h_j"
+
+    @property
+    def value(self) -> str:
+        """D(α, λ)."""
+        own = f"{self._level}-{self._norm}".replace("+", "-") if self._level else f"-{self._norm}".replace("+", "-")
+        return (rf"{self._unit}\Bigl({own}\Bigr)" if self._unit else own) + f"-{self._bounds}"
+
+    @property
+    def minimised(self) -> str:
+        """Minus D(α, λ)."""
+        own = self._norm + (f"-{self._level}" if self._level else "")
+        return (rf"{self._unit}\Bigl({own}\Bigr)" if self._unit else own) + f"+{self._bounds}"
+
+    @property
+    def words(self) -> str:
+        """What w, b and ℓ stand for, where that is not what they do in every machine."""
+        if self.ball:
+            return "w stands for 2c and b for 2μ here, so that f(x) = ⟨w, φ(x)⟩ + b − K(x, x). "
+        return "b stands for −ρ here. " if self.total == r"\nu S" else ""
+
+
 def steps(problem: Problem) -> tuple[Step, ...]:
     """All steps, in order."""
-    machine = problem.dual_tag.split(".")[0]
+    machine, t = problem.dual_tag.split(".")[0], RowTerms(problem)
     alone = (
         f"These steps are what rows of your own add to a machine. Its own steps, ({machine}.1) and so on, are those of "
-        "the same problem without rows. "
+        f"the same problem without rows. {t.words}"
     )
     linear = any(isinstance(item, Constraints) for item in problem.constraints)
     values = any(isinstance(item, ValueConstraints) for item in problem.constraints)
+    subject = [r"0\le\alpha_k" + t.upper, r"\lambda_j\ge 0"]
+    if t.has_b and not t.penalised:
+        subject.insert(0, r"\text{(OWN.6)}")
     return (
         Step(
             "OWN.1", "Rows over w",
             f"{alone}Each row is an inequality that the weights and b have to keep: {_named(problem, Constraints)}.",
-            r"Gw+cb\le h", user_rows, rows_kept,
+            r"Gw+cb\le h" if t.has_b else r"Gw\le h", user_rows, rows_kept,
             "" if linear else "all rows are over values of f, (OWN.2)",
         ),
         Step(
             "OWN.2", "Rows over values of f",
             f"{'' if linear else alone}Each row is an inequality between values of f at points z: "
             f"{_named(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
-            "too, of g = Σ A φ(z) and c = Σ A.",
-            shared.lines(r"Af(Z)\le h", r"g_j=\sum_l A_{jl}\,\varphi(z_l),\quad c_j=\sum_l A_{jl}"),
+            "too, of g = Σ A φ(z) and c = Σ A"
+            + (", whose bound is h and the K(z, z) that f lacks." if t.ball else "."),
+            shared.lines(
+                r"Af(Z)\le h", r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (r",\quad c_j=\sum_l A_{jl}" if t.has_b else "")
+            ),
             user_rows, rows_kept, "" if values else "all rows are over w, (OWN.1)",
         ),
         Step(
             "OWN.3", "Primal with the rows",
             "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
             "slack is allowed in a row.",
-            shared.lines(r"\min_{w,b,\xi}\ P(w,b,\xi)", rf"\text{{subject to}}\ {ROW}\le h_j,",
+            shared.lines(rf"\min_{{{t.over}}}\ P({t.over})", rf"\text{{subject to}}\ {t.row}\le {t.bound}",
                          r"\text{and what the machine asks for}"),
             primal_with_rows, primal,
         ),
@@ -196,7 +282,7 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "OWN.4", "Lagrangian",
             "Every row gets a multiplier λ_j, the price of a unit of its bound, beside those that the machine has. At "
             "the solution nothing is to be paid, so L is the primal value.",
-            rf"L=L_0+\sum_j\lambda_j\bigl({ROW}-h_j\bigr),\qquad \lambda\ge 0",
+            rf"L=L_0+\sum_j\lambda_j\Bigl({t.row}-{t.bound.replace('+', '-')}\Bigr),\qquad \lambda_j\ge 0",
             lagrangian, lagrangian,
         ),
         Step(
@@ -204,17 +290,16 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "A row with a price pulls at w as a sample does, against its own direction g. "
             + ("Both sides are vectors with one entry a feature." if isinstance(problem.kernel, Linear) else
                "The products of both sides with every φ(x_i) and every g_j are compared."),
-            rf"\frac{{\partial L}}{{\partial w}}=0\quad\Longrightarrow\quad w={W}",
+            rf"\frac{{\partial L}}{{\partial w}}=0\quad\Longrightarrow\quad w={t.w}",
             primal_points, stationarity_in_w, general="DUAL.5",
         ),
         Step(
             "OWN.6", "Stationarity in b",
-            "b stands in the rows too, with the factors c. What was the balance of the samples alone is one of samples "
-            "and prices. A b that is penalised has a price of its own, so the derivative gives b itself.",
-            r"\frac{\partial L}{\partial b}=0\quad\Longrightarrow\quad \sum_k\alpha_k s_k-c^{\top}\lambda="
-            + ("b" if problem.intercept == "penalised" else "e"),
-            UserRows.extended, stationarity_in_b,
-            "" if any(group.multiplier == "b" for group in problem.outlined.groups) else "there is no b",
+            "b stands in the rows too, with the factors c. "
+            + ("b has a price of its own, so the derivative gives b itself." if t.penalised else
+               "What was the balance of the samples alone is one of samples and prices."),
+            rf"\frac{{\partial L}}{{\partial b}}=0\quad\Longrightarrow\quad {t.pull}={t.total}",
+            UserRows.extended, stationarity_in_b, "" if t.has_b else "there is no b",
         ),
         Step(
             "OWN.7", "Dual feasibility",
@@ -223,16 +308,17 @@ def steps(problem: Problem) -> tuple[Step, ...]:
         ),
         Step(
             "OWN.8", "Complementary slackness",
-            "Either a row holds with equality or its price is zero. A price says what the optimum falls by for each "
-            "unit of its bound.",
-            r"\lambda_j\bigl(h_j-\langle g_j,w\rangle-c_j b\bigr)=0",
+            "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
+            "bound: h more by a little t, the optimum less by λt.",
+            rf"\lambda_j\Bigl({t.bound}-{t.minus_row}\Bigr)=0",
             constraint_table, complementary_slackness,
         ),
         Step(
             "OWN.9", "Substitution",
-            "Put w(α, λ) and the balance into L: b and ξ drop out as without rows, and of the rows −hᵀλ is left beside "
-            "the square.",
-            r"L=\ell^{\top}\alpha-\tfrac12\sum_k\delta_k\alpha_k^2-h^{\top}\lambda-\tfrac12\bigl\|w(\alpha,\lambda)\bigr\|^2",
+            "Put w(α, λ) and what (OWN.6) gave into L: what b and ξ added cancels as without rows, and of the rows "
+            "what "
+            "their bounds cost is left beside the square.",
+            rf"L={t.value}",
             substitution, substitution,
         ),
         Step(
@@ -240,24 +326,21 @@ def steps(problem: Problem) -> tuple[Step, ...]:
             "The dual of the machine with a block of prices: each row is one more sample, of sign −1 and level −h, "
             "whose α has no upper bound. At the solution a projected gradient step goes nowhere.",
             shared.lines(
-                r"\min_{\alpha,\lambda}\ \tfrac12\bigl\|w(\alpha,\lambda)\bigr\|^2-\ell^{\top}\alpha+h^{\top}\lambda"
-                + (r"+\tfrac12\sum_k\delta_k\alpha_k^2" if problem.outlined.curved else ""),
-                r"\text{subject to (OWN.6)},\ 0\le\alpha_k\le U_k,\ \lambda_j\ge 0",
+                rf"\min_{{\alpha,\lambda}}\ {t.minimised}", r"\text{subject to}\ " + r",\ ".join(subject),
+                *([r"\text{and the other equalities of the machine}"] if t.others else []),
             ),
             Problem._qp_with_rows, dual_optimum,
         ),
         Step(
             "OWN.11", "Recovering f",
             "Put the stationarity in w into f: α, λ and the points of the rows are all that a prediction needs.",
-            r"\begin{align*}f(x)={}&\sum_k\alpha_k s_k K(x_k,x)\\ &-\sum_j\lambda_j\langle g_j,\varphi(x)\rangle+b"
-            r"\end{align*}",
-            Model.decision_function, f_recovered, general="DUAL.4",
+            rf"f(x)={t.f}", Model.decision_function, f_recovered, general="DUAL.4",
         ),
         Step(
             "OWN.12", "Strong duality",
             "The rows are linear, so no gap remains as long as some point keeps them: both optimal values are the same "
             "number. The price of a row adds λ·(h − ⟨g, w⟩ − c b) to the gap, and nothing where (OWN.8) holds.",
-            r"P(w,b,\xi)=D(\alpha,\lambda)", strong_duality, strong_duality,
+            rf"P({t.over})=D(\alpha,\lambda)", strong_duality, strong_duality,
         ),
     )  # fmt: skip
 

@@ -5,8 +5,10 @@ Derivation
 f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit.
 
     (CSVM.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that a small ‖w‖ is a wide margin
-    (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
-    (CSVM.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
+    (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i, plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i f(x_i)
+              ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (CSVM.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i − Σ α_i (y_i f(x_i) − 1 + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0;  plus ½b² where
+              b is penalised
     (CSVM.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
     (CSVM.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
     (CSVM.6)  ∂L/∂ξ_i = 0:  η_i = C_i − α_i
@@ -14,8 +16,8 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
     (CSVM.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (C_i − α_i) ξ_i = 0
     (CSVM.9)  substitution of (CSVM.4) to (CSVM.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j),  with K + 1 for K
               where the intercept is penalised
-    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with
-               Q_ij = y_i y_j K(x_i, x_j)
+    (CSVM.10)  dual:  minimise ½αᵀQα − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with Q_ij =
+               y_i y_j K(x_i, x_j);  plus ½(yᵀα)² where b is penalised, that is K + 1 for K
     (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
                the multiplier of yᵀα = 0.  A penalised one is yᵀα

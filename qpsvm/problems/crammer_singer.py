@@ -7,22 +7,24 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
     (CSMC.1)  margin:  f_y(x_i) − f_c(x_i) changes by ‖w_y − w_c‖ for each unit of length, so that a small Σ_c ‖w_c‖²
               keeps every sample far from the border with every rival
-    (CSMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i C_i ξ_i  over w, b, ξ  subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_i  for
-              every rival c of i,  ξ_i ≥ 0;  only differences of b count: Σ_c b_c = 0 of the result
-    (CSMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_i C_i ξ_i − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_i) − Σ_i η_i ξ_i,
-              α, η ≥ 0
+    (CSMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i C_i ξ_i  (plus ½Σ_c b_c² of a penalised intercept)  over w, b, ξ
+              subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_i  for every rival c of i,  ξ_i ≥ 0;  only differences of b count:
+              Σ_c b_c = 0 of the result
+    (CSMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_i C_i ξ_i − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_i) − Σ_i η_i ξ_i, α, η
+              ≥ 0;  plus ½Σ_c b_c² of a penalised intercept
     (CSMC.4)  ∂L/∂w_c = 0:  w_c = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival c,  β_iy = Σ_c α_ic
-    (CSMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class;  of a penalised intercept b_c = Σ_i β_ic
+    (CSMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class, of a free intercept;  b_c = Σ_i β_ic of a penalised one
     (CSMC.6)  ∂L/∂ξ_i = 0:  η_i = C_i − Σ_c α_ic
     (CSMC.7)  dual feasibility:  α_ic ≥ 0 and η_i ≥ 0, that is Σ_c α_ic ≤ C_i
     (CSMC.8)  complementary slackness:  α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_i) = 0  and  (C_i − Σ_c α_ic) ξ_i = 0
-    (CSMC.9)  dual:  minimise ½Σ_c β_cᵀKβ_c − Σ_ic α_ic  subject to  α ≥ 0,  Σ_c α_ic ≤ C_i,  Σ_i β_ic = 0
+    (CSMC.9)  dual:  minimise ½Σ_c β_cᵀKβ_c − Σ_ic α_ic  subject to  α ≥ 0,  Σ_c α_ic ≤ C_i,  and, for a free intercept,
+              Σ_i β_ic = 0;  plus ½Σ_c (Σ_i β_ic)² of a penalised one, that is K + 1 for K
     (CSMC.10)  f is recovered from α:  f_c(x) = Σ_i β_ic K(x_i, x) + b_c, with Σ_c w_c = 0, since Σ_c β_ic = 0
-    (CSMC.11)  three kinds of rows:  α_ic = 0, not the nearest rival;  α_ic > 0 and Σ_c α_ic < C_i:  f_y − f_c = 1;
-               Σ_c α_ic = C_i:  the rivals with α_ic > 0 are those with f_y − f_c = 1 − ξ_i
+    (CSMC.11)  three kinds of rows:  α_ic = 0 and f_y − f_c ≥ 1 − ξ_i;  α_ic > 0 and Σ_c α_ic < C_i:  f_y − f_c = 1, and
+               ξ_i = 0;  α_ic > 0 and Σ_c α_ic = C_i:  f_y − f_c = 1 − ξ_i
     (CSMC.12)  strong duality:  the optimal values of (CSMC.2) and (CSMC.9) differ in sign only
     (CSMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic α_ic (f_y − f_c − 1 + ξ_i) + Σ_i (C_i − Σ_c α_ic) ξ_i
-               ≥ 0
+               ≥ 0,  plus ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
     (CSMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the price:  f_2 − f_1 is its f, and
                P is half of its value
 

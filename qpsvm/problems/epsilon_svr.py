@@ -6,29 +6,34 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. What is said of α goes for
 
     (ESVR.1)  loss:  C_i max(0, |t_i − f(x_i)| − ε): nothing inside the tube |t − f| ≤ ε, and C_i a unit beyond it;
               squared:  C_i times the square of that
-    (ESVR.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i + ξ*_i)  over w, b, ξ, ξ*  subject to  t_i − f(x_i) ≤ ε + ξ_i,
-              f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  squared:  Σ C_i (ξ_i² + ξ*_i²)
-    (ESVR.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i + ξ*_i) − Σ α⁺_i (ε + ξ_i − t_i + f(x_i))
-              − Σ α⁻_i (ε + ξ*_i + t_i − f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0;  squared:  without η
+    (ESVR.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i + ξ*_i)  over w, b, ξ, ξ*  subject to  t_i − f(x_i) ≤ ε + ξ_i, f(x_i)
+              − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  squared:  Σ C_i (ξ_i² + ξ*_i²);  plus ½b² where b is penalised
+    (ESVR.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i + ξ*_i) − Σ α⁺_i (ε + ξ_i − t_i + f(x_i)) − Σ α⁻_i (ε + ξ*_i + t_i −
+              f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0;  squared:  without η;  plus ½b² where b is
+              penalised
     (ESVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)
-    (ESVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0
+    (ESVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0 for a free intercept;  b = 1ᵀβ for a penalised one, with ½b² in the
+              objective
     (ESVR.6)  ∂L/∂ξ_i = 0:  η_i = C_i − α⁺_i,  η*_i = C_i − α⁻_i;  squared:  α⁺_i = 2C_i ξ_i,  α⁻_i = 2C_i ξ*_i
     (ESVR.7)  dual feasibility:  α ≥ 0 and η ≥ 0, that is 0 ≤ α⁺_i ≤ C_i and 0 ≤ α⁻_i ≤ C_i;  squared:  α ≥ 0
-    (ESVR.8)  complementary slackness:  α⁺_i (ε + ξ_i − t_i + f(x_i)) = 0  and  (C_i − α⁺_i) ξ_i = 0, and so below f;
-              for ε > 0 no sample is on both edges, so that α⁺_i α⁻_i = 0
-    (ESVR.9)  substitution of (ESVR.4) to (ESVR.6):  L = tᵀβ − ε Σ (α⁺_i + α⁻_i) − ½ βᵀKβ;
-              squared:  less Σ ((α⁺_i)² + (α⁻_i)²)/(4C_i)
-    (ESVR.10)  dual:  minimise ½ βᵀKβ − tᵀβ + ε 1ᵀ(α⁺ + α⁻)  subject to  1ᵀβ = 0,  0 ≤ α⁺_i, α⁻_i ≤ C_i;
-               squared:  plus Σ ((α⁺_i)² + (α⁻_i)²)/(4C_i), and α ≥ 0
+    (ESVR.8)  complementary slackness:  α⁺_i (ε + ξ_i − t_i + f(x_i)) = 0  and  (C_i − α⁺_i) ξ_i = 0, and so below f
+              (squared:  the first of them); for ε > 0 no sample is on both edges, so that α⁺_i α⁻_i = 0
+    (ESVR.9)  substitution of (ESVR.4) to (ESVR.6):  L = tᵀβ − ε Σ (α⁺_i + α⁻_i) − ½ βᵀKβ; squared:  less Σ ((α⁺_i)² +
+              (α⁻_i)²)/(4C_i);  with K + 1 for K where the intercept is penalised
+    (ESVR.10)  dual:  minimise ½ βᵀKβ − tᵀβ + ε 1ᵀ(α⁺ + α⁻)  subject to  0 ≤ α⁺_i, α⁻_i ≤ C_i  and, for a free
+               intercept,  1ᵀβ = 0;  squared:  plus Σ ((α⁺_i)² + (α⁻_i)²)/(4C_i), and α ≥ 0;  plus ½(1ᵀβ)² where b is
+               penalised, that is K + 1 for K
     (ESVR.11)  w is recovered from α:  f(x) = Σ β_i K(x_i, x) + b
-    (ESVR.12)  b is recovered:  with u = Kβ, the mean of t_i − ε − u_i over those with 0 < α⁺_i < C_i and of
-               t_i + ε − u_i over those with 0 < α⁻_i < C_i;  squared:  less ξ_i, or plus ξ*_i
+    (ESVR.12)  b is recovered:  with u = Kβ, the mean of t_i − ε − u_i over those with 0 < α⁺_i < C_i and of t_i + ε −
+               u_i over those with 0 < α⁻_i < C_i;  squared:  of t_i − ε − ξ_i − u_i where α⁺_i > 0, and of t_i + ε +
+               ξ*_i − u_i where α⁻_i > 0.  A penalised one is 1ᵀβ
     (ESVR.13)  three kinds of samples:  α⁺_i = α⁻_i = 0 and |t_i − f| ≤ ε, inside the tube;  0 < α_i < C_i and
                |t_i − f| = ε, on its edge;  α_i = C_i and |t_i − f| ≥ ε, beyond it;  squared:  α_i > 0 and |t_i − f| > ε
     (ESVR.14)  strong duality:  the optimal values of (ESVR.2) and (ESVR.10) differ in sign only
     (ESVR.15)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
-    (ESVR.16)  weak duality:  for every α of (ESVR.10) and every w, b, ξ, ξ* of (ESVR.2),  P − D = ½‖w − w(α)‖² +
-               Σ [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
+    (ESVR.16)  weak duality:  for every α of (ESVR.10) and every w, b, ξ, ξ* of (ESVR.2),  P − D = ½‖w − w(α)‖² + Σ
+               [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
+               penalised;  squared:  C_i (ξ_i − α⁺_i/(2C_i))² for (C_i − α⁺_i) ξ_i
 
 Where ε is larger than half of what t ranges over, α = 0 and w = 0: every b with |t_i − b| ≤ ε is as good. A penalised b
 is a weight of one more feature, 1 for every sample, as in (PHINGE.17).

@@ -7,10 +7,11 @@ costs C_i for each unit. Up to h the first is the cheaper one, beyond h the seco
 C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hinge has its kink, and never steeper than it.
 
     (HUBER.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
-    (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i)  over w, b, ξ, ζ  subject to
-               y_i f(x_i) ≥ 1 − ξ_i − ζ_i,  ξ_i, ζ_i ≥ 0
-    (HUBER.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i) − Σ α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) − Σ η_i ζ_i,
-               α, η ≥ 0; ξ_i ≥ 0 needs no multiplier, since 0 is as feasible as a negative ξ_i, and costs less
+    (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i), plus ½b² where b is penalised,  over w, b, ξ, ζ
+               subject to y_i f(x_i) ≥ 1 − ξ_i − ζ_i,  ξ_i, ζ_i ≥ 0
+    (HUBER.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i) − Σ α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) − Σ η_i ζ_i, α, η ≥
+               0; ξ_i ≥ 0 needs no multiplier, since 0 is as feasible as a negative ξ_i, and costs less;  plus ½b² where
+               b is penalised
     (HUBER.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
     (HUBER.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
     (HUBER.6)  ∂L/∂ξ_i = 0 and ∂L/∂ζ_i = 0:  ξ_i = hα_i/C_i  and  η_i = C_i − α_i
@@ -19,7 +20,8 @@ C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hin
     (HUBER.9)  substitution of (HUBER.4) to (HUBER.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j) − ½ Σ hα_i²/C_i,
                with K + 1 for K where the intercept is penalised
     (HUBER.10)  dual:  minimise ½αᵀ(Q + D)α − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with
-                Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of h/C_i
+                Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of h/C_i;  plus ½(yᵀα)² where b is penalised,
+                that is K + 1 for K
     (HUBER.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (HUBER.12)  b is recovered:  the mean of y_i (1 − hα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                 0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
@@ -30,7 +32,9 @@ C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hin
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
                 ½‖w − w(α)‖² + Σ [C_i (ξ_i − hα_i/C_i)²/(2h) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
                 ≥ 0,  plus ½(b − yᵀα)² where b is penalised
-    (HUBER.17)  the ends:  for h → 0 it is (CSVM.2);  as soon as no slack is above h, (SQHINGE.2) with C_i/(2h) for C_i
+    (HUBER.17)  between the hinges:  C_i (t − h/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2h)) for the price ψ_i of a slack t ≥
+                0, so that for h → 0 it is (CSVM.2), and as soon as no slack is above h, (SQHINGE.2) with C_i/(2h) for
+                C_i
 
 Implementation
 --------------

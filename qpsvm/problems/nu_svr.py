@@ -5,8 +5,9 @@ Derivation
 f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scaled as in LIBSVM.
 
     (NUSVR.1)  loss:  C_i max(0, |t_i − f(x_i)| − ε), where ε is a variable that costs ν ΣC_i a unit
-    (NUSVR.2)  primal:  minimise ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)  over w, b, ε, ξ, ξ*  subject to
-               t_i − f(x_i) ≤ ε + ξ_i,  f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0
+    (NUSVR.2)  primal:  minimise ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)  over w, b, ε, ξ, ξ*  subject to t_i − f(x_i) ≤ ε
+               + ξ_i,  f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  ε ≥ 0 need not be asked for, as a negative ε saves ν ΣC_i a
+               unit and costs ΣC_i or more
     (NUSVR.3)  Lagrangian:  L = ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i) − Σ α⁺_i (ε + ξ_i − t_i + f(x_i))
                − Σ α⁻_i (ε + ξ*_i + t_i − f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0
     (NUSVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)

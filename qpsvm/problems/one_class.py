@@ -26,8 +26,8 @@ With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
     (ONE.16)  linear kernel only:  w = Σ α_i x_i has one weight a feature, and f(x) = wᵀx − ρ
     (ONE.17)  weak duality:  for every α of (ONE.10) and every w, ρ, ξ of (ONE.2),  P(w, ρ, ξ) − D(α) =
               ½‖w − w(α)‖² + Σ [(s_i − α_i) ξ_i + α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i)] ≥ 0
-    (ONE.18)  the origin among the samples:  w = 0, ρ = 0 is feasible with the value 0, and optimal exactly where
-              Σ α_i φ(x_i) = 0 for some α of (ONE.10)
+    (ONE.18)  the origin among the samples:  w = 0, ρ = 0 is feasible with the value 0, so that the optimum is at most
+              0, and 0 exactly where Σ α_i φ(x_i) = 0 for some α of (ONE.10)
     (ONE.19)  ν = 1:  α = s is the only feasible point, and every ρ ≥ max u_i is as good
 
 f = ⟨w, φ(x)⟩ + b with b = −ρ is what the machines have in common. Samples may not be centred: 1ᵀα is not 0, and the

@@ -4,10 +4,13 @@ Derivation
 ----------
 f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
 
-    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)):  a norm that regularises a mean loss
-    (PHINGE.2)  as a QP:  minimise (λ/2)‖w‖² + Σ p_i ξ_i:  the maximum becomes a slack, ξ_i ≥ 0 and ξ_i ≥ 1 − y_i f(x_i)
+    (PHINGE.1)  primal:  minimise (λ/2)‖w‖² + Σ p_i max(0, 1 − y_i f(x_i)), plus (λ/2)b² where b is penalised:  a norm
+                that regularises a mean loss
+    (PHINGE.2)  as a QP:  minimise (λ/2)‖w‖² + Σ p_i ξ_i, plus (λ/2)b² where b is penalised:  the maximum becomes a
+                slack, ξ_i ≥ 0 and ξ_i ≥ 1 − y_i f(x_i)
     (PHINGE.3)  Lagrangian, with λα_i for the multipliers of the margin rows, and λη_i for those of ξ_i ≥ 0:
-                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ λη_i ξ_i,  α, η ≥ 0
+                L = (λ/2)‖w‖² + Σ p_i ξ_i − Σ λα_i (y_i f(x_i) − 1 + ξ_i) − Σ λη_i ξ_i,  α, η ≥ 0;
+                plus (λ/2)b² where b is penalised
     (PHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i), the representer theorem
     (PHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with (λ/2)b² in the objective
     (PHINGE.6)  ∂L/∂ξ_i = 0:  η_i = p_i/λ − α_i
@@ -15,7 +18,8 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
     (PHINGE.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i) = 0  and  (p_i/λ − α_i) ξ_i = 0
     (PHINGE.9)  substitution of (PHINGE.4) to (PHINGE.6):  L = λ(Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)), with K + 1
                 for K where the intercept is penalised
-    (PHINGE.10)  dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ p_i/λ  and, for a free intercept,  yᵀα = 0
+    (PHINGE.10)  dual:  minimise λ(½αᵀQα − 1ᵀα)  subject to  0 ≤ α_i ≤ p_i/λ  and, for a free intercept,  yᵀα = 0,  with
+                 Q_ij = y_i y_j K(x_i, x_j);  plus λ½(yᵀα)² where b is penalised, that is K + 1 for K
     (PHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (PHINGE.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < p_i/λ for a
                  free intercept;  yᵀα for a penalised one

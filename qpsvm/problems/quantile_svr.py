@@ -6,28 +6,32 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i =
 
     (QSVR.1)  loss:  the pinball C_i max(τ(t_i − f(x_i)), (1 − τ)(f(x_i) − t_i)), which the τ-quantile of t minimises
     (QSVR.2)  primal:  minimise ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)  over w, b, ξ, ξ*  subject to  t_i − f(x_i) ≤ ξ_i,
-              f(x_i) − t_i ≤ ξ*_i,  ξ, ξ* ≥ 0
-    (QSVR.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i) − Σ α⁺_i (ξ_i − t_i + f(x_i))
-              − Σ α⁻_i (ξ*_i + t_i − f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0
+              f(x_i) − t_i ≤ ξ*_i,  ξ, ξ* ≥ 0;  plus ½b² where b is penalised
+    (QSVR.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i) − Σ α⁺_i (ξ_i − t_i + f(x_i)) − Σ α⁻_i (ξ*_i + t_i −
+              f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0;  plus ½b² where b is penalised
     (QSVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)
-    (QSVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0
+    (QSVR.5)  ∂L/∂b = 0:  Σ α⁺_i − Σ α⁻_i = 1ᵀβ = 0 for a free intercept;  b = 1ᵀβ for a penalised one, with ½b² in the
+              objective
     (QSVR.6)  ∂L/∂ξ_i = 0:  η_i = τC_i − α⁺_i,  η*_i = (1 − τ)C_i − α⁻_i
     (QSVR.7)  dual feasibility:  α ≥ 0 and η ≥ 0, that is 0 ≤ α⁺_i ≤ τC_i and 0 ≤ α⁻_i ≤ (1 − τ)C_i
     (QSVR.8)  complementary slackness:  α⁺_i (ξ_i − t_i + f(x_i)) = 0  and  (τC_i − α⁺_i) ξ_i = 0, and so below f
-    (QSVR.9)  substitution of (QSVR.4) to (QSVR.6):  L = tᵀβ − ½ βᵀKβ
-    (QSVR.10)  dual:  minimise ½ βᵀKβ − tᵀβ  subject to  1ᵀβ = 0,  0 ≤ α⁺_i ≤ τC_i,  0 ≤ α⁻_i ≤ (1 − τ)C_i; only β
-               counts, −(1 − τ)C_i ≤ β_i ≤ τC_i, and one of α⁺_i and α⁻_i is 0
+    (QSVR.9)  substitution of (QSVR.4) to (QSVR.6):  L = tᵀβ − ½ βᵀKβ;  with K + 1 for K where the intercept is
+              penalised
+    (QSVR.10)  dual:  minimise ½ βᵀKβ − tᵀβ  subject to  0 ≤ α⁺_i ≤ τC_i,  0 ≤ α⁻_i ≤ (1 − τ)C_i  and, for a free
+               intercept,  1ᵀβ = 0, plus ½(1ᵀβ)² where b is penalised; only β counts, −(1 − τ)C_i ≤ β_i ≤ τC_i, and one
+               of α⁺_i and α⁻_i is 0
     (QSVR.11)  w is recovered from α:  f(x) = Σ β_i K(x_i, x) + b
     (QSVR.12)  b is recovered:  the mean of t_i − u_i over the samples with 0 < α⁺_i < τC_i or 0 < α⁻_i < (1 − τ)C_i,
-               with u = Kβ; without any, it is the weighted τ-quantile of t − u
+               with u = Kβ; without any, it is the weighted τ-quantile of t − u.  A penalised one is 1ᵀβ
     (QSVR.13)  three kinds of samples:  β_i strictly between its bounds, and f(x_i) = t_i: on the curve;
                β_i = τC_i and t_i ≥ f;  β_i = −(1 − τ)C_i and t_i ≤ f: off it;  β_i = 0 is idle, on the curve by chance
     (QSVR.14)  strong duality:  the optimal values of (QSVR.2) and (QSVR.10) differ in sign only
     (QSVR.15)  what τ bounds, by (QSVR.5) and (QSVR.13):  the share of weight C_i with t_i < f(x_i) is at most τ, the
                share with t_i > f(x_i) at most 1 − τ
     (QSVR.16)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
-    (QSVR.17)  weak duality:  for every α of (QSVR.10) and every w, b, ξ, ξ* of (QSVR.2),  P − D = ½‖w − w(α)‖² +
-               Σ [(τC_i − α⁺_i) ξ_i + α⁺_i (ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
+    (QSVR.17)  weak duality:  for every α of (QSVR.10) and every w, b, ξ, ξ* of (QSVR.2),  P − D = ½‖w − w(α)‖² + Σ
+               [(τC_i − α⁺_i) ξ_i + α⁺_i (ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
+               penalised
 
 For τ = ½ this is an ε-SVR with ε = 0 and the price ½C. (QSVR.15) needs a free intercept.
 """

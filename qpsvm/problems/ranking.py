@@ -5,8 +5,8 @@ Derivation
 f(x) = ⟨w, φ(x)⟩; an intercept would drop out of every difference. Pair k says that sample i is better than sample j.
 A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere. C_k = C s_i s_j with the weights s.
 
-    (RANK.1)  order:  w/‖w‖ is the direction in which the samples are put in order; a pair that is apart by 1 in f is
-              apart by 1/‖w‖ along it, so that a small ‖w‖ keeps all pairs far apart
+    (RANK.1)  order:  w/‖w‖ is the direction in which the samples are put in order; a pair without slack, apart by 1 or
+              more in f, is apart by 1/‖w‖ or more along it, so that a small ‖w‖ keeps all pairs far apart
     (RANK.2)  primal:  minimise ½‖w‖² + Σ C_k ξ_k  over w, ξ  subject to  f(x_i) − f(x_j) ≥ 1 − ξ_k,  ξ_k ≥ 0
     (RANK.3)  Lagrangian:  L = ½‖w‖² + Σ C_k ξ_k − Σ α_k (f(x_i) − f(x_j) − 1 + ξ_k) − Σ η_k ξ_k,  α, η ≥ 0
     (RANK.4)  ∂L/∂w = 0:  w = Σ α_k (φ(x_i) − φ(x_j)) = Σ β_i φ(x_i),  β = Aᵀα:  what a sample wins less what it loses

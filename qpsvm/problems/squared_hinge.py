@@ -6,9 +6,10 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may stay behind the margin by a slack ξ_i, w
 nothing, and large ones far more than those of a C-SVM.
 
     (SQHINGE.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
-    (SQHINGE.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i²  over w, b, ξ  subject to  y_i f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
+    (SQHINGE.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i², plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i
+                 f(x_i) ≥ 1 − ξ_i,  ξ_i ≥ 0
     (SQHINGE.3)  Lagrangian:  L = ½‖w‖² + Σ C_i ξ_i² − Σ α_i (y_i f(x_i) − 1 + ξ_i),  α ≥ 0; ξ_i ≥ 0 needs no
-                 multiplier, since 0 is as feasible as a negative ξ_i, and costs less
+                 multiplier, since 0 is as feasible as a negative ξ_i, and costs less;  plus ½b² where b is penalised
     (SQHINGE.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
     (SQHINGE.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
     (SQHINGE.6)  ∂L/∂ξ_i = 0:  ξ_i = α_i/(2C_i)
@@ -17,7 +18,8 @@ nothing, and large ones far more than those of a C-SVM.
     (SQHINGE.9)  substitution of (SQHINGE.4) to (SQHINGE.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j)
                  − Σ α_i²/(4C_i), with K + 1 for K where the intercept is penalised
     (SQHINGE.10)  dual:  minimise ½αᵀ(Q + D)α − 1ᵀα  subject to  0 ≤ α_i  and, for a free intercept,  yᵀα = 0,  with
-                  Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of 1/(2C_i)
+                  Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of 1/(2C_i);  plus ½(yᵀα)² where b is
+                  penalised, that is K + 1 for K
     (SQHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (SQHINGE.12)  b is recovered:  the mean of y_i (1 − α_i/(2C_i)) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                   α_i > 0 for a free intercept;  yᵀα for a penalised one

@@ -6,7 +6,8 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
 
     (SVDD.1)  ball:  f = 0 is the sphere of centre c and radius R; a sample beyond it pays for ξ_i, by which the square
               of its distance exceeds R²
-    (SVDD.2)  primal:  minimise R² + Σ C_i ξ_i  over c, R², ξ  subject to  ‖φ(x_i) − c‖² ≤ R² + ξ_i,  ξ_i ≥ 0
+    (SVDD.2)  primal:  minimise R² + Σ C_i ξ_i  over c, R², ξ  subject to  ‖φ(x_i) − c‖² ≤ R² + ξ_i,  ξ_i ≥ 0;  R² ≥ 0
+              need not be asked for, as ΣC_i = 1/ν ≥ 1
     (SVDD.3)  as a QP, with μ = (R² − ‖c‖²)/2 in place of R²:  minimise ‖c‖² + 2μ + Σ C_i ξ_i  over c, μ, ξ  subject to
               ⟨c, φ(x_i)⟩ + μ ≥ (K(x_i, x_i) − ξ_i)/2,  ξ_i ≥ 0
     (SVDD.4)  Lagrangian:  L = ‖c‖² + 2μ + Σ C_i ξ_i − Σ α_i (2⟨c, φ(x_i)⟩ + 2μ − K(x_i, x_i) + ξ_i) − Σ η_i ξ_i,
@@ -18,7 +19,7 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
     (SVDD.9)  complementary slackness:  α_i (R² + ξ_i − ‖φ(x_i) − c‖²) = 0  and  (C_i − α_i) ξ_i = 0
     (SVDD.10)  substitution of (SVDD.5) to (SVDD.7):  L = Σ α_i K(x_i, x_i) − Σ_ij α_i α_j K(x_i, x_j)
     (SVDD.11)  dual:  minimise αᵀQα − Σ α_i K(x_i, x_i)  subject to  1ᵀα = 1,  0 ≤ α_i ≤ C_i,  Q_ij = K(x_i, x_j)
-    (SVDD.12)  c is recovered from α:  f(x) = 2 Σ α_i K(x_i, x) + 2μ − K(x, x)
+    (SVDD.12)  f is recovered from α:  f(x) = R² − ‖φ(x) − c‖² = 2 Σ α_i K(x_i, x) + 2μ − K(x, x)
     (SVDD.13)  R is recovered:  R² = ‖c‖² + 2μ, a weighted quantile of the squared distances; where samples have
                0 < α_i < C_i, all of them are R away from c
     (SVDD.14)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < C_i and f = 0, on the boundary;  α_i = C_i

@@ -3,10 +3,12 @@
     (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
               z_k = g_k, A = I and c are the user's own
     (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
-              price λ_k ≥ 0:  w = Σ α_i s_i φ(x_i) − Σ λ_k g_k,  and yᵀα = cᵀλ
-    (USER.3)  complementary slackness:  λ_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  λ_k is what the optimum falls by for each
-              unit of h_k
-    (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and λ_k is 2^e_k times
+              price p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp is what
+              Σ α_i s_i is without rows:  0 or e of a free b, b itself of a penalised one
+    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the price that a user reads, λ_k = u p_k with
+              the unit u of the objective over that of f (λ of (PHINGE.2), 1 of the others), is what the optimum falls
+              by for a small unit of h_k
+    (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and p_k is 2^e_k times
 
 f may be a multiple of that of the dual and have −K(x, x) besides, as in an SVDD: then h is (h + AK_zz)/2.
 """

@@ -6,22 +6,26 @@ Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample goes
 the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weights s.
 
     (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the price C is
-              this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ
-    (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  over w, b, ξ  subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_ic,
-              ξ_ic ≥ 0  for every rival c of i;  only differences of b count: Σ_c b_c = 0 of the result
-    (WWMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) −
-              Σ_ic η_ic ξ_ic,  α, η ≥ 0
+              this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ;  then ½Σ_c ‖2w_c‖² + Σ_ic (2C_i)(2ξ_ic) =
+              4P, with ½Σ_c (2b_c)² of a penalised intercept
+    (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  (plus ½Σ_c b_c² of a penalised intercept)  over w, b, ξ
+              subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_ic, ξ_ic ≥ 0  for every rival c of i;  only differences of b
+              count: Σ_c b_c = 0 of the result
+    (WWMC.3)  Lagrangian:  L = ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic − Σ_ic α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) − Σ_ic η_ic
+              ξ_ic,  α, η ≥ 0;  plus ½Σ_c b_c² of a penalised intercept
     (WWMC.4)  ∂L/∂w_c = 0:  w_c = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival c,  β_iy = Σ_c α_ic
-    (WWMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class;  of a penalised intercept b_c = Σ_i β_ic
+    (WWMC.5)  ∂L/∂b_c = 0:  Σ_i β_ic = 0 for every class, of a free intercept;  b_c = Σ_i β_ic of a penalised one
     (WWMC.6)  ∂L/∂ξ_ic = 0:  η_ic = C_i − α_ic
     (WWMC.7)  dual feasibility:  α_ic ≥ 0 and η_ic ≥ 0, that is 0 ≤ α_ic ≤ C_i
     (WWMC.8)  complementary slackness:  α_ic (f_y(x_i) − f_c(x_i) − 1 + ξ_ic) = 0  and  (C_i − α_ic) ξ_ic = 0
-    (WWMC.9)  dual:  minimise ½Σ_c β_cᵀKβ_c − Σ_ic α_ic  subject to  0 ≤ α_ic ≤ C_i,  Σ_i β_ic = 0
+    (WWMC.9)  dual:  minimise ½Σ_c β_cᵀKβ_c − Σ_ic α_ic  subject to  0 ≤ α_ic ≤ C_i,  and, for a free intercept, Σ_i
+              β_ic = 0;  plus ½Σ_c (Σ_i β_ic)² of a penalised one, that is K + 1 for K
     (WWMC.10)  f is recovered from α:  f_c(x) = Σ_i β_ic K(x_i, x) + b_c, with Σ_c w_c = 0, since Σ_c β_ic = 0
     (WWMC.11)  three kinds of rows:  α_ic = 0 and f_y − f_c ≥ 1;  0 < α_ic < C_i and f_y − f_c = 1;  α_ic = C_i and
                f_y − f_c ≤ 1
     (WWMC.12)  strong duality:  the optimal values of (WWMC.2) and (WWMC.9) differ in sign only
-    (WWMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic [α_ic (f_y − f_c − 1 + ξ_ic) + (C_i − α_ic) ξ_ic] ≥ 0
+    (WWMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic [α_ic (f_y − f_c − 1 + ξ_ic) + (C_i − α_ic) ξ_ic] ≥ 0,
+               plus ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
     (WWMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the price:  f_2 − f_1 is its f, and
                P is half of its value
 

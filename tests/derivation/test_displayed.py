@@ -1,0 +1,225 @@
+"""What is displayed is true: every equation and inequality of every derivation, evaluated from its LaTeX.
+
+Of every machine, with every intercept, a linear kernel and one that is not, with and without weights and rows of a
+user's: at the optimum all statements hold; at a random feasible α the substitution and weak duality do, which are
+identities, and the Lagrangian at w(α) is the value of the dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from displayed import Read, evaluated
+from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
+
+import qpsvm
+
+RNG = np.random.default_rng(5)
+N = 14
+X = RNG.normal(size=(N, 2)) * 1.3 + [0.4, -0.2]
+SIGNS = np.where(X[:, 0] + 0.9 * RNG.normal(size=N) > 0.3, 1, 0)
+TARGET = X @ [1.0, -0.5] + 0.4 * RNG.normal(size=N)
+CLASSES = np.arange(N) % 3
+WEIGHTS = RNG.uniform(0.5, 2.0, N)
+RBF = qpsvm.RBF(0.9)
+ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [0.01, 0.3])
+EQUATIONS = qpsvm.Constraints([[1.0, 0.3]], [0.2], c=[0.4])
+BALL_ROWS = qpsvm.ValueConstraints([[0.5, 0.2], [-0.4, 0.6]], [[1.0, -1.0], [0.0, 1.0]], [-0.05, 0.5])
+INTERCEPTS = ("free", "penalised", None)
+
+#: Machines: class, data and parameters. The first ones with every intercept; the last ones of several classes.
+MANY: dict[str, Any] = {
+    "c": (qpsvm.CSVM, X, SIGNS, {"C": 1.5}),
+    "hinge": (qpsvm.PrimalHinge, X, SIGNS, {"lam": 0.06}),
+    "squared": (qpsvm.SquaredHinge, X, SIGNS, {"C": 1.5}),
+    "huber": (qpsvm.HuberHinge, X, SIGNS, {"C": 1.5, "width": 0.4}),
+    "svr": (qpsvm.EpsilonSVR, X, TARGET, {"C": 1.5, "epsilon": 0.2}),
+    "svr2": (qpsvm.EpsilonSVR, X, TARGET, {"C": 1.5, "epsilon": 0.2, "loss": "squared"}),
+    "quantile": (qpsvm.QuantileSVR, X, TARGET, {"C": 1.5, "quantile": 0.7}),
+}
+ONE: dict[str, Any] = {
+    "hard": (qpsvm.HardMargin, X + 4.0 * SIGNS[:, None], SIGNS, {}),
+    "nu": (qpsvm.NuSVM, X, SIGNS, {"nu": 0.7}),
+    "nusvr": (qpsvm.NuSVR, X, TARGET, {"C": 1.5, "nu": 0.5}),
+    "one": (qpsvm.OneClass, X + 3.0, None, {"nu": 0.4}),
+    "all": (qpsvm.OneClass, X + 3.0, None, {"nu": 1.0}),
+    "ball": (qpsvm.SVDD, X, None, {"nu": 0.4}),
+    "rank": (qpsvm.Ranking, X[:7], np.round(TARGET[:7]), {"C": 1.5}),
+}
+SEVERAL: dict[str, Any] = {
+    "cs": (qpsvm.CrammerSinger, X, CLASSES, {"C": 0.8}),
+    "ww": (qpsvm.WestonWatkins, X, CLASSES, {"C": 0.8}),
+    "cs2": (qpsvm.CrammerSinger, X, SIGNS, {"C": 0.8}),
+    "ww2": (qpsvm.WestonWatkins, X, SIGNS, {"C": 0.8}),
+}
+#: Steps that hold at every feasible α: with w(α) the Lagrangian is the dual's value.
+IDENTITIES = ("Lagrangian", "Substitution", "Weak duality")
+#: What says nothing in numbers.
+SILENT = (r"\tilde\varphi", "dist", "quantile", r"\text{", r"z_{\mathrm{box}")
+
+
+def rows_for(machine: str, over_w: bool) -> Any:
+    if over_w:
+        return EQUATIONS if machine not in ("rank", "one") else qpsvm.Constraints([[1.0, 0.3]], [0.2])
+    return BALL_ROWS if machine == "ball" else ROWS
+
+
+def cases() -> Iterator[tuple[str, str | None, str, bool, bool]]:
+    for table in (MANY, ONE, SEVERAL):
+        for machine in table:
+            for intercept in INTERCEPTS if table is not ONE else ("",):
+                for kernel in ("linear", "rbf"):
+                    for weighted in (False, True) if machine != "hard" else (False,):
+                        for rows in (False, True) if table is not SEVERAL and machine != "all" else (False,):
+                            yield machine, intercept, kernel, weighted, rows
+
+
+@cache
+def problem_of(machine: str, intercept: Any, kernel: str, weighted: bool, rows: bool) -> Any:
+    kind, samples, labels, options = (MANY | ONE | SEVERAL)[machine]
+    data = (samples,) if labels is None else (samples, labels)
+    options = options | {"kernel": qpsvm.Linear() if kernel == "linear" else RBF}
+    options |= {"intercept": intercept} if machine not in ONE else {}
+    options |= {"sample_weight": WEIGHTS[: len(samples)]} if weighted else {}
+    options |= {"constraints": rows_for(machine, kernel == "linear" and weighted)} if rows else {}
+    return kind(*data, **options)
+
+
+def name(case: tuple[Any, ...]) -> str:
+    machine, intercept, kernel, weighted, rows = case
+    return "-".join([machine, str(intercept), kernel] + ["weights"] * weighted + ["rows"] * rows)
+
+
+def judged(problem: Any, space: Space, point: Any, step: Any) -> Read:
+    P = primal(problem, space, point) if not isinstance(problem, JOINT) else None
+    names = names_of(problem, space, point)
+    D = dual(problem, point) if P is not None else float(names.values["D"].a)
+    P = float(names.values["P"].a) if P is None else P
+    return evaluated(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
+
+
+def said(step: Any, read: Read) -> list[str]:
+    return [f"{step.tag}: {failure}" for failure in read.failures]
+
+
+@pytest.mark.parametrize("case", list(cases()), ids=name)
+def test_all_that_is_displayed_holds(case):
+    problem = problem_of(*case)
+    result = qpsvm.solve(problem, tol=1e-13, check=False)
+    assert not case[-1] or result.constraints["price"].max() > 1e-3
+    derivation, space = qpsvm.derive(problem), Space.of(problem)
+    optimum, rng = optimal(problem, result, space), np.random.default_rng(1)
+    false, count = [], 0
+    for step in derivation:
+        if step.absent:
+            continue
+        read = judged(problem, space, optimum, step)
+        false += said(step, read)
+        count += read.evaluated
+        if step.title in IDENTITIES and not case[-1]:
+            for _ in range(2):
+                read = judged(problem, space, any_point(problem, space, rng, step.title != "Weak duality"), step)
+                false += [f"at a random point, {text}" for text in said(step, read)]
+    assert not false, "\n".join(false)
+    assert count >= 9
+
+
+# --- the evaluator itself ---------------------------------------------------------------------------------------------
+
+#: What a change of a display is: it must be seen.
+CHANGES = [
+    (r"\tfrac12", r"\tfrac13"),
+    (r"\tfrac{\lambda}{2}", r"\tfrac{\lambda}{3}"),
+    (r"-\sum", r"+\sum"),
+    ("+b", "-b"),
+]
+ARGUMENT = ("Primal", "Lagrangian", "Substitution", "Dual", "Strong duality", "Weak duality", "Stationarity in w")
+
+
+CHANGED = [
+    ("c", "penalised", "rbf", True, False),
+    ("hinge", "penalised", "linear", False, True),
+    ("svr2", "penalised", "linear", True, False),
+    ("ball", "", "linear", False, True),
+    ("cs", "penalised", "rbf", True, False),
+]
+
+
+@pytest.mark.parametrize("case", CHANGED, ids=name)
+def test_one_changed_sign_or_factor_is_seen(case):
+    problem = problem_of(*case)
+    space = Space.of(problem)
+    at = optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space)
+    rng, unseen, changed = np.random.default_rng(1), [], 0
+    for step in qpsvm.derive(problem):
+        if step.absent or step.title not in ARGUMENT:
+            continue
+        for written, instead in CHANGES:
+            for k in range(step.latex.count(written)):
+                pieces = step.latex.split(written)
+                mutant = replace(step, latex=written.join(pieces[: k + 1]) + instead + written.join(pieces[k + 1 :]))
+                found = judged(problem, space, at, mutant).failures
+                if not found and step.title in IDENTITIES and not case[-1]:
+                    point = any_point(problem, space, rng, step.title != "Weak duality")
+                    found = judged(problem, space, point, mutant).failures
+                changed += 1
+                unseen += [] if found else [f"{step.tag}: {mutant.latex}"]
+    assert changed >= 3
+    assert not unseen, "\n".join(unseen)
+
+
+def test_few_lines_say_nothing_in_numbers():
+    skipped = set()
+    for case in cases():
+        if case[3] or case[4] or case[2] != "linear":
+            continue
+        problem = problem_of(*case)
+        space = Space.of(problem)
+        at = any_point(problem, space, np.random.default_rng(0), True)
+        for step in qpsvm.derive(problem):
+            skipped |= {step.tag for _ in judged(problem, space, at, step).skipped} if not step.absent else set()
+    dist = {"HARD.1", "CSVM.1", "NUSVM.1", "SQHINGE.1", "HUBER.1", "ONE.1"}
+    assert skipped <= dist | {"SQHINGE.17", "PHINGE.16", "NUSVR.13", "SVDD.1", "SVDD.19", "SVDD.20"}
+
+
+# --- numbers and words beside an equation -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised"])
+def test_the_margin_is_that_of_w_alone(intercept):
+    problem = qpsvm.CSVM([[-1.0, 0.3], [-2.0, -1.0], [2.0, 0.2], [3.0, 1.5]], [0, 0, 1, 1], 100.0, intercept=intercept)
+    result = qpsvm.solve(problem, tol=1e-13)
+    sides = qpsvm.derive(problem, result).sides()["CSVM.1"]
+    assert sides["right"] == pytest.approx(2 / np.linalg.norm(result.w), rel=1e-9)
+
+
+def test_the_weights_of_a_ball_with_rows_are_shown_as_the_result_has_them():
+    problem = problem_of("ball", "", "linear", False, True)
+    result = qpsvm.solve(problem, tol=1e-13)
+    shown = qpsvm.derive(problem, result).sides()["OWN.5"]
+    assert np.abs(result.w - shown["left"]).min() < 1e-9
+
+
+def steps_of(machine: str, intercept: Any = "", rows: bool = False) -> Any:
+    return qpsvm.derive(problem_of(machine, intercept, "linear", False, rows))
+
+
+def test_the_words_are_about_this_machine():
+    for tag, machine in (("SQHINGE.7", "squared"), ("ESVR.7", "svr2")):
+        assert "upper bound" not in steps_of(machine, "free")[tag].text
+    assert "edge" not in steps_of("svr2", "free")["ESVR.12"].text
+    assert "ξ_k" in steps_of("rank")["RANK.5"].text
+    assert r"\xi_i" not in steps_of("rank")["RANK.5"].latex
+    ball, one = steps_of("ball"), steps_of("one")
+    assert ball["SVDD.12"].title == "Recovering c"
+    assert "P(c,R^2" in ball["SVDD.18"].latex
+    assert r"P(w,\rho" in one["ONE.17"].latex
+    for tag in ("ONE.8", "ONE.17"):
+        assert "-0" not in one[tag].latex
+    for intercept, said in zip(INTERCEPTS, ("yᵀα = 0", "b = yᵀα", "Put w(α) and"), strict=True):
+        assert said in steps_of("c", intercept)["CSVM.9"].text

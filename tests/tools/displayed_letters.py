@@ -1,0 +1,477 @@
+"""The letters of displayed equations, bound to arrays of a reader's problem: nothing is read from a derivation.
+
+K, w, ξ, … are made from samples, kernel, prices and α in plain NumPy. The feature space of a kernel that is not linear
+is that of a factor of its matrix over all points that occur, so that w is a vector there too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from displayed import Interval, Names, Tensor
+
+import qpsvm
+
+BINARY = (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge, qpsvm.SquaredHinge, qpsvm.HuberHinge)
+REGRESSION = (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR)
+JOINT = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
+
+
+def dense(rows: Any) -> np.ndarray:
+    return np.atleast_2d(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=float))
+
+
+@dataclass
+class Space:
+    """Features of the samples, of new points and of the points of rows: (n, D), (k, D), (q, D)."""
+
+    samples: np.ndarray
+    new: np.ndarray
+    rows: np.ndarray
+    points: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Any) -> Space:
+        X = np.asarray(problem.X, dtype=float)
+        rows = [
+            item for item in getattr(problem, "constraints", None) or () if isinstance(item, qpsvm.ValueConstraints)
+        ]
+        Z = np.vstack([dense(item.Z) for item in rows]) if rows else np.zeros((0, X.shape[1]))
+        points = np.vstack([X, (X[:-1] + X[1:])[:4] / 2, Z])
+        if isinstance(problem.kernel, qpsvm.Linear):
+            features = points
+        else:
+            values, vectors = np.linalg.eigh(np.asarray(problem.kernel(points, points)))
+            kept = values > 1e-12 * values.max()
+            features = vectors[:, kept] * np.sqrt(values[kept])
+        n, q = len(X), len(Z)
+        return cls(features[:n], features[n : n + 4], features[n + 4 :], points, features) if q else cls(
+            features[:n], features[n:], features[:0], points, features
+        )  # fmt: skip
+
+    def weights(self, products: np.ndarray) -> np.ndarray:
+        """w with these products with all points."""
+        found: np.ndarray = np.linalg.lstsq(self.features, products, rcond=None)[0]
+        return found
+
+
+@dataclass
+class Point:
+    """α and a point of the primal; of a joint machine w is (k, D) and b (k,), and ξ as its machine has it."""
+
+    alpha: np.ndarray
+    w: np.ndarray
+    b: Any
+    level: float = 1.0  # ρ, or ε of a ν-SVR
+    prices: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    xi: np.ndarray | None = None  # over the rows of the dual; None: as small as w and b allow
+    zeta: np.ndarray | None = None
+
+
+# --- machines ---------------------------------------------------------------------------------------------------------
+
+
+def weights_of(problem: Any) -> np.ndarray:
+    s = getattr(problem, "sample_weight", None)
+    return np.ones(problem.n) if s is None else np.asarray(s, dtype=float)
+
+
+def prices(problem: Any) -> np.ndarray:
+    """What a unit of slack of a row costs, (m,); infinite of a hard margin."""
+    s = weights_of(problem)
+    each = getattr(problem, "C", 1.0) * s if not isinstance(problem, qpsvm.Ranking) else s
+    match problem:
+        case qpsvm.HardMargin():
+            return np.full(problem.n, np.inf)
+        case qpsvm.PrimalHinge():
+            return s / s.sum()
+        case qpsvm.NuSVM():
+            return s / s.sum()
+        case qpsvm.OneClass():
+            return s
+        case qpsvm.SVDD():
+            return s / (problem.nu * s.sum())
+        case qpsvm.Ranking():
+            return problem.C * s[problem.pairs[:, 0]] * s[problem.pairs[:, 1]]
+        case qpsvm.QuantileSVR():
+            return np.concatenate([problem.quantile * each, (1 - problem.quantile) * each])
+        case qpsvm.EpsilonSVR() | qpsvm.NuSVR():
+            return np.tile(each, 2)
+    return each
+
+
+def is_squared(problem: Any) -> bool:
+    return isinstance(problem, qpsvm.SquaredHinge) or getattr(problem, "loss", "") == "squared"
+
+
+def unit(problem: Any) -> float:
+    return problem.lam if isinstance(problem, qpsvm.PrimalHinge) else 1.0
+
+
+def signs(problem: Any) -> np.ndarray:
+    """s_k: (m,)."""
+    if isinstance(problem, BINARY):
+        return np.asarray(problem.y, dtype=float)
+    if isinstance(problem, REGRESSION):
+        return np.repeat([1.0, -1.0], problem.n)
+    return np.ones(len(problem.pairs) if isinstance(problem, qpsvm.Ranking) else problem.n)
+
+
+def row_features(problem: Any, space: Space) -> np.ndarray:
+    """φ of each row, of a ranking the difference of its pair: (m, D)."""
+    if isinstance(problem, REGRESSION):
+        return np.tile(space.samples, (2, 1))
+    if isinstance(problem, qpsvm.Ranking):
+        return space.samples[problem.pairs[:, 0]] - space.samples[problem.pairs[:, 1]]
+    return space.samples
+
+
+def targets(problem: Any) -> np.ndarray:
+    return np.asarray(problem.t, dtype=float)
+
+
+def reached(problem: Any, space: Space, at: Point) -> np.ndarray:
+    """What a row misses, t − s f: (m,). The slack is its positive part."""
+    if isinstance(problem, qpsvm.SVDD):
+        c, R2 = at.w, float(at.w @ at.w + 2 * at.b)
+        return np.square(space.samples - c).sum(axis=1) - R2
+    sf = signs(problem) * (row_features(problem, space) @ at.w + at.b)
+    if isinstance(problem, qpsvm.NuSVM):
+        return at.level - sf
+    if isinstance(problem, qpsvm.OneClass):
+        return -sf
+    if isinstance(problem, REGRESSION):
+        epsilon = at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0)
+        return signs(problem) * np.tile(targets(problem), 2) - epsilon - sf
+    return 1.0 - sf
+
+
+def slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarray]:
+    """ξ and ζ over the rows of the dual."""
+    if at.xi is not None:
+        return at.xi, np.zeros_like(at.xi) if at.zeta is None else at.zeta
+    short = np.maximum(reached(problem, space, at), 0.0)
+    if isinstance(problem, qpsvm.HuberHinge):
+        return np.minimum(short, problem.width), np.maximum(short - problem.width, 0.0)
+    return short, np.zeros_like(short)
+
+
+def primal(problem: Any, space: Space, at: Point) -> float:
+    """P as the textbook has it."""
+    xi, zeta = slacks(problem, space, at)
+    C = prices(problem)
+    own = at.b**2 if problem.intercept == "penalised" else 0.0
+    norm = 0.5 * (float(at.w @ at.w) + own)
+    match problem:
+        case qpsvm.HardMargin():
+            return norm
+        case qpsvm.PrimalHinge():
+            return problem.lam * norm + float(C @ xi)
+        case qpsvm.NuSVM():
+            return norm - problem.nu * at.level + float(C @ xi)
+        case qpsvm.OneClass():
+            return norm + problem.nu * C.sum() * at.b + float(C @ xi)
+        case qpsvm.SVDD():
+            return float(at.w @ at.w + 2 * at.b + C @ xi)
+        case qpsvm.HuberHinge():
+            return norm + float(C @ (xi**2 / (2 * problem.width) + zeta))
+        case qpsvm.NuSVR():
+            return norm + problem.nu * 0.5 * C.sum() * at.level + float(C @ xi)
+    return norm + float(C @ (xi**2 if is_squared(problem) else xi))
+
+
+def dual(problem: Any, at: Point) -> float:
+    """D by the library's QP."""
+    alpha = np.concatenate([np.asarray(at.alpha).ravel(), at.prices / (1.0 if not len(at.prices) else unit(problem))])
+    return -float(problem.qp("dual").objective(alpha))
+
+
+# --- points -----------------------------------------------------------------------------------------------------------
+
+
+def optimal(problem: Any, result: Any, space: Space) -> Point:
+    """The result: w by the values of its decision function."""
+    if isinstance(problem, JOINT):
+        f = result.decision_function(space.points)
+        return Point(
+            result.alpha, np.array([space.weights(f[:, c] - result.b[c]) for c in range(f.shape[1])]), result.b
+        )
+    f = result.decision_function(space.points)
+    table = result.constraints
+    found = np.zeros(0) if table is None else np.asarray(table["price"])
+    if isinstance(problem, qpsvm.SVDD):
+        w = space.weights(f - result.b + np.square(space.features).sum(axis=1))
+        return Point(result.alpha, w / 2, result.b / 2, prices=found)
+    level = result.extras.get("epsilon", result.rho) if isinstance(problem, qpsvm.NuSVR) else result.rho
+    return Point(result.alpha, space.weights(f - result.b), float(result.b), float(level), found)
+
+
+def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
+    """A random feasible α with w(α), or with a random feasible point of the primal."""
+    upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
+    alpha = problem.at(rng.uniform(0.0, 1.0, np.shape(upper)) * upper).alpha
+    D = space.samples.shape[1]
+    if isinstance(problem, JOINT):
+        k = len(problem.classes)
+        W, b = rng.normal(size=(k, D)), rng.normal(size=k)
+        return Point(alpha, W, b if problem.intercept else np.zeros(k), xi=np.zeros(0) if recovered else None)
+    w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
+    if recovered:
+        w = row_features(problem, space).T @ (signs(problem) * alpha)
+    if problem.intercept == "penalised" and recovered:
+        b = float(signs(problem) @ alpha)
+    if problem.intercept is None and not isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)):
+        b = 0.0
+    if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
+        best = optimal(problem, qpsvm.solve(problem, check=False), space)
+        w, b = 1.3 * best.w, 1.3 * best.b
+    at, extra = Point(alpha, w, b, level), rng.uniform(0.0, 1.0, len(signs(problem)))
+    C = prices(problem)
+    if isinstance(problem, qpsvm.HuberHinge):
+        at.zeta = extra if recovered else np.maximum(reached(problem, space, at), 0.0)
+        at.xi = problem.width * alpha / C if recovered else extra
+    elif recovered:
+        at.xi = alpha / (2 * C) if is_squared(problem) else extra
+    else:
+        at.xi = np.maximum(reached(problem, space, at), 0.0) + extra
+    return at
+
+
+# --- letters ----------------------------------------------------------------------------------------------------------
+
+
+def names_of(problem: Any, space: Space, at: Point) -> Names:
+    """All letters at a point."""
+    if isinstance(problem, JOINT):
+        return _joint(problem, space, at)
+    names = Names({}, {"x_": space.samples, "x": space.new, "z_": space.rows})
+    values, functions = names.values, names.functions
+    Phi, alpha, s, C = space.samples, at.alpha, signs(problem), prices(problem)
+    xi, zeta = slacks(problem, space, at)
+    rows = row_features(problem, space)
+    ball = isinstance(problem, qpsvm.SVDD)
+    w_of_alpha = rows.T @ (s * alpha)
+    K, shift = Phi @ Phi.T, float(at.w @ at.w) if ball else 0.0
+
+    def f(features: np.ndarray) -> np.ndarray:
+        if ball:  # R² − ‖φ − c‖²
+            return shift + 2 * at.b - np.square(features - at.w).sum(axis=1)
+        return features @ at.w + at.b
+
+    def kernel(text: str) -> Tensor:
+        one, other = (names.point(part) for part in text.split(","))
+        if one.axes == other.axes:
+            return Tensor(np.square(one.a).sum(axis=1), one.axes[:1])
+        return Tensor(one.a @ other.a.T, (one.axes[0], other.axes[0]))
+
+    def of_point(text: str) -> Tensor:
+        found = names.point(text)
+        return Tensor(f(found.a), found.axes[:1])
+
+    functions |= {"f": of_point, "K": kernel, r"\varphi": names.point}
+    functions |= {"w": lambda _: Tensor(w_of_alpha, (".",)), "c": lambda _: Tensor(w_of_alpha, (".",))}
+    P, D = primal(problem, space, at), dual(problem, at)
+    functions |= {
+        "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
+        "D": lambda _: Tensor(np.asarray(D)),
+    }
+    functions["dist"] = lambda text: Tensor(  # the length of the step along w that changes f by 2
+        np.asarray((at.level if isinstance(problem, qpsvm.NuSVM) else 1.0) * 2 if "0," not in text else at.level)
+        / np.linalg.norm(at.w)
+    )
+    names.rewrites |= {
+        r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
+        r"w^{\top}x": r"\langle w,\varphi(x)\rangle",
+        "Af(Z)": r"\sum_lA_{jl}f(z_l)",
+        "Gw+cb": r"\langle g_j,w\rangle+c_jb",
+        r"Gw\le": r"\langle g_j,w\rangle\le",
+    }
+    names.vectors |= {"w", "w^*", "g", "z", "c" if ball else "w"}
+    n = len(Phi)
+    values |= {
+        "w": at.w, "w^*": at.w, "b": at.b, r"\alpha": alpha, r"\xi": xi, r"\zeta": zeta, r"\eta": C - alpha, "K": K,
+        "X": Phi, "L": D, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level, "s": weights_of(problem),
+    }  # fmt: skip
+    u = K @ _beta(problem, s * alpha)
+    values["u"] = u
+    if isinstance(problem, BINARY):
+        Q = K * np.outer(s, s)
+        values |= {"y": s, "Q": Q, "C": C, "p": C, "a": C, r"\eta": C - alpha}
+        values[r"\nu_\max"] = 2 * min(C[s > 0].sum(), C[s < 0].sum()) / C.sum() if np.isfinite(C).all() else 1.0
+        values |= {"S_+": C[s > 0].sum(), "S_-": C[s < 0].sum(), "S": C.sum()}
+        if isinstance(problem, qpsvm.PrimalHinge):
+            values |= {r"\lambda": problem.lam, r"\eta": C / problem.lam - alpha, "C": C / problem.lam}
+        if isinstance(problem, qpsvm.SquaredHinge):
+            values |= {"D": np.diag(1 / (2 * C)), "D_ii": Tensor(1 / (2 * C), ("i",))}
+        if isinstance(problem, qpsvm.HuberHinge):
+            h, t = problem.width, np.linspace(0, 3, 31)
+            psi = C[:, None] * np.where(t <= h, t**2 / (2 * h), t - h / 2)
+            values |= {"h": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
+            functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
+        if isinstance(problem, qpsvm.NuSVM):
+            plus, half = s > 0, problem.nu / 2
+            values |= {"s": at.level - at.b, "t": at.level + at.b, "q_+": quantile(u[plus], C[plus], half),
+                       "q_-": quantile(-u[~plus], C[~plus], half)}  # fmt: skip
+            names.rewrites |= {r"\operatorname{quantile}_{\nu/2}(u_i:y_i=+1)": "q_+",
+                               r"\operatorname{quantile}_{\nu/2}(-u_i:y_i=-1)": "q_-"}  # fmt: skip
+        ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
+        functions |= {key: (lambda _, end=end: Tensor(np.asarray(end))) for key, end in ends.items()}
+        values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
+    if isinstance(problem, REGRESSION):
+        t, (above, below) = targets(problem), np.split(alpha, 2)
+        half = np.split(C, 2)
+        base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
+        values |= {
+            "t": t, r"\alpha^+": above, r"\alpha^-": below, r"\alpha^\pm": np.array([above, below]),
+            r"\beta": above - below,
+            r"\xi": xi[:n], r"\xi^*": xi[n:], r"\eta": half[0] - above, r"\eta^*": half[1] - below, "C": base,
+            r"\tau": getattr(problem, "quantile", 0.0), r"\Sigma_C": base.sum(),
+            r"\varepsilon": at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0),
+        }  # fmt: skip
+    if isinstance(problem, qpsvm.OneClass):
+        values |= {r"\rho": -at.b, "S": C.sum(), "Q": K, r"\eta": C - alpha, "C": C}
+        names.rewrites[r"\operatorname{quantile}_{\nu}(u_i;\,s_i)"] = "q"
+        values["q"] = quantile(u, C, problem.nu * C.sum())
+    if ball:
+        R2 = float(at.w @ at.w + 2 * at.b)
+        squares = np.square(Phi - at.w).sum(axis=1)
+        values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0],
+                   "q": quantile(squares, C, 1 / problem.nu - 1)}  # fmt: skip
+        names.rewrites[r"\operatorname{quantile}_{1-\nu}\bigl(\|\varphi(x_i)-c\|^2;\,s_i\bigr)"] = "q"
+    if isinstance(problem, qpsvm.Ranking):
+        names.points["z_k"] = rows
+        names.rewrites |= {"f(x_i)-f(x_j)": r"\langle w,z_k\rangle", r"\varphi(x_i)-\varphi(x_j)": "z_k"}
+        A = np.zeros((len(rows), n))
+        A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
+        values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
+    if problem.constraints:
+        _rows(problem, space, at, names)
+    return names
+
+
+def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
+    if isinstance(problem, REGRESSION):
+        return signed[: problem.n] + signed[problem.n :]
+    if isinstance(problem, qpsvm.Ranking):
+        beta = np.zeros(problem.n)
+        np.add.at(beta, problem.pairs[:, 0], signed)
+        np.add.at(beta, problem.pairs[:, 1], -signed)
+        return beta
+    return signed
+
+
+def quantile(values: np.ndarray, weights: np.ndarray, mass: float) -> Interval:
+    """All q with a weight of at most `mass` below and at least `mass` up to it."""
+    order = np.argsort(values)
+    upto = np.cumsum(weights[order])
+    first = int(np.argmax(upto >= mass - 1e-9 * upto[-1]))
+    beyond = np.flatnonzero(upto > mass + 1e-9 * upto[-1])
+    return Interval(float(values[order][first]), float(values[order][beyond[0]]) if len(beyond) else np.inf)
+
+
+def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
+    """The letters of a user's rows, in the units of the user: of a ball w is 2c and b is 2μ."""
+    g, c, h, A = [], [], [], np.zeros((0, len(space.rows)))
+    place = 0
+    for item in problem.constraints:
+        if isinstance(item, qpsvm.Constraints):
+            G = dense(item.G)
+            g, c, h = [*g, *G], [*c, *(item.c * np.ones(len(G)))], [*h, *(item.h * np.ones(len(G)))]
+            continue
+        a = dense(item.A)
+        Z = space.rows[place : place + a.shape[1]]
+        A = np.zeros((len(a), len(space.rows)))
+        A[:, place : place + a.shape[1]] = a
+        place += a.shape[1]
+        g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
+    s, xi = signs(problem), slacks(problem, space, at)[0]
+    C, ball = prices(problem), isinstance(problem, qpsvm.SVDD)
+    g, lam = np.array(g), at.prices
+    pull = row_features(problem, space).T @ (s * at.alpha) - g.T @ lam / unit(problem)
+    w_of_both = 2 * pull if ball else pull
+    level = np.ones(len(s))
+    if isinstance(problem, (qpsvm.NuSVM, qpsvm.OneClass)):
+        level = 0 * level
+    if isinstance(problem, REGRESSION):
+        level = s * np.tile(targets(problem), 2) - getattr(problem, "epsilon", 0.0)
+    curvature = np.zeros(len(s))
+    if is_squared(problem):
+        curvature = 1 / (2 * C)
+    if isinstance(problem, qpsvm.HuberHinge):
+        curvature = problem.width / C
+    upper = C / unit(problem)
+    values = names.values
+    values |= {
+        "g": g, "c": np.array(c), "h": np.array(h), r"\lambda": lam, r"\ell": level, r"\delta": curvature,
+        "U": np.full(len(s), np.inf) if is_squared(problem) else upper, "A": A, "s": s,
+        "e": {True: problem.nu * C.sum() if isinstance(problem, qpsvm.OneClass) else 1.0}.get(
+            isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD)), 0.0),
+    }  # fmt: skip
+    if isinstance(problem, qpsvm.PrimalHinge):
+        values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
+    names.points["x_k"] = row_features(problem, space)
+    names.functions["w"] = lambda _: Tensor(w_of_both, (".",))
+    names.functions["b"] = lambda _: Tensor(np.asarray(float(s @ at.alpha - np.array(c) @ lam / unit(problem))))
+    names.vectors |= {"g"}
+    if ball:
+        names.vectors -= {"c"}
+        values |= {"w": 2 * at.w, "b": 2 * at.b}
+    P, D = primal(problem, space, at), dual(problem, at)
+    values |= {"L": D, "L_0": P, r"\xi": xi}
+
+
+def _joint(problem: Any, space: Space, at: Point) -> Names:
+    Phi, y, s = space.samples, problem.joint.label, weights_of(problem)
+    n, k = len(Phi), len(problem.classes)
+    C, alpha, one = problem.C * s, np.asarray(at.alpha, dtype=float).copy(), isinstance(problem, qpsvm.CrammerSinger)
+    own = np.eye(k, dtype=bool)[y]
+    alpha[own] = 0.0
+    beta = np.where(own, alpha.sum(axis=1)[:, None], -alpha)
+    W, b = at.w, np.asarray(at.b)
+    w_of_alpha = beta.T @ Phi
+    if at.xi is not None:  # w(α)
+        W, b = w_of_alpha, beta.sum(axis=0) if problem.intercept == "penalised" else b
+    f = Phi @ W.T + b
+    missing = np.where(own, 0.0, 1 - (f[np.arange(n), y][:, None] - f))
+    xi = np.maximum(missing, 0.0).max(axis=1) if one else np.maximum(missing, 0.0)
+    norm = 0.5 * (W**2).sum() + (0.5 * b @ b if problem.intercept == "penalised" else 0.0)
+    P = norm + (C @ xi if one else (C[:, None] * xi).sum())
+    D = -float(problem.qp("dual").objective(alpha[~own]))
+    names = Names({}, {"x_": Phi, "x": space.new})
+
+    def of_point(text: str, index: str) -> Tensor:
+        found = names.point(text)
+        values = found.a @ W.T + b
+        if index == "y":
+            return Tensor(values[np.arange(n), y], ("i",))
+        return Tensor(values, (found.axes[0], index))
+
+    def kernel(text: str) -> Tensor:
+        first, second = (names.point(part) for part in text.split(","))
+        return Tensor(first.a @ second.a.T, (first.axes[0], second.axes[0]))
+
+    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel,
+                        "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
+    names.vectors |= {"w"}
+    names.values |= {
+        r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": Tensor(np.asarray(P)),
+        r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
+        "L": D, "D": Tensor(np.asarray(D)),
+        "w_y": Tensor(W[y], ("i", ".")), r"\beta_iy": Tensor(beta[np.arange(n), y], ("i",)),
+        "c": Tensor(np.arange(k), ("c",)), "y": Tensor(y, ("i",)),
+    }  # fmt: skip
+    names.mask = Tensor(~own, ("i", "c"))
+    names.rewrites |= {r"\quad (c\ne y)": "", r"\ (c\ne y)": ""}
+    names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
+    if k == 2:
+        names.values |= {"v": Tensor(W[1] - W[0], (".",))}
+        names.values |= {
+            "w_1": Tensor(W[0], (".",)),
+            "w_2": Tensor(W[1], (".",)),
+            "b_1": Tensor(b[0]),
+            "b_2": Tensor(b[1]),
+        }
+    return names
