@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_joint import exact_gap
 
 import qpsvm
 from qpsvm.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.problems.joint_stated import stated
 from qpsvm.proof import checker, joint
 from qpsvm.proof.joint_dual import feasible_joint
-from tests.tools.exact_joint import exact_gap
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 INTERCEPTS = ("free", "penalised", None)
