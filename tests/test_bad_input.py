@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+from qpsvm.estimators import SVC, LinearSVC
 from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm.qp.program import Rows
 
@@ -891,3 +893,32 @@ def test_a_nu_that_is_no_share_does_not_speak_of_classes():
         assert "class" not in str(caught.value)
         assert caught.value.nu_max == 1.0
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        (lambda: qpsvm.CSVM(X, Y, kernel="rbbf"), "'rbf'"),
+        (lambda: SVC(kernel="rbbf").fit(X, Y), "'rbf'"),
+        (lambda: SVC(multi_class="ovvo").fit(X, Y), "'ovo'"),
+        (lambda: SVC(class_weight="balanse").fit(X, Y), "'balanced'"),
+        (lambda: SVC(gamma="scal").fit(X, Y), "'scale'"),
+        (lambda: LinearSVC(loss="hinj").fit(X, Y), "'hinge'"),
+        (lambda: qpsvm.CSVM(X, Y, intercept="fre"), "'free'"),
+        (lambda: qpsvm.CSVM(X, Y, intercept="none"), "None"),
+        (lambda: qpsvm.EpsilonSVR(X, Y, loss="absolut"), "'absolute'"),
+        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), "cvxop"), "'cvxopt'"),
+        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), form="dul"), "'dual'"),
+        (lambda: qpsvm.solve(qpsvm.CrammerSinger(X, Y), "cvxop"), "'cvxopt'"),
+        (lambda: qpsvm.CSVM(X, Y, psd="clp"), "'clip'"),
+        (lambda: qpsvm.CrammerSinger(X, Y, psd="clp"), "'clip'"),
+        (lambda: qpsvm.RBF(gamma="scal"), "'scale'"),
+        (lambda: qpsvm.unregister_backend("nobody"), None),
+        (lambda: qpsvm.CSVM(X, Y, intercept=10**5000), None),
+    ],
+)
+def test_the_nearest_option_is_named_as_it_is_written(wrong, meant):
+    with pytest.raises(qpsvm.UnknownOptionError) as caught:
+        wrong()
+    asked = re.findall(r"did you mean (.*?)\?", str(caught.value))
+    assert asked == ([] if meant is None else [meant])

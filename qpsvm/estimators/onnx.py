@@ -77,7 +77,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 def register_onnx() -> None:
     """Tell skl2onnx of the estimators here: its own `to_onnx` then converts whatever holds one.
 
-    So it does with pipelines of pipelines, grid searches, `ColumnTransformer`, votes and whatever else skl2onnx knows.
+    So it does with pipelines of pipelines, grid searches, column transformers, votes and whatever else skl2onnx knows.
 
     Raises
     ------
