@@ -147,8 +147,14 @@ FRAMES: dict[str, tuple[Callable[[Any], Any], type[Exception], tuple[str, ...]]]
     "text column": (lambda _: {"age": [1, 2], "town": ["Bern", "Ulm"]}, TypeError, ("'town'", "row 0", "'Bern'")),
     "only text": (lambda _: {"town": ["Bern", "Ulm"]}, TypeError, ("'town'", "'Bern'")),
     "numbers as text": (lambda _: {"age": ["1", "2"]}, TypeError, ("'age'", "'1'")),
-    "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'",)),
-    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'",)),
+    "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'", "categories")),
+    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
+    "only dates": (lambda pd: {"t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
+    "dates of a zone": (lambda pd: {"t": pd.date_range("2020", periods=2, tz="UTC")}, TypeError, ("'t'", "dates")),
+    "durations": (lambda pd: {"v": [1, 2], "d": pd.to_timedelta([1, 2])}, TypeError, ("'d'", "total_seconds")),
+    "periods": (lambda pd: {"p": pd.period_range("2020", periods=2)}, TypeError, ("'p'", "periods")),
+    "complex": (lambda _: {"v": [1, 2], "z": [1j, 2]}, TypeError, ("'z'", "complex")),
+    "None": (lambda _: {"v": [1, 2], "o": [True, None]}, ValueError, ("'o'", "row 1", "missing")),
     "nan": (lambda _: {"age": [1, 2], "size": [1, None]}, ValueError, ("'size'", "row 1")),
     "nullable integers": (lambda pd: {"v": pd.array([1, None], dtype="Int64")}, ValueError, ("'v'", "row 1")),
     "empty": (lambda _: {"age": []}, ValueError, ("empty",)),
@@ -160,6 +166,21 @@ def test_data_frames(name: str) -> None:
     pandas = pytest.importorskip("pandas")
     make, builtin, says = FRAMES[name]
     check(bad(name, lambda: CSVM(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
+    if says[1:] in (("categories",), ("dates",), ("total_seconds",), ("periods",), ("complex",)):
+        check(bad(name, lambda: SVC().fit(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "Int64", "Float32", "category"])
+def test_truth_values_and_numbers_of_any_type_are_numbers(kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"age": X[:, 0], "flag": (Y > 0).astype(int)})
+    mixed = table.assign(flag=table["flag"].astype(kind))
+    assert np.array_equal(CSVM(mixed, Y).X, table.to_numpy())
+    text = table.assign(flag=np.where(Y > 0, "yes", "no"))
+    dummies = pandas.get_dummies(text)
+    result = qpsvm.solve(CSVM(dummies, Y))
+    assert result.problem.feature_names == tuple(dummies.columns)
+    assert (result.predict(dummies) == SVC(kernel="linear").fit(dummies, Y).predict(dummies)).all()
 
 
 def test_a_single_column_is_not_a_frame() -> None:

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
+from qpsvm.arrays.checks import LARGEST_VALUE, check_columns, refuse_masked, short_indices
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
 from qpsvm.estimators.stored import is_stored, learn_columns, rows_to_predict
@@ -60,6 +60,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
         learn_columns(estimator, X)
         return X
     refuse_masked(X, "X")
+    check_columns(X)
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
     estimator._kept_dtype = checked.dtype
@@ -80,6 +81,7 @@ def samples(estimator: Any, X: Any) -> Any:
     if isinstance(X, RowSource) or is_stored(X):
         return rows_to_predict(estimator, X)
     refuse_masked(X, "X")
+    check_columns(X)
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     return _computed_with(checked)
