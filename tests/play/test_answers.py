@@ -13,8 +13,9 @@ from asking import LEARNT, PAIRS, ask, samples, state
 import qpsvm
 from qpsvm.derivation.registry import STEPS
 from qpsvm.play import catalogue, runs
-from qpsvm.play.reply import SECONDS, TOL
+from qpsvm.play.reply import SECONDS, TOL, reply
 from qpsvm.play.request import read_state
+from qpsvm.play.scenes import SCENES
 
 
 def solved(held: dict) -> qpsvm.SVMResult:
