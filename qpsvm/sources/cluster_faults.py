@@ -54,8 +54,9 @@ def _kinds() -> tuple[type[BaseException], ...]:
     """Dask's errors, where its cluster is in use."""
     if "distributed" not in sys.modules:
         return ()
-    from distributed import CancelledError
+    from distributed import CancelledError, client
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
-    return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker
+    closed = getattr(client, "ClosedClientError", CommClosedError)  # which older versions do not have
+    return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker, closed
