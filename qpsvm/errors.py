@@ -570,7 +570,7 @@ def install(extra: str) -> str:
     return f'pip install ".[{extra}]" in a clone of the repository'
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[object]) -> str:
     """Words that name the nearest known option, for the end of an error message.
 
     Returns
@@ -578,17 +578,19 @@ def nearest(name: object, known: Iterable[str]) -> str:
     str
         `did you mean 'tol'? known: ...`, or only the known names where none is near.
     """
-    names = sorted(known, key=_natural)
-    wanted = str(name).lower()
-    lowered = [k.lower() for k in names]
+    options = list(known)
+    return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
+    """The question alone, in a list that is empty where no option is near; the options as they are passed, unquoted."""
+    options = sorted(known, key=lambda option: _natural(str(option)))
+    wanted = name[:80].lower() if isinstance(name, str) else ""
+    lowered = {str(option).lower(): option for option in reversed(options)}
     close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
     close = close or [k for k in sorted(lowered, key=len, reverse=True) if wanted.startswith(k)]
     close = close or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.5)
-    listing = "known: " + ", ".join(names)
-    if not close:
-        return listing
-    match = next(k for k in names if k.lower() == close[0])
-    return f"did you mean {match!r}? {listing}"
+    return [f"did you mean {lowered[close[0]]!r}?"] if close else []
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -150,7 +150,7 @@ def _able(name: str) -> Backend:
     UnknownOptionError, UnsupportedError, MissingExtraError
     """
     if not isinstance(name, str) or name not in backends.names():
-        raise UnknownOptionError(f"unknown backend {name!r}; {nearest(str(name), [*backends.names(), 'auto', NAME])}")
+        raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
     backend = backends.get(name)
     if not backend.abilities.any_qp:
         raise UnsupportedError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+from qpsvm.estimators import SVC, LinearSVC
 from qpsvm.operators import Dense, Diagonal, LowRank
 from qpsvm.qp.program import Rows
 
@@ -145,8 +147,14 @@ FRAMES: dict[str, tuple[Callable[[Any], Any], type[Exception], tuple[str, ...]]]
     "text column": (lambda _: {"age": [1, 2], "town": ["Bern", "Ulm"]}, TypeError, ("'town'", "row 0", "'Bern'")),
     "only text": (lambda _: {"town": ["Bern", "Ulm"]}, TypeError, ("'town'", "'Bern'")),
     "numbers as text": (lambda _: {"age": ["1", "2"]}, TypeError, ("'age'", "'1'")),
-    "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'",)),
-    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'",)),
+    "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'", "categories")),
+    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
+    "only dates": (lambda pd: {"t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
+    "dates of a zone": (lambda pd: {"t": pd.date_range("2020", periods=2, tz="UTC")}, TypeError, ("'t'", "dates")),
+    "durations": (lambda pd: {"v": [1, 2], "d": pd.to_timedelta([1, 2])}, TypeError, ("'d'", "total_seconds")),
+    "periods": (lambda pd: {"p": pd.period_range("2020", periods=2)}, TypeError, ("'p'", "periods")),
+    "complex": (lambda _: {"v": [1, 2], "z": [1j, 2]}, TypeError, ("'z'", "complex")),
+    "None": (lambda _: {"v": [1, 2], "o": [True, None]}, ValueError, ("'o'", "row 1", "missing")),
     "nan": (lambda _: {"age": [1, 2], "size": [1, None]}, ValueError, ("'size'", "row 1")),
     "nullable integers": (lambda pd: {"v": pd.array([1, None], dtype="Int64")}, ValueError, ("'v'", "row 1")),
     "empty": (lambda _: {"age": []}, ValueError, ("empty",)),
@@ -158,6 +166,21 @@ def test_data_frames(name: str) -> None:
     pandas = pytest.importorskip("pandas")
     make, builtin, says = FRAMES[name]
     check(bad(name, lambda: CSVM(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
+    if says[1:] in (("categories",), ("dates",), ("total_seconds",), ("periods",), ("complex",)):
+        check(bad(name, lambda: SVC().fit(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "Int64", "Float32", "category"])
+def test_truth_values_and_numbers_of_any_type_are_numbers(kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"age": X[:, 0], "flag": (Y > 0).astype(int)})
+    mixed = table.assign(flag=table["flag"].astype(kind))
+    assert np.array_equal(CSVM(mixed, Y).X, table.to_numpy())
+    text = table.assign(flag=np.where(Y > 0, "yes", "no"))
+    dummies = pandas.get_dummies(text)
+    result = qpsvm.solve(CSVM(dummies, Y))
+    assert result.problem.feature_names == tuple(dummies.columns)
+    assert (result.predict(dummies) == SVC(kernel="linear").fit(dummies, Y).predict(dummies)).all()
 
 
 def test_a_single_column_is_not_a_frame() -> None:
@@ -891,3 +914,32 @@ def test_a_nu_that_is_no_share_does_not_speak_of_classes():
         assert "class" not in str(caught.value)
         assert caught.value.nu_max == 1.0
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        (lambda: qpsvm.CSVM(X, Y, kernel="rbbf"), "'rbf'"),
+        (lambda: SVC(kernel="rbbf").fit(X, Y), "'rbf'"),
+        (lambda: SVC(multi_class="ovvo").fit(X, Y), "'ovo'"),
+        (lambda: SVC(class_weight="balanse").fit(X, Y), "'balanced'"),
+        (lambda: SVC(gamma="scal").fit(X, Y), "'scale'"),
+        (lambda: LinearSVC(loss="hinj").fit(X, Y), "'hinge'"),
+        (lambda: qpsvm.CSVM(X, Y, intercept="fre"), "'free'"),
+        (lambda: qpsvm.CSVM(X, Y, intercept="none"), "None"),
+        (lambda: qpsvm.EpsilonSVR(X, Y, loss="absolut"), "'absolute'"),
+        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), "cvxop"), "'cvxopt'"),
+        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), form="dul"), "'dual'"),
+        (lambda: qpsvm.solve(qpsvm.CrammerSinger(X, Y), "cvxop"), "'cvxopt'"),
+        (lambda: qpsvm.CSVM(X, Y, psd="clp"), "'clip'"),
+        (lambda: qpsvm.CrammerSinger(X, Y, psd="clp"), "'clip'"),
+        (lambda: qpsvm.RBF(gamma="scal"), "'scale'"),
+        (lambda: qpsvm.unregister_backend("nobody"), None),
+        (lambda: qpsvm.CSVM(X, Y, intercept=10**5000), None),
+    ],
+)
+def test_the_nearest_option_is_named_as_it_is_written(wrong, meant):
+    with pytest.raises(qpsvm.UnknownOptionError) as caught:
+        wrong()
+    asked = re.findall(r"did you mean (.*?)\?", str(caught.value))
+    assert asked == ([] if meant is None else [meant])

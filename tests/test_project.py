@@ -86,3 +86,45 @@ def test_no_two_test_files_have_one_name():
     """They are modules on one path, so that a file alone can be run and its classes pickled; fixtures are no module."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.slow
+def test_a_package_that_is_absent_breaks_no_introspection():
+    """`help`, `getmembers`, `dir` and copies of every module and name, with the packages of all extras hidden."""
+    said = PROJECT["project"]
+    needed, extra = (
+        {re.split(r"[\[>;]", name)[0].strip().replace("-", "_") for name in names}
+        for names in (
+            said["dependencies"],
+            [name for group in said["optional-dependencies"].values() for name in group],
+        )
+    )
+    hidden = extra - needed | {"traitlets", "libsvm", "liblinear", "sklearnex", "pandas", "IPython"}
+    assert {"anywidget", "matplotlib", "dask", "distributed", "pyarrow", "skl2onnx"} <= hidden
+    code = f"""
+import copy, importlib, inspect, pkgutil, pydoc, sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import qpsvm
+from qpsvm import *
+names = [module.name for module in pkgutil.walk_packages(qpsvm.__path__, "qpsvm.")]
+for name in ["qpsvm", *(name for name in names if name != "qpsvm.__main__")]:
+    module = importlib.import_module(name)
+    assert pydoc.render_doc(module)
+    assert {{each for each, _ in inspect.getmembers(module)}} == {{*dir(module)}}
+    copies = [copy.copy(value) for value in vars(module).values() if inspect.isclass(value)]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_test_imports_from_a_package_called_tests():
+    """Another package may ship one of that name: what tests share is found by `pythonpath`, in `tests/tools`."""
+    files = [path for room in ("tests", "benchmarks") for path in (ROOT / room).rglob("*.py")]
+    wrong = [path for path in files if re.search(r"^\s*(from|import) tests\b", path.read_text("utf-8"), re.MULTILINE)]
+    assert wrong == []

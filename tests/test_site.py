@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from qpsvm.backends import REGISTRY, everyone, get
 from qpsvm.backends.abilities import Abilities
 from qpsvm.choice import choices, machine_traits
 from qpsvm.derivation.registry import STEPS
+from qpsvm.problems.machine import Machine
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")
@@ -59,6 +61,24 @@ def test_every_machine_that_has_a_derivation_has_a_page_with_it():
     pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "theory").glob("*.md"))
     derived = set(re.findall(r"```{derivation}.*?problem = qpsvm\.(\w+)\(.*?```", pages, flags=re.DOTALL))
     assert {machine.__name__ for machine in STEPS} <= derived
+
+
+def test_the_guide_says_when_to_take_each_machine():
+    named = {name: getattr(qpsvm, name) for name in qpsvm.__all__}
+    public = {name for name, kind in named.items() if inspect.isclass(kind) and issubclass(kind, Machine)} - {"Problem"}
+    assert {"CSVM", "Ranking", "CrammerSinger", "WestonWatkins"} <= public
+    first, _, _ = CHOOSE.partition("## Which kernel")
+    assert {name for name in public if f"`{name}`" not in first} == set()
+
+
+def test_no_page_counts_machines_or_lessons():
+    """A count in words is wrong with the next one."""
+    number = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    pages = [DOCS / "index.md", DOCS / "choose.md", DOCS / "lessons.md", DOCS.parent / "README.md"]
+    pages += [DOCS / "theory" / "one_dual.md", DOCS / "theory" / "index.md", DOCS / "guide" / "index.md"]
+    counted = rf"\b({'|'.join(number)}) (machines|lessons|notebooks|solvers|backends)\b"
+    for page in pages:
+        assert re.findall(counted, page.read_text(encoding="utf-8"), flags=re.IGNORECASE) == [], page
 
 
 def test_every_picture_is_in_the_gallery():

@@ -95,7 +95,55 @@ def column_names(X: Any) -> Sequence[Any] | None:
         return None
 
 
+def check_columns(X: Any, name: str = "X") -> bool:
+    """Refuse columns of a data frame that are no numbers, by their names: text, categories, dates, durations.
+
+    Returns
+    -------
+    bool
+        Whether it is a data frame all of whose columns are known to be numbers or truth values, so that it can be read
+        as numbers whatever array its library would make of it.
+
+    Raises
+    ------
+    DataTypeError
+    """
+    labels, dtypes = column_names(X), getattr(X, "dtypes", None)
+    try:
+        kinds = [_kind(dtype) for dtype in dtypes] if labels is not None and dtypes is not None else []
+    except TypeError:  # there is no type for each column
+        return False
+    if len(kinds) != len(labels or ()):
+        return False
+    for j, kind in enumerate(kinds):
+        if kind in _NO_NUMBERS:
+            what, advice = _NO_NUMBERS[kind]
+            raise DataTypeError(f"{name} has {what} in {_column(j, labels)}; {advice}, or drop that column")
+    return bool(kinds) and set(kinds) <= {*"biuf"}
+
+
+#: What a column of each kind holds, and what to do about it.
+_NO_NUMBERS = {
+    "category": ("categories", "encode them first, by pandas.get_dummies or scikit-learn's OneHotEncoder"),
+    "M": ("dates", "make numbers of them, such as the days since one of them"),
+    "m": ("durations", "make numbers of them, as .dt.total_seconds() does"),
+    "period": ("periods", "make numbers of them, such as the days since one of them"),
+    "c": ("complex numbers", "take their real and imaginary parts as columns"),
+}
+
+
+def _kind(dtype: Any) -> str:
+    """The kind of a column: a letter as NumPy has it, or a word; categories that are numbers are these."""
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if categories is not None:
+        return str(categories.kind) if categories.kind in "biuf" else "category"
+    return "period" if str(dtype).startswith("period") else str(getattr(dtype, "kind", "unknown"))
+
+
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
+    if check_columns(X, name) and any(dtype.kind == "b" or not isinstance(dtype, np.dtype) for dtype in X.dtypes):
+        numbers: FloatArray = X.to_numpy(dtype=np.float64, na_value=np.nan)  # of itself it would be an object array
+        return numbers
     raw = raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:
         _blame_object_column(raw, name, labels)
@@ -159,17 +207,28 @@ def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
 def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
     for j in range(raw.shape[1]):
         for i, value in enumerate(raw[:, j]):
-            if not isinstance(value, (int, float, np.number)) or isinstance(value, (complex, np.complexfloating)):
-                raise DataTypeError(
-                    f"{name} is an object array and {_at(i, j, labels)} holds {value!r}; samples must be real numbers: "
-                    "encode or drop that column first"
+            missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+            if (
+                missing
+                or not isinstance(value, (int, float, np.number, np.bool_))
+                or isinstance(value, np.complexfloating)
+            ):
+                advice = (
+                    "which is missing: impute or drop such rows first"
+                    if missing
+                    else "and samples must be real numbers: encode or drop that column first"
                 )
+                raise DataTypeError(f"{name} holds {value!r} in {_at(i, j, labels)}, {advice}")
     raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
 
 
 def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
+    return f"row {row}, {_column(column, labels)}"
+
+
+def _column(column: int, labels: Sequence[Any] | None) -> str:
     named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
-    return f"row {row}, column {column}{named}"
+    return f"column {column}{named}"
 
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:

@@ -96,7 +96,7 @@ def get(name: str) -> Backend:
         return OUTSIDE.there[name]
     if isinstance(name, str) and name in offered():
         return OUTSIDE.load(name)
-    raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(shown(name), [*names(), 'auto'])}")
+    raise UnknownOptionError(f"unknown backend {shown(name)}; {nearest(name, [*names(), 'auto'])}")
 
 
 @cache

@@ -71,7 +71,7 @@ class Outside:
             if only is not None and self.there.get(name) is not only:
                 return
             if name not in self.there:
-                known = nearest(shown(name), self.there) if self.there else "none is"
+                known = nearest(name, self.there) if self.there else "none is"
                 ours = "; those of this library stay" if name in self.names() else ""
                 raise UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
             self.there = {each: backend for each, backend in self.there.items() if each != name}

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from qpsvm.errors import ParameterError, UnknownOptionError, nearest
+from qpsvm.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
 
 #: Negative numbers: argparse takes them for values, though they begin as options do.
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
@@ -69,8 +69,7 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         if text in known or name in known or " " in text:  # text with a blank is a value to argparse
             return
-        near, _, _ = nearest(name, known).partition(" known: ")
-        hint = f"; {near}" if near.startswith("did you mean") else ""
+        hint = "; ".join(["", *did_you_mean(name, known)])
         raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")
 
 
@@ -115,6 +114,11 @@ def word(known: Iterable[str]) -> Callable[[str], str]:
         return text
 
     return read
+
+
+def among(words: Sequence[str]) -> dict[str, Any]:
+    """How argparse is told of an option that is one of these words."""
+    return {"type": word(words), "choices": words}
 
 
 def name(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from qpsvm.cli.arguments import BALANCED, file_name, name, word
+from qpsvm.cli.arguments import BALANCED, among, file_name, name, word
 from qpsvm.cli.variants import VARIANTS, takers
 from qpsvm.errors import ParameterError
 
@@ -170,19 +170,19 @@ def add_parameters(
     for option, what in PARAMETERS.items():
         default = next(bound.default for bound in BOUND if bound.option == option)
         group.add_argument(f"--{option}", type=number, help=f"{what} ({_of(option)}; default {default:g})")
-    group.add_argument("--loss", choices=("absolute", "squared"), help=f"{_of('loss')}; default absolute")
-    group.add_argument("--intercept", choices=("free", "penalised", "none"), help=f"{_of('intercept')}; default free")
-    group.add_argument("--kernel", choices=KERNELS, help="default: linear; of one-class rbf")
+    group.add_argument("--loss", **among(("absolute", "squared")), help=f"{_of('loss')}; default absolute")
+    group.add_argument("--intercept", **among(("free", "penalised", "none")), help=f"{_of('intercept')}; default free")
+    group.add_argument("--kernel", **among(KERNELS), help="default: linear; of one-class rbf")
     group.add_argument("--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)")
     group.add_argument("--degree", type=number, help="of the polynomial (default 3)")
     group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)")
-    group.add_argument("--psd", choices=("raise", "clip", "shift"), help="for an indefinite kernel; default raise")
+    group.add_argument("--psd", **among(("raise", "clip", "shift")), help="for an indefinite kernel; default raise")
 
 
 def add_solver(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how it is solved."""
     group = parser.add_argument_group("solver")
-    group.add_argument("--form", choices=("dual", "primal"), help="default: what the backend certifies best")
+    group.add_argument("--form", **among(("dual", "primal")), help="default: what the backend certifies best")
     group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
     group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
     group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.errors import DataError, UnsupportedError
+from qpsvm.sources.cluster_faults import cluster_faults, fault_of, is_killed
 from qpsvm.sources.dask_rows import DaskRows
 
 #: What Dask calls the ways of computing without a cluster.
@@ -125,7 +126,8 @@ def chosen_client(collection: Any = None) -> Any:
         import distributed
     except ImportError:
         return None
-    futures = [] if collection is None else distributed.futures_of(collection)
+    with cluster_faults():
+        futures = [] if collection is None else distributed.futures_of(collection)
     client = futures[0].client if futures else None
     if client is None:
         if dask.config.get("scheduler", None) in IN_THIS_PROCESS:
@@ -180,7 +182,8 @@ def _futures(collection: Any, client: Any) -> list[Any]:
     UnsupportedError
         It is not on this cluster.
     """
-    known = {future.key: future for future in client.futures_of(collection)}
+    with cluster_faults():
+        known = {future.key: future for future in client.futures_of(collection)}
     keys = np.array(collection.__dask_keys__(), dtype=object)
     flat = [tuple(key) for key in keys.reshape(-1, keys.shape[-1])]
     if not set(flat) <= known.keys():
@@ -195,11 +198,16 @@ def _wait(futures: Sequence[Any]) -> None:
     ------
     DataError
         One cannot be made.
+    ClusterError
+        One ends its worker, or the scheduler is gone.
     """
     from distributed import wait
 
-    wait(futures)
+    with cluster_faults():
+        wait(futures)
     for k, future in enumerate(futures):
+        if future.status == "error" and is_killed(future.exception()):
+            raise fault_of(future.exception())
         if future.status == "error":
             raise DataError(f"partition {k} cannot be computed: {future.exception()}") from future.exception()
 

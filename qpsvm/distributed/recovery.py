@@ -11,6 +11,7 @@ from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.run import LOOK, Lost, Settings, ask, wait_a_little
 from qpsvm.errors import ClusterError, DataError
 from qpsvm.resources.interrupts import noted
+from qpsvm.sources.cluster_faults import fault_of, is_killed
 
 
 def left_out(client: Any, lost: Lost, settings: Settings) -> None:
@@ -73,6 +74,8 @@ def placed_again(placed: Placed, settings: Settings) -> None:
         wait_a_little(futures)
         made = sum(future.status == "finished" for future in futures)
         for k, future in enumerate(futures):
+            if future.status == "error" and is_killed(future.exception()):
+                raise fault_of(future.exception())
             if future.status == "error":
                 raise DataError(f"partition {k % len(placed.features)} cannot be computed: {future.exception()}")
             if future.status == "cancelled":

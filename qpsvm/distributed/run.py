@@ -18,6 +18,7 @@ from qpsvm.distributed.placing import Placed
 from qpsvm.distributed.task import Outcome, Run, closed, member, opened, rows_of, small_of
 from qpsvm.errors import ClusterError
 from qpsvm.resources.interrupts import noted
+from qpsvm.sources.cluster_faults import cluster_faults
 
 #: Called with each state that the first member notes.
 OnState = Callable[[Mapping[str, Any]], None]
@@ -102,7 +103,8 @@ class Member:
         client = self.future.client
         if not alive(client) or not client.who_has([self.future]).get(self.future.key):
             raise ClusterError(f"{name} was kept on a worker that is gone: solve again to have it")
-        found: NDArray[Any] = client.submit(rows_of, self.future, name, pure=False).result()
+        with cluster_faults():
+            found: NDArray[Any] = client.submit(rows_of, self.future, name, pure=False).result()
         return found
 
 

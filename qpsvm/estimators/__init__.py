@@ -16,7 +16,7 @@ from qpsvm.estimators.base import GapWarning
 from qpsvm.estimators.linear_svc import LinearSVC
 from qpsvm.estimators.linear_svr import LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
-from qpsvm.estimators.onnx import to_onnx
+from qpsvm.estimators.onnx import register_onnx, to_onnx
 from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
@@ -33,5 +33,6 @@ __all__ = [
     "OneClassSVM",
     "QuantileSVR",
     "RankingSVM",
+    "register_onnx",
     "to_onnx",
 ]

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.arrays.checks import LARGEST_VALUE, refuse_masked, short_indices
+from qpsvm.arrays.checks import LARGEST_VALUE, check_columns, refuse_masked, short_indices
 from qpsvm.arrays.doubles import refuse_rounded
 from qpsvm.arrays.types import FloatArray, Matrix
 from qpsvm.errors import DataError, DataTypeError, ParameterError, QPSVMError
@@ -61,6 +61,7 @@ def training_samples(estimator: Any, X: Any) -> Any:
         learn_columns(estimator, X)
         return X
     refuse_masked(X, "X")
+    check_columns(X)
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True)
     refuse_rounded(X, checked, "X")
@@ -82,6 +83,7 @@ def samples(estimator: Any, X: Any) -> Any:
     if isinstance(X, RowSource) or is_stored(X):
         return rows_to_predict(estimator, X)
     refuse_masked(X, "X")
+    check_columns(X)
     with refused():
         checked = validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", accept_large_sparse=True, reset=False)
     refuse_rounded(X, checked, "X")

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.errors import MissingExtraError, UnsupportedError, install
 from qpsvm.estimators.linear_svc import LinearSVC
 from qpsvm.estimators.linear_svr import LinearSVR
-from qpsvm.estimators.novelty import OneClassSVM
+from qpsvm.estimators.novelty import SVDD, OneClassSVM
+from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
 
@@ -66,16 +67,86 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    if isinstance(estimator, Pipeline):
-        *first, (name, last) = estimator.steps
-        made: Any = Pipeline([*first, (name, twin(last))])
-    else:
-        made = twin(estimator)
+    twin(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator)  # refused before anything is loaded
+    register_onnx()
+    import skl2onnx
+
+    return skl2onnx.to_onnx(estimator, X, **options)
+
+
+def register_onnx() -> None:
+    """Tell skl2onnx of the estimators here: its own `to_onnx` then converts whatever holds one.
+
+    So it does with pipelines of pipelines, grid searches, column transformers, votes and whatever else skl2onnx knows.
+
+    Raises
+    ------
+    MissingExtraError
+        skl2onnx is not installed.
+
+    Examples
+    --------
+    Once, before ``skl2onnx.to_onnx(make_pipeline(StandardScaler(), SVC()).fit(X, y), X[:1])``:
+
+    >>> from qpsvm import MissingExtraError
+    >>> from qpsvm.estimators import register_onnx
+    >>> try:
+    ...     register_onnx()
+    ... except MissingExtraError as error:
+    ...     command = str(error)  # what to install
+    """
     try:
-        import skl2onnx
+        from skl2onnx import update_registered_converter
+        from skl2onnx.common._registration import get_converter
     except ImportError:
-        raise MissingExtraError(f"to_onnx needs skl2onnx, which is not installed; run: {install('onnx')}") from None
-    return skl2onnx.to_onnx(made, X, **options)
+        needed = f"the export to ONNX needs skl2onnx, which is not installed; run: {install('onnx')}"
+        raise MissingExtraError(needed) from None
+    for kind in (*TWINS, SVDD, RankingSVM):
+        options = {"zipmap": None}  # asked of every classifier in a pipeline
+        if kind in TWINS:
+            options |= get_converter(_alias(TWINS[kind])).get_allowed_options() or {}
+        known = {"parser": _parsed, "options": options}
+        update_registered_converter(kind, f"Qpsvm{kind.__name__}", _become_twin, _converted, **known)
+
+
+def _alias(name: str) -> str:
+    """What skl2onnx calls the operator of a class of scikit-learn's."""
+    return f"Sklearn{name.removeprefix('Nu')}"
+
+
+def _twin_for(scope: Any, estimator: Any) -> Any:
+    """Scikit-learn's twin, with the options of the estimator that it knows, too."""
+    from skl2onnx.common._registration import get_converter
+
+    made = twin(estimator)
+    known = get_converter(_alias(type(made).__name__)).get_allowed_options() or {}
+    for key in (type(estimator), id(estimator)):
+        given = (scope.options or {}).get(key, {})
+        scope.add_options(id(made), {name: value for name, value in given.items() if name in known or name != "zipmap"})
+    return made
+
+
+def _parsed(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Read the twin in the place of an estimator."""
+    from skl2onnx._parse import _parse_sklearn
+
+    return _parse_sklearn(scope, _twin_for(scope, model), inputs, custom_parsers)
+
+
+def _become_twin(operator: Any) -> None:
+    """The same for an estimator that stands in another: as soon as its shapes are asked for."""
+    from skl2onnx.common._registration import get_shape_calculator
+
+    made = _twin_for(operator.scope_inst, operator.raw_operator)
+    operator.raw_operator, operator.type = made, _alias(type(made).__name__)
+    get_shape_calculator(operator.type)(operator)
+
+
+def _converted(scope: Any, operator: Any, container: Any) -> None:
+    """Convert what has become its twin."""
+    from skl2onnx.common._registration import get_converter
+
+    get_converter(operator.type)(scope, operator, container)
 
 
 def twin(estimator: Any) -> BaseEstimator:

@@ -13,7 +13,7 @@ from typing import Any
 from qpsvm import backends
 from qpsvm.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.arrays.words import shown
-from qpsvm.errors import ParameterError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.errors import ParameterError, ParameterTypeError, UnknownOptionError, did_you_mean
 from qpsvm.kernels.functions import Kernel
 
 #: A check of one parameter; it raises where the value is none.
@@ -29,8 +29,9 @@ def one_of(*known: Any) -> Check:
 
     def check(value: Any, name: str) -> None:
         if not any(value is option or (type(value) is type(option) and value == option) for option in known):
-            words = [shown(option) for option in known]
-            raise UnknownOptionError(f"{name} is {shown(value)}; {nearest(shown(value), words)}")
+            near = did_you_mean(value, known)
+            words = ", ".join(sorted(shown(option) for option in known))
+            raise UnknownOptionError(" ".join([f"{name} is {shown(value)};", *near, f"known: {words}"]))
 
     return check
 

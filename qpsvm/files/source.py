@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +61,29 @@ def within_memory(path: FilePath) -> Iterator[None]:
         ) from None
 
 
+def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
+    """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once.
+
+    Raises
+    ------
+    FileFormatError
+        It is a device, but for a terminal; or a pipe or socket that was to be read again.
+    OSError
+        There is no such file.
+    """
+    mode = os.stat(path).st_mode
+    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
+        raise FileFormatError(f"{path} is a device, not a file with rows")
+    if seekable and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        what = "pipe" if stat.S_ISFIFO(mode) else "socket"
+        raise FileFormatError(f"{path} is a {what}, which can be read only once: write its content into a file first")
+
+
+def _is_terminal(path: str | PathLike[str]) -> bool:
+    """Whether somebody types there: /dev/stdin may be a terminal."""
+    return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
+
+
 def read_bytes(path: FilePath) -> bytes:
     """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
 
@@ -70,9 +95,13 @@ def read_bytes(path: FilePath) -> bytes:
         It cannot be read, is damaged or empty, or is not text in UTF-8.
     """
     try:
+        if not isinstance(path, StandardInput):
+            refuse_device(path)
         content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})") from None
+    except FileFormatError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         why = error.strerror if isinstance(error, OSError) else None
         raise FileFormatError(f"{path} cannot be read: {why or error}") from error

@@ -460,7 +460,9 @@ def as_kernel(kernel: Any) -> Kernel:
 def _check_gamma(gamma: Any) -> None:
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto"):
-            raise UnknownOptionError(f"gamma must be a number, 'scale' or 'auto', got {gamma!r}")
+            raise UnknownOptionError(
+                f"gamma must be a number, 'scale' or 'auto', got {gamma!r}; {nearest(gamma, ('scale', 'auto'))}"
+            )
     else:
         as_positive(gamma, "gamma")
 

@@ -35,4 +35,6 @@ def counted(problem: Problem, result: SVMResult, machine: Machine) -> float:
     if machine.learnt == "numbers" and not machine.tube:
         assert result.target is not None
         third &= result.target < result.yf[: len(result.kind)]
+    if machine.learnt == "none":
+        third &= result.xi > 0.0  # where w = 0, f is 0 everywhere
     return float(np.mean(third)) if len(third) else math.nan

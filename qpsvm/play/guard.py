@@ -22,14 +22,10 @@ POLICY_VIOLATION = 1008
 
 
 def headers(port: int) -> dict[str, str]:
-    """The headers of every page: nothing from elsewhere, nothing kept, nobody else's frame.
-
-    The page evaluates no text. Test drivers do (Playwright, where it waits for a predicate), in the page's own name,
-    so that 'unsafe-eval' is allowed; scripts come from this server all the same.
-    """
+    """The headers of every page: nothing from elsewhere, no text that is evaluated, nothing kept, no foreign frame."""
     sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
     policy = {
-        "default-src": "'none'", "script-src": "'self' 'unsafe-eval'", "style-src": "'self'", "img-src": "'self' data:",
+        "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:",
         "font-src": "'self'", "connect-src": f"'self' {sockets}", "base-uri": "'none'", "form-action": "'none'",
         "frame-ancestors": "'none'",
     }  # fmt: skip

@@ -60,6 +60,8 @@ class Machine:
     learnt : "labels", "numbers" or "none"
     curved : bool
         Whether the price of slack grows with it.
+    shared : bool
+        Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do more.
     value, path, against : str
         What complementarity draws, where an optimum lies, in words, and against what. By default those of two classes.
     letters : tuple of (str, str, str)
@@ -83,6 +85,7 @@ class Machine:
     eta: str = "η"
     learnt: Learnt = "labels"
     curved: bool = False
+    shared: bool = False
     value: str = "y f"
     path: str = ""
     against: str = ""
@@ -168,11 +171,13 @@ MACHINES: dict[str, Machine] = {
         "C-SVM", CSVM, "C", "α / C", {"balance": "CSVM.5", "box": "CSVM.7"}, (PRICE, INTERCEPT), "raise C"
     ),
     "nu": Machine(
-        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, (NU,), "lower ν", "ρ"
+        "ν-SVM", NuSVM, "1/n", "nα", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, (NU,), "lower ν", "ρ",
+        shared=True,
     ),
     "hinge": Machine(
         "hinge loss, regularised", PrimalHinge, "1/(λn)", "λnα", {"balance": "PHINGE.5", "box": "PHINGE.7"},
         (Parameter("lam", "λ", "log", 0.01, 1e-5, 10.0), INTERCEPT), "lower λ", eta="η/λ",
+        shared=True,
     ),
     "squared-hinge": Machine(
         "squared hinge", SquaredHinge, "", "α / largest α", {"balance": "SQHINGE.5", "box": "SQHINGE.7"},
@@ -191,7 +196,7 @@ MACHINES: dict[str, Machine] = {
     )),
     "nu-svr": Machine(
         "ν-SVR", NuSVR, "C", "|β| / C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, (PRICE, NU),
-        learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C",
+        shared=True, learnt="numbers", value="t − f", path=EPSILON_SVR.path, against="β / C",
         letters=letters.two_sided("C", "C"), width="tube 2ε", correct="beyond", balance="1ᵀβ", box=EPSILON_SVR.box,
     ),
     "quantile-svr": Machine(
@@ -203,12 +208,14 @@ MACHINES: dict[str, Machine] = {
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
     "one-class": Machine(
-        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, (NU,), learnt="none", value="f",
+        "one-class", OneClass, "1", "α", {"mass": "ONE.5", "box": "ONE.7"}, (NU,), shared=True, learnt="none",
+        value="f",
         path="α is 0 inside, between 0 and 1 on the boundary, and 1 outside", letters=letters.enclosing("1"),
         width="ρ", correct="outside", balance="1ᵀα",
     ),
     "svdd": Machine(
-        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, (NU,), learnt="none", value="f",
+        "SVDD", SVDD, "1/(νn)", "νnα", {"mass": "SVDD.5", "box": "SVDD.8"}, (NU,), shared=True, learnt="none",
+        value="f",
         path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
         letters=letters.enclosing("1/(νn)"), width="radius R", correct="outside", balance="1ᵀα",
     ),

@@ -34,6 +34,8 @@ from qpsvm.solve import solve
 
 #: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
 SECONDS, TOL = 4.0, 1e-6
+#: From this share of its bound on, α counts as changed.
+CHANGED = 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
 FAULTS = (
     ArithmeticError,
@@ -133,11 +135,12 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     answer = {"id": request.id, **_summary(problem, result, norm)}
     machine = MACHINES[state.machine].under(state.parameters)
     answer |= {"width": number(width(problem, result, machine, norm)), "accuracy": counted(problem, result, machine)}
-    shown = table(result, machine)
+    shown, changed = table(result, machine), 0.0 if held is None else repair_of(result, held)
     answer |= {
         "yours": held is not None,
-        "sentence": sentence(result, machine, norm) if held is None else verdict_on_yours(result, machine),
-        "repaired": 0.0 if held is None else number(repair_of(problem, held)),
+        "sentence": sentence(result, machine, norm) if held is None
+        else verdict_on_yours(result, machine, changed > CHANGED),
+        "repaired": number(changed),
         "sum": number(_balance(state, result.alpha if held is None else held)),
         "alpha": numbers(result.alpha), "pair": path(problem, result, machine),
         "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
@@ -175,11 +178,11 @@ def _balance(state: State, alpha: FloatArray) -> float:
     return float(alpha[:n].sum() - alpha[n:].sum())
 
 
-def repair_of(problem: Problem, alpha: FloatArray) -> float:
-    """The largest change that makes an α (n,) feasible, in units of C; of the largest α where nothing bounds it."""
-    upper = problem.upper
-    change = float(np.abs(problem.start(alpha) - alpha).max())
-    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs(alpha).max())
+def repair_of(result: SVMResult, alpha: FloatArray) -> float:
+    """How far α (n,) is from the one that was judged, in units of C; of the largest α where nothing bounds it."""
+    upper = result.upper
+    change = float(np.abs(result.alpha - alpha).max())
+    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs([alpha, result.alpha]).max())
     return change / size if size > 0.0 else change
 
 

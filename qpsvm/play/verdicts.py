@@ -8,8 +8,11 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.play.machines import Machine
+from qpsvm.qp.solution import Status
 from qpsvm.result import SVMResult
 
+#: What a sample of α = 0 means at an optimum, where no sample's bound depends on how many there are; and elsewhere.
+IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w."
 #: A product counts as violated from this share of the objective on: the gap of an optimal result is smaller.
 NOTICED = 1e-6
 
@@ -32,7 +35,10 @@ def verdicts(result: SVMResult, machine: Machine, products: Products) -> list[st
         say = _of_novelty
     else:
         say = _of_curved if machine.curved else _of_classes
-    return [say(result, machine, products, i, noticed) for i in range(len(result.kind))]
+    said = [say(result, machine, products, i, noticed) for i in range(len(result.kind))]
+    if result.status is Status.OPTIMAL and not machine.shared:
+        return said
+    return [sentence.replace(IDLE, HELD) for sentence in said]
 
 
 def _of_classes(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
@@ -48,7 +54,7 @@ def _of_classes(result: SVMResult, machine: Machine, products: Products, i: int,
             f"Violated: α (y f − {level}{fall}) = {beyond:.3g}. It lies beyond its margin, so α should be 0: lower α."
         )
     if kind == 0:
-        return f"α = 0 and y f ≥ {level}: {both}. Without this sample, nothing would change."
+        return f"α = 0 and y f ≥ {level}: {both}. {IDLE}"
     if kind == 1:
         bounds = f"0 < α < {bound}" if bounded else "α > 0"
         return f"{bounds} and y f = {level}: {both}. It lies on its margin and holds it."
@@ -66,7 +72,7 @@ def _of_curved(result: SVMResult, machine: Machine, products: Products, i: int, 
         way = "raise" if result.xi[i] > result.curvature[i] * alpha else "lower"
         return f"Violated: its slack is {result.xi[i]:.3g}, and {wanted} is {result.curvature[i] * alpha:.3g}: {way} α."
     if result.kind[i] == 0:
-        return "α = 0 and y f ≥ 1: both products are 0. Without this sample, nothing would change."
+        return f"α = 0 and y f ≥ 1: both products are 0. {IDLE}"
     if alpha >= upper:
         return f"α = {machine.bound} and y f ≤ 1 − h: both products are 0. It is on the slope, where each unit costs C."
     return (
@@ -92,7 +98,7 @@ def _of_regression(result: SVMResult, machine: Machine, products: Products, i: i
     kind = result.kind[i]
     if kind == 0 and beta == 0.0:
         inside = "|t − f| ≤ ε" if tube else "t = f"
-        return f"β = 0 and {inside}: both products are 0. Without this sample, nothing would change."
+        return f"β = 0 and {inside}: both products are 0. {IDLE}"
     if kind == 1:
         edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
         return f"{edge}: both products are 0. Its β = {_signed(beta)} holds f there."
@@ -113,12 +119,16 @@ def _bound(machine: Machine, above: bool) -> str:
 
 def _of_novelty(result: SVMResult, machine: Machine, products: Products, i: int, noticed: float) -> str:
     bound = machine.bound
+    if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > noticed):
+        return "f = 0, as it is everywhere: w is 0, so that there is no boundary, and no sample is outside."
     if products.slack[i] > noticed:
         return f"Violated: ({bound} − α) ξ = {products.slack[i]:.3g}. It is outside, so α should be {bound}: raise α."
     if products.beyond[i] > noticed:
         return f"Violated: α f = {products.beyond[i]:.3g}. It is inside, so α should be 0: lower α."
     if result.kind[i] == 0:
-        return "α = 0 and f ≥ 0: both products are 0. Without this sample, nothing would change."
+        return f"α = 0 and f ≥ 0: both products are 0. {IDLE}"
     if result.kind[i] == 1:
         return f"0 < α < {bound} and f = 0: both products are 0. It lies on the boundary and holds it."
+    if result.xi[i] <= noticed:
+        return f"α = {bound} and f = 0: both products are 0. It lies on the boundary, and holds it with all it may."
     return f"α = {bound} and f ≤ 0: both products are 0. It is outside and pays for it."

@@ -71,17 +71,19 @@ def _of_novelty(result: SVMResult, machine: Machine, norm: float) -> str:
 _MEANINGS = {"labels": _of_classes, "numbers": _of_regression, "none": _of_novelty}
 
 
-def verdict_on_yours(result: SVMResult, machine: Machine) -> str:
-    """What the certificate says of an α that the user holds."""
+def verdict_on_yours(result: SVMResult, machine: Machine, changed: bool) -> str:
+    """What the certificate says of an α that the user holds, or of what it was `changed` to, to be compared."""
+    this = "What came of this α" if changed else "This α"
     if result.status is Status.OPTIMAL:
-        return f"This α is optimal: the gap is {_gap(result)}."
+        return f"{this} is optimal: the gap is {_gap(result)}."
     if not np.isfinite(result.gap):
         said = "f separates no classes, so " if machine.learnt == "labels" else ""
-        return f"This α bounds nothing yet: {said}no primal point comes with it."
+        return f"{this} bounds nothing yet: {said}no primal point comes with it."
+    this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     return (
-        f"The gap is {_gap(result)}: so far may this α be from the optimum. Sample {int(np.argmax(terms))} has the "
-        "largest share of it; its sentence says which way to move its α."
+        f"The gap is {_gap(result)}: so far may {this} be from the optimum. Sample {int(np.argmax(terms))} has "
+        "the largest share of it; its sentence says which way to move its α."
     )
 
 

@@ -107,7 +107,7 @@ def path(
     'log'
     """
     if not isinstance(show, str) or show not in get_args(Shown):
-        raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(shown(show), get_args(Shown))}")
+        raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
     as_flag(legend, "legend")
     _, letter = family(problem)
     at = path_values(values)

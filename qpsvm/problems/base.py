@@ -30,7 +30,7 @@ from qpsvm.dual.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, TEACHING_ROWS
 from qpsvm.dual.repair import feasible_start
 from qpsvm.dual.statement import Statement
 from qpsvm.dual.svm_dual import SVMDual
-from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError
+from qpsvm.errors import DataError, QPSVMError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.html import Cell, table
 from qpsvm.kernels.feature_map import FeatureMap
 from qpsvm.kernels.functions import Kernel, Linear, Precomputed, as_kernel
@@ -166,7 +166,7 @@ class Problem(Machine[SVMResult], ABC):
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what every machine has."""
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
-            raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
+            raise UnknownOptionError(f"unknown psd {shown(psd)}; {nearest(psd, get_args(PSDRule))}")
         kernel = as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.gathered()

@@ -147,7 +147,7 @@ class EpsilonSVR(Regression):
 
     def _keep(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
         if not isinstance(loss, str) or loss not in get_args(Loss):
-            raise UnknownOptionError(f"unknown loss {shown(loss)}; {nearest(shown(loss), get_args(Loss))}")
+            raise UnknownOptionError(f"unknown loss {shown(loss)}; {nearest(loss, get_args(Loss))}")
         self.C, self.epsilon, self.loss = prices(C, self.samples), as_width(epsilon), loss
 
     @property

@@ -203,5 +203,5 @@ def check_form(form: str) -> Form:
         With the nearest known name.
     """
     if not isinstance(form, str) or form not in get_args(Form):
-        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(shown(form), get_args(Form))}")
+        raise UnknownOptionError(f"unknown form {shown(form)}; {nearest(form, get_args(Form))}")
     return form  # type: ignore[return-value]

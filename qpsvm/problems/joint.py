@@ -18,7 +18,7 @@ from qpsvm.arrays.words import shown
 from qpsvm.dual.joint import JointDual
 from qpsvm.dual.joint_certificate import JointJudge, JointPoint
 from qpsvm.dual.joint_repair import feasible
-from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError
+from qpsvm.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
 from qpsvm.joint_model import JointModel
 from qpsvm.joint_result import JointResult
 from qpsvm.kernels.functions import Kernel, Precomputed, as_kernel
@@ -110,7 +110,7 @@ class JointProblem(Machine[JointResult]):
     def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what all have."""
         if not isinstance(psd, str) or psd not in get_args(PSDRule):
-            raise UnknownOptionError(f"psd must be one of 'raise', 'clip', 'shift', got {shown(psd)}")
+            raise UnknownOptionError(f"unknown psd {shown(psd)}; {nearest(psd, get_args(PSDRule))}")
         kernel = as_kernel(kernel)
         self.samples = samples
         self.X: Matrix = samples.X

@@ -76,8 +76,8 @@ def as_intercept(intercept: Intercept) -> Intercept:
         With the nearest known name.
     """
     if intercept is not None and (not isinstance(intercept, str) or intercept not in ("free", "penalised")):
-        known = ("free", "penalised", "None")
-        raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(shown(intercept), known)}")
+        known = ("free", "penalised", None)
+        raise UnknownOptionError(f"unknown intercept {shown(intercept)}; {nearest(intercept, known)}")
     return intercept
 
 

@@ -25,6 +25,7 @@ from qpsvm.resources.memory import available_memory
 from qpsvm.rows.blocks import Block
 from qpsvm.rows.memory import as_block
 from qpsvm.rows.source import RowSource
+from qpsvm.sources.cluster_faults import cluster_faults
 from qpsvm.sources.values import index_of
 
 #: Share of the memory that is available which a collection may take in this process.
@@ -163,6 +164,7 @@ class DaskRows(RowSource):
         another length, no rows.
     """
 
+    @cluster_faults()
     def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
         import dask
 
@@ -219,13 +221,16 @@ class DaskRows(RowSource):
         """The partitions, one after the other, each brought here."""
         for start, part, facts in zip(self.starts, self.features, self.facts, strict=True):
             if facts.rows:
-                yield as_block(as_float(part.compute(), self.is_sparse), start)
+                with cluster_faults():
+                    found = part.compute()
+                yield as_block(as_float(found, self.is_sparse), start)
 
     def gathered(self, parts: Sequence[Any]) -> NDArray[Any]:
         """A vector over the rows, (n,), from its partitions."""
         import dask
 
-        return np.concatenate(dask.compute(*parts))
+        with cluster_faults():
+            return np.concatenate(dask.compute(*parts))
 
     @property
     def entries(self) -> int:

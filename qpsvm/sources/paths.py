@@ -10,7 +10,7 @@ from typing import Any
 
 from qpsvm.errors import FileFormatError, MissingFileError
 from qpsvm.files.raw import format_of
-from qpsvm.files.source import readable, unpacked
+from qpsvm.files.source import readable, refuse_device, unpacked
 from qpsvm.sources.kinds import is_path
 
 #: The first bytes of formats that begin with a mark.
@@ -57,9 +57,11 @@ def with_content(paths: Sequence[str]) -> list[str]:
     Raises
     ------
     FileFormatError
-        All are, or one cannot be read.
+        All are, or one cannot be read, or is none: a pipe, a device.
     """
     try:
+        for path in paths:
+            refuse_device(path, seekable=True)
         full = [path for path in paths if os.path.getsize(path)]
     except OSError as error:
         raise FileFormatError(f"{error.filename} cannot be read: {error.strerror}") from error

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from textbook import BOOKS, optimum
 
 import qpsvm
-from tests.tools.textbook import BOOKS, optimum
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(24, 3))

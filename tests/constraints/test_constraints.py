@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exact_rows import dot, exact_gap, fractions, violations
 
 import qpsvm
-from tests.tools.exact_rows import dot, exact_gap, fractions, violations
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(40, 3))

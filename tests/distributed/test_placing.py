@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from spread_programs import every_way
 
+import qpsvm
 from qpsvm.distributed.placing import _balance, chosen_client, place
 from qpsvm.distributed.spreading import spread
-from qpsvm.errors import DataError, UnsupportedError
+from qpsvm.errors import ClusterError, DataError, UnsupportedError
 from qpsvm.sources.dask_rows import DaskRows
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 pytestmark = pytest.mark.xdist_group("cluster")
 
@@ -76,3 +79,34 @@ def test_without_a_cluster():
         assert chosen_client(rows.collection) is None
         with pytest.raises(UnsupportedError, match="no Dask cluster"):
             place(rows)
+
+
+def ends_its_worker(block):  # noqa: ARG001
+    """A partition during which a worker runs out of memory, say."""
+    os._exit(1)
+
+
+def test_a_partition_that_ends_its_worker_is_a_cluster_error(whole):
+    whole.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+    X = da.ones((40, 3), chunks=(20, -1))
+    try:
+        with pytest.raises(ClusterError, match="ended each worker"):
+            qpsvm.OneClass(X.map_blocks(ends_its_worker, dtype=float, meta=np.empty((0, 0))))
+    finally:
+        whole.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
+
+
+def test_a_scheduler_that_is_gone_is_a_cluster_error():
+    options = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+    table, y = np.random.default_rng(0).normal(size=(40, 3)), np.repeat([0, 1], 20)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        X = da.from_array(table, chunks=(20, -1)).persist()
+        problem = qpsvm.CSVM(X, da.from_array(y, chunks=20))
+        cluster.close()
+        for call in (
+            lambda: qpsvm.solve(problem),
+            lambda: qpsvm.solve(problem, "cvxopt"),
+            lambda: qpsvm.CSVM(X, da.from_array(y, chunks=20)),
+        ):
+            with pytest.raises(ClusterError):
+                call()

@@ -7,13 +7,14 @@ import sys
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from qpsvm import estimators
 from qpsvm.errors import MissingExtraError, UnsupportedError
-from qpsvm.estimators.onnx import to_onnx, twin
+from qpsvm.estimators.onnx import register_onnx, to_onnx, twin
 
 X, y = load_iris(return_X_y=True)
 X, y = X[::3].astype(np.float32).astype(float), y[::3]
@@ -46,8 +47,7 @@ def test_the_exported_model_predicts_the_same(name):
     pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
     machine = FITTED[name]
-    piped = [] if name == "LinearSVC" else [make_pipeline(StandardScaler().fit(X), machine)]  # skl2onnx 1.20 refuses it
-    for exported in (machine, *piped):
+    for exported in (machine, make_pipeline(StandardScaler().fit(X), machine)):
         Z = X if exported is machine else exported[0].inverse_transform(X)
         session = runtime.InferenceSession(to_onnx(exported, X[:1].astype(np.float32)).SerializeToString())
         told = session.run(None, {"X": Z.astype(np.float32)})[0].ravel()
@@ -58,6 +58,52 @@ def test_the_exported_model_predicts_the_same(name):
             assert (told == machine.predict(X))[clear].all()
         else:
             np.testing.assert_allclose(told, machine.predict(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_skl2onnx_itself_converts_pipelines_once_it_was_told(name):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    register_onnx()
+    register_onnx()  # a second time does no harm
+    machine = FITTED[name]
+    piped = make_pipeline(StandardScaler().fit(X), make_pipeline(StandardScaler().fit(X), machine))
+    Z, some = piped[0].inverse_transform(piped[1][0].inverse_transform(X)), X[:1].astype(np.float32)
+    for pipeline, rows in ((piped, Z), (make_pipeline(FunctionTransformer().fit(X), machine), X)):
+        session = runtime.InferenceSession(skl2onnx.to_onnx(pipeline, some).SerializeToString())
+        told = session.run(None, {"X": rows.astype(np.float32)})[0].ravel()
+        expected = pipeline.predict(rows)
+        if name == "OneClassSVM":
+            clear = np.abs(machine.decision_function(X)) > 1e-4
+            assert (told == expected)[clear].all()
+        elif hasattr(machine, "classes_"):
+            assert (told == expected).all()
+        else:
+            np.testing.assert_allclose(told, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_options_of_skl2onnx_and_estimators_in_others_are_kept():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    register_onnx()
+    scaled, some = StandardScaler().fit(X), X[:1].astype(np.float32)
+
+    def run(model, **options):
+        made = skl2onnx.to_onnx(model, some, **options)
+        return runtime.InferenceSession(made.SerializeToString()).run(None, {"X": X.astype(np.float32)})
+
+    machine = estimators.SVC(kernel="linear", decision_function_shape="ovr").fit(scaled.transform(X), y)
+    raw = {"raw_scores": True, "zipmap": False}
+    by_us = run(make_pipeline(scaled, machine), options={id(machine): raw})
+    same = twin(machine)
+    by_scikit_learn = run(make_pipeline(scaled, same), options={id(same): raw})
+    for ours, theirs in zip(by_us, by_scikit_learn, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (run(make_pipeline(scaled, machine), options={"svc__zipmap": False})[0] == by_us[0]).all()
+    stacked = StackingClassifier([("svc", estimators.SVC())], cv=2).fit(X, y)
+    assert (run(stacked)[0] == stacked.predict(X)).all()
+    with pytest.raises(UnsupportedError, match="no twin"):
+        skl2onnx.to_onnx(make_pipeline(scaled, estimators.SVDD(nu=0.2).fit(X)), some)
 
 
 def test_what_has_no_twin_is_refused(monkeypatch):
@@ -71,5 +117,6 @@ def test_what_has_no_twin_is_refused(monkeypatch):
     with pytest.raises(NotFittedError):
         twin(estimators.SVC())
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(MissingExtraError, match="onnx"):
-        to_onnx(FITTED["SVC"], X)
+    for exports in (lambda: to_onnx(FITTED["SVC"], X), register_onnx):
+        with pytest.raises(MissingExtraError, match="onnx"):
+            exports()

@@ -13,8 +13,9 @@ from asking import LEARNT, PAIRS, ask, samples, state
 import qpsvm
 from qpsvm.derivation.registry import STEPS
 from qpsvm.play import catalogue, runs
-from qpsvm.play.reply import SECONDS, TOL
+from qpsvm.play.reply import SECONDS, TOL, reply
 from qpsvm.play.request import read_state
+from qpsvm.play.scenes import SCENES
 
 
 def solved(held: dict) -> qpsvm.SVMResult:
@@ -349,3 +350,54 @@ def test_no_gap_is_told_below_one_rounding():
     told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
     for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
         assert float(found) >= 1e-16
+
+
+# --- what is said is what was judged ----------------------------------------------------------------------------------
+
+IDLE = "Without this sample, nothing would change."
+
+
+def scene(name: str, **changed: object) -> dict:
+    return {**SCENES[name].state.to_json(), **changed}
+
+
+def test_a_sample_counts_as_idle_at_an_optimum_only():
+    held = reply({"id": 1, "ask": "solve", "state": scene("outlier"), "alpha": [0.0] * 11})
+    assert held["status"] == "candidate"
+    assert not any(IDLE in said for said in held["samples"]["verdict"])
+    solved = reply({"id": 1, "ask": "solve", "state": scene("outlier")})
+    assert any(IDLE in said for said in solved["samples"]["verdict"])
+
+
+def test_a_sample_is_not_idle_where_the_bound_depends_on_their_number():
+    """Without one of α = 0 the bound 1/n of all others is another, and so is w."""
+    state = scene("nu_max", parameters={"nu": 0.5})
+    solved = reply({"id": 1, "ask": "solve", "state": state})
+    idle = [i for i, alpha in enumerate(solved["alpha"]) if alpha == 0.0]
+    assert idle
+    assert not any(IDLE in said for said in solved["samples"]["verdict"])
+    without = {
+        **state,
+        "points": np.delete(state["points"], idle[0], 0).tolist(),
+        "labels": np.delete(state["labels"], idle[0]).tolist(),
+    }
+    other = reply({"id": 1, "ask": "solve", "state": without})
+    assert abs(other["norm"] - solved["norm"]) > 1e-3
+
+
+def test_an_alpha_that_was_stretched_is_not_said_to_be_judged_as_it_is():
+    n = len(SCENES["apart"].state.points)
+    solved = reply({"id": 1, "ask": "solve", "state": scene("apart")})
+    for alpha, repaired in ((np.zeros(n), 1.0), (np.array(solved["alpha"]) / 2, 0.5)):
+        held = reply({"id": 1, "ask": "solve", "state": scene("apart"), "alpha": alpha.tolist()})
+        assert held["repaired"] == pytest.approx(repaired)
+        assert "what came of this α" in held["sentence"] or "What came of this α" in held["sentence"]
+
+
+def test_one_class_with_no_w_has_nobody_outside():
+    points = [[1, 0], [-1, 0], [0, 1], [0, -1], [0.3, 0.2], [-0.3, -0.2]]
+    state = {"points": points, "machine": "one-class", "kernel": {"name": "linear"}, "parameters": {"nu": 0.5}}
+    solved = reply({"id": 1, "ask": "solve", "state": state})
+    assert solved["norm"] == 0.0
+    assert solved["accuracy"] == 0.0
+    assert all("f = 0, as it is everywhere" in said for said in solved["samples"]["verdict"])

@@ -139,7 +139,7 @@ import qpsvm
 from qpsvm import *
 assert not {"qpsvm.play", "traitlets", "starlette"} & set(sys.modules)
 try:
-    qpsvm.Playground
+    qpsvm.Playground()
 except qpsvm.MissingExtraError as error:
     print(error)
 """

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_joint import exact_gap
 from sealing import sealed
 
 import qpsvm
@@ -21,7 +22,6 @@ from qpsvm.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.problems.joint_stated import stated
 from qpsvm.proof import checker, joint
 from qpsvm.proof.joint_dual import feasible_joint
-from tests.tools.exact_joint import exact_gap
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 INTERCEPTS = ("free", "penalised", None)

@@ -7,6 +7,7 @@ import io
 import lzma
 import os
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from qpsvm.errors import (
     TooLargeError,
     UnknownOptionError,
 )
+from qpsvm.files.source import read_bytes
 from qpsvm.rows import ArrayRows
 from qpsvm.sources import open_rows, spool
 from qpsvm.sources.libsvm_text import plain_rows
@@ -492,3 +494,21 @@ def test_other_text_is_left_to_whoever_looks_at_every_line(tmp_path):
     for some in ("1 qid:3 1:2\n", "1 1:2 # so it is\n", "1\t1:2\n", "1  1:2\n", "1 01:2\n"):
         assert plain_rows(some.encode()) is None
         assert open_rows(text(tmp_path, "t.svm", some)).matrix().toarray().tolist() == [[2.0]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_a_pipe_and_a_device_are_not_empty_files(tmp_path):
+    """The size of both is 0. A pipe is read once, and a device has no end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, word in ((pipe, "is a pipe, .* only once"), ("/dev/zero", "is a device"), ("/dev/null", "is a device")):
+        with pytest.raises(FileFormatError, match=word):
+            qpsvm.open_rows(path)
+    with pytest.raises(FileFormatError, match="is a pipe"):
+        qpsvm.open_rows([tmp_path / "pipe", "/dev/zero"])
+    with pytest.raises(FileFormatError, match="is a device"):
+        read_bytes("/dev/zero")
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"1 1:2\n-1 1:3\n"))
+    writer.start()
+    assert read_bytes(pipe) == b"1 1:2\n-1 1:3\n"  # which is read to its end, once
+    writer.join()

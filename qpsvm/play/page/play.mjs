@@ -438,6 +438,11 @@ class Playground {
     this.say(`sample ${i} deleted`);
   }
 
+  /** The scene that is shown, as long as its machine is: its title and what to try speak of no other. */
+  get titled() {
+    return this.catalogue.scenes.find(({ name, state }) => name === this.scene && state.machine === this.state.machine);
+  }
+
   /** The names that a file or a problem came with; a scene has none. */
   get names() { return this.scene === null ? this.catalogue : {}; }
 
@@ -865,7 +870,7 @@ function controlsView(app) {
 
   function change() {
     const { state } = app;
-    scene.value = app.scene ?? "";
+    scene.value = app.titled?.name ?? "";
     machine.value = state.machine;
     kernel.value = state.kernel.name;
     const ofMachine = machineOf(app).parameters,
@@ -881,9 +886,8 @@ function controlsView(app) {
     }
     for (const row of rows) row.change();
     axes.querySelectorAll("select").forEach((select, k) => { select.selectedIndex = state.axes[k]; });
-    const scenes = catalogue.scenes.find(({ name }) => name === app.scene);
-    lines.replaceChildren(...(scenes?.try ?? []).map((line) => html("li", null, line)));
-    const tall = rows.length + (d > 2 ? 2 : 0) + (scenes ? 2.5 : 0);  // in rows, for which the plane leaves room
+    lines.replaceChildren(...(app.titled?.try ?? []).map((line) => html("li", null, line)));
+    const tall = rows.length + (d > 2 ? 2 : 0) + (app.titled ? 2.5 : 0);  // in rows, for which the plane leaves room
     app.root.style.setProperty("--rows", tall);
   }
 
@@ -1471,12 +1475,17 @@ function complementarityView(app) {
   const path = html("p", { class: "quiet" });
   const base = panel(app, "complementarity", "Complementarity", null, [drawing, path]);
   const frame = { width: 320, height: 270, left: 40, right: 14, top: 12, bottom: 34 };
-  let scale = null;
+  let scale = null, drawn = "";
   set(drawing, { viewBox: `0 0 ${frame.width} ${frame.height}` });
 
   function draw({ samples, pair, error }) {
+    const { machine, parameters } = app.state, shape = `${machine} ${parameters.loss}`;
     drawing.classList.toggle("stale", Boolean(error));
-    if (error) return dots.replaceChildren();
+    if (error) {
+      if (shape !== drawn) { set(stairs, { d: "" }); set(zero, { d: "" }); words.replaceChildren(); }  // another's path
+      return dots.replaceChildren();
+    }
+    drawn = shape;
     const values = samples.value ?? samples.yf, shares = samples.signed ?? samples.share;
     scale = scaleOf(values, pair, frame);
     const { x, y } = scale, ends = { top: frame.top, bottom: frame.height - frame.bottom };
@@ -1706,11 +1715,12 @@ const aboutBars = ({ sides }) => `${sides === 2 ? "β above and below 0" : "α u
 /** What became of the α that is held: whether it is feasible, and how much is missing. */
 function heldInWords(answer, { bound, balance }) {
   const unit = bound || "the largest α";
-  const repaired = answer.repaired > 1e-6
-    ? `To be compared it was made feasible: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
+  const changed = answer.repaired > 1e-6, stretched = bound ? "" : ", and stretched as far as helps";
+  const repaired = changed
+    ? `To be compared it was made feasible${stretched}: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
-  const missing = answer.gap <= answer.tol ? "The gap is closed: this is an optimum."
-    : `What is missing: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
+  const missing = answer.gap <= answer.tol ? `The gap is closed: ${changed ? "what came of it" : "this"} is an optimum.`
+    : `What is missing${changed ? " then" : ""}: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
   return `${balance} = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
 }
 

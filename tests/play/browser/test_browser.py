@@ -81,7 +81,7 @@ def test_a_finger_beside_the_samples_scrolls_and_moves_nothing(visit: Open) -> N
     assert box is not None
     x, y = box["x"] + 40, box["y"] + box["height"] - 60
     page.touch(finger, *((x, y - 40 * step) for step in range(8)))
-    page.page.wait_for_function("() => scrollY > 100")
+    page.until("() => scrollY > 100")
     assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
 
 

@@ -267,3 +267,40 @@ def test_the_names_of_a_file_are_not_those_of_a_scene(browser: Browser, tmp_path
     finally:
         context.close()
         server.stop()
+
+
+# A title and its numbers ------------------------------------------------------------------------------------------
+
+
+def test_a_scene_is_named_as_long_as_its_machine_is_shown(visit: Open) -> None:
+    page = visit("#scene=apart")
+    scene, tries = page.page.locator("[data-control=scene]"), page.page.locator("ul.try li")
+    assert tries.count() == 3
+    page.choose("machine", "c")
+    assert scene.input_value() == ""
+    assert tries.count() == 0
+    page.click("[data-action=undo]")
+    assert scene.input_value() == "apart"
+    assert tries.count() == 3
+
+
+def test_the_path_of_one_machine_is_not_left_beside_the_words_of_another(visit: Open) -> None:
+    page = visit("#scene=apart")
+    stairs = page.page.locator("svg.pair .stairs")
+    assert stairs.get_attribute("d")
+    page.choose("scene", "nu_max")  # which has no solution
+    assert page.page.locator("svg.pair.stale").count() == 1
+    assert not stairs.get_attribute("d")
+    page.put("nu", 0.5)
+    assert len(stairs.get_attribute("d").split("L")) == 4
+
+
+def test_a_hard_margin_says_what_became_of_an_alpha(visit: Open) -> None:
+    page = visit("#scene=apart")
+    page.do(lambda: page.page.locator("[data-control=mine]").check())
+    page.click("[data-action=zero]")
+    said = page.figure("repair")
+    assert "feasible as it is" not in said
+    assert "α changed by at most 1 of the largest α" in said
+    assert "stretched" in said
+    assert "what came of this α" in page.page.locator(".certificate .sentence").inner_text()

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from teams import ThreadTeam, together
 
 from qpsvm.errors import DataError, ParameterError
 from qpsvm.rows import Centred, ChunkRows, SomeRows, Tiled, WithOnes, as_row_source
@@ -14,7 +15,6 @@ from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.linear.state import State
 from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
-from tests.tools.teams import ThreadTeam, together
 
 TOL = 1e-7
 
