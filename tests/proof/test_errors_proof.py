@@ -314,3 +314,10 @@ def test_errors_about_rows_are_verified_whatever_the_kernel(machine, kernel):
         problem = machine(*given, kernel=kernel, constraints=qpsvm.ValueConstraints(X[[1, 1, 2]], A, h))
         error = raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError)  # noqa: B023
         assert error.verify()
+
+
+def test_a_row_at_the_origin_of_a_kernel_that_is_0_there():
+    X, y = cloud(9, 2, 5)
+    rows = qpsvm.ValueConstraints([[0.0, 0.0]], [[1.0]], -1.0)
+    problem = qpsvm.CSVM(X, y, kernel=POLYNOMIALS[4], intercept=None, constraints=rows)
+    assert raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError).verify()
