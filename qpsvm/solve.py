@@ -168,6 +168,8 @@ def solve(
     ------
     NotSeparableError
         A hard margin over classes whose hulls meet (`check=True`).
+    MarginNotFoundError
+        A hard margin over classes whose hulls come so near that no margin was found (`check=True`): a `SolverError`.
     SolverError
         No point could be certified at all (`check=True`).
     TooLargeError

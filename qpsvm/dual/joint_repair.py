@@ -31,6 +31,8 @@ SAMPLE_BITS, ALL_BITS = 52, 61
 NEAR = 8 * float(np.finfo(float).eps)
 #: Numbers of an α beyond this count as this one.
 LARGEST = 1e290
+#: All floats are multiples of 2 to this.
+LEAST_EXPONENT = -1074
 #: A class gives up to this share of its largest flow by one row alone; more is taken from all, in proportion.
 SMALL = 1e-6
 
@@ -47,7 +49,8 @@ def feasible(dual: JointDual, alpha: FloatArray) -> FloatArray:
     free = dual.intercept == "free"
     unit = _unit(sums, free)
     A: Whole = np.floor(a / unit).astype(np.int64)  # (JREPAIR.2)
-    most = np.minimum(np.floor(dual.upper / unit[:, 0]), 2.0**62).astype(np.int64)
+    with np.errstate(over="ignore"):
+        most = np.minimum(np.floor(dual.upper / unit[:, 0]), 2.0**62).astype(np.int64)
     if dual.shared:  # the sum of a was rounded
         over = np.maximum(A.sum(axis=1) - most, 0)
         A[np.arange(dual.n), A.argmax(axis=1)] -= over
@@ -84,9 +87,9 @@ def _unit(sums: FloatArray, free: bool) -> FloatArray:
     """g of (JREPAIR.2), (n, 1): one for all samples where they have to balance."""
     if not free:
         exponents = np.frexp(sums)[1] - SAMPLE_BITS
-        return np.asarray(np.ldexp(1.0, np.maximum(exponents, -1000)))[:, None]
+        return np.asarray(np.ldexp(1.0, np.maximum(exponents, LEAST_EXPONENT)))[:, None]
     exponent = math.frexp(float(sums.max()))[1] - SAMPLE_BITS
-    exponent = max(exponent, math.frexp(float(sums.sum()))[1] - ALL_BITS, -1000)
+    exponent = max(exponent, math.frexp(float(sums.sum()))[1] - ALL_BITS, LEAST_EXPONENT)
     return np.full((len(sums), 1), math.ldexp(1.0, exponent))
 
 

@@ -24,7 +24,8 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
                ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
 
-δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`.
+δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`;
+where these are as near as rounding, what can be proven exactly does, see `proof.hulls`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class HardMargin(Problem):
     Raises
     ------
     DataError, DataTypeError, ParameterError
-        See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet.
+        See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet, and `MarginNotFoundError`
+        where they are too near to tell.
 
     See Also
     --------

@@ -77,7 +77,7 @@ class HullDistance:
 
     @property
     def meet(self) -> bool:
-        """Whether the hulls meet at working precision."""
+        """Whether the hulls meet as far as doubles tell: no proof that they do."""
         return self.distance < MEETING
 
 

@@ -177,14 +177,15 @@ def _monomials(kernel: Polynomial, points: FloatArray) -> Coordinates:
             exponents.append(sum(own[place] * power for place, power in powers.items()))
             ways = math.factorial(degree) // math.prod(map(math.factorial, [*powers.values(), degree - total]))
             factors.append(ways * gamma**total * constant ** (degree - total))
-    return Coordinates(np.array(whole, dtype=object), tuple(exponents), tuple(factors), Fraction(1), "features")
+    coordinates = np.array(whole, dtype=object).reshape(len(whole), len(points))
+    return Coordinates(coordinates, tuple(exponents), tuple(factors), Fraction(1), "features")
 
 
 def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     """(PCOORD.2)."""
     q = len(points)
     whole, exponent = as_integers(points.ravel())
-    Z = np.array(whole, dtype=object).reshape(q, -1)
+    Z = np.array(whole, dtype=object).reshape(points.shape)
     products = Z @ Z.T if Z.shape[1] else np.full((q, q), 0, dtype=object)
     factor, constant = Fraction(float(kernel.gamma)) * Fraction(2) ** (2 * exponent), Fraction(kernel.coef0)
     denominator = math.lcm(factor.denominator, constant.denominator)

@@ -29,7 +29,7 @@ from qpsvm.proof.bounds import LARGEST, GapBounds, Interval
 from qpsvm.proof.duality import weak_duality
 from qpsvm.proof.exact_dual import ExactDual, Held
 from qpsvm.proof.exactly import above, below
-from qpsvm.proof.feasible import Feasible, feasible
+from qpsvm.proof.feasible import LARGEST_ALPHA, Feasible, feasible
 from qpsvm.proof.intercept import best_intercept, costs_of_rounding, moved, near_intercept
 from qpsvm.proof.proof import Claim, Proof
 from qpsvm.proof.relaxed import relaxed
@@ -98,6 +98,8 @@ def prove(asked: Asked) -> Proof:
         return nothing(asked, "b, ρ or another multiplier is no number, or beyond all floats")
     point = feasible(program, asked.alpha)
     if point is None:
+        if asked.alpha.max(initial=0.0) >= LARGEST_ALPHA:
+            return nothing(asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow")
         return nothing(asked, "no α near the given one keeps every equality: the rows have no room for what is missing")
     found, values = _bounded(asked, point)
     if (found.gap > _enough(asked) or found.least_gap > (asked.tol or 0.0)) and program.m <= MOST_CARRIERS:

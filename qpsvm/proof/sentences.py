@@ -113,7 +113,10 @@ def _claims(asked: Question, point: Point, found: GapBounds) -> list[Claim]:
     if asked.tol is not None:
         verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
         if vanished and verdict == "refuted":
-            verdict, said = "open", f"{said}: the objective of these numbers is 0, and nothing is relative to that"
+            verdict, said = (
+                "open",
+                f"{said}: the objective of these numbers is next to 0, and nothing is relative to that",
+            )
         elif verdict == "refuted":
             said += f": it is at least {at_least(found.least_gap)}"
         claims.append(Claim("optimal", verdict, said, asked.tol))

@@ -299,3 +299,25 @@ def test_an_error_without_samples_says_so():
         assert str(other) == str(error)
         with pytest.raises(qpsvm.UnsupportedError, match="solve the problem here"):
             other.verify()
+
+
+POLYNOMIALS = [qpsvm.Polynomial(p, gamma=1.0, coef0=r) for p in (1, 2, 3) for r in (0.0, 1.0)]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", *POLYNOMIALS], ids=str)
+@pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.HardMargin, qpsvm.OneClass])
+def test_errors_about_rows_are_verified_whatever_the_kernel(machine, kernel):
+    """Rows without anything on their left-hand side among them: their kernel has no points at all."""
+    X, y = cloud(9, 2, 5)
+    given = (X,) if machine is qpsvm.OneClass else (X, y)
+    for A, h in (([[0, 0, 0]], [-1]), ([[0, 0, 0], [1, -1, 0]], [-1, -2]), ([[1, 0, 0], [0, -1, 0]], [-1, 0])):
+        problem = machine(*given, kernel=kernel, constraints=qpsvm.ValueConstraints(X[[1, 1, 2]], A, h))
+        error = raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError)  # noqa: B023
+        assert error.verify()
+
+
+def test_a_row_at_the_origin_of_a_kernel_that_is_0_there():
+    X, y = cloud(9, 2, 5)
+    rows = qpsvm.ValueConstraints([[0.0, 0.0]], [[1.0]], -1.0)
+    problem = qpsvm.CSVM(X, y, kernel=POLYNOMIALS[4], intercept=None, constraints=rows)
+    assert raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError).verify()
