@@ -36,17 +36,20 @@ class Seal:
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
         self.name = name
         self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
-        self._sums = [checksums(part) for part in self._parts]
+        self._sums: list[list[int]] | None = None
 
     def check(self) -> None:
-        """Look whether they are still the same.
+        """Look whether they are what they were at the first look, before which nothing was worked out of them.
 
         Raises
         ------
         DataError
             They are not.
         """
-        if [checksums(part) for part in self._parts] != self._sums:
+        sums = [checksums(part) for part in self._parts]
+        if self._sums is None:
+            self._sums = sums
+        elif sums != self._sums:
             raise DataError(
                 f"{self.name} was changed in place since the problem was made, which has worked things out of the "
                 f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
