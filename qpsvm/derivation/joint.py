@@ -28,7 +28,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
     eta, rows = (r"\eta_i", "i") if one else (r"\eta_{ic}", "{ic}")
     penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
     norm = r"\tfrac12\sum_c\bigl(\|w_c\|^2+b_c^2\bigr)" if penalised else r"\tfrac12\sum_c\|w_c\|^2"
-    quadratic = r"\tfrac12\sum_c\beta_c^{\top}K\beta_c"  # and with K + 1
+    quadratic = r"\tfrac12\sum_c\beta_c^{\top}K\beta_c"
     square = r"\tfrac12\sum_c\bigl(\sum_i\beta_{ic}\bigr)^2" if penalised else ""
     ridge = r"+\tfrac12\sum_c\bigl(b_c-\sum_i\beta_{ic}\bigr)^2" if penalised else ""
     price = rf"\sum_{rows} C_i{xi}"

@@ -73,14 +73,15 @@ def lagrangian(at: RowLetters[Problem]) -> Sides:
 
 def stationarity_in_w(at: RowLetters[Problem]) -> tuple[Sides, ...]:
     """w − Σ α_k s_k φ(x_k) + Σ λ_j g_j = 0: as a vector of a linear kernel, else by products with φ(x_i) and g_j."""
+    size = at.problem.size_of_f  # w itself: of a ball 2c
     if at.is_linear:
-        size, scale = at.problem.size_of_f, size_of(at.w, at.terms_of_w)  # w itself: of a ball 2c
+        scale = size_of(at.w, at.terms_of_w)
         of = "entry {i} of w, and of the sum of samples less that of the rows"
         return (worst(size * at.w, "=", size * at.w_of_alpha, of, size * scale),)
     of = "⟨w, φ(x)⟩ at {i}, and the sum of samples less that of the rows there"
     of_row = "the left side of {i}, and that by the two sums"
     return (
-        worst(at.values - at.b, "=", at.u, of, size_of(at.u, at.terms_of_u), at.say.sample),
+        worst(size * (at.values - at.b), "=", size * at.u, of, size * size_of(at.u, at.terms_of_u), at.say.sample),
         worst(at.left, "=", at.left_of_alpha, of_row, at.row_sizes, lambda j: repr(at.rows.names[j])),
     )
 
@@ -149,10 +150,11 @@ def dual_optimum(at: RowLetters[Problem]) -> tuple[Sides, ...]:
 def f_recovered(at: RowLetters[Problem]) -> Sides:
     """f(x) from α and λ, at samples between those trained on."""
     X = at.X if at.new_samples is None else at.new_samples
-    found = at.decision(X) - at.b
-    stated = X @ at.w_of_alpha if at.is_linear else at.kernel_sums(X)
-    of = "f − b at sample {i} of those half way between neighbours, and the two sums there"
-    return worst(found, "=", stated, of, size_of(stated, at.terms_of_u))
+    size = at.problem.size_of_f  # ⟨w, φ(x)⟩ itself: of a ball w is 2c
+    found = size * (at.decision(X) - at.b)
+    stated = size * (X @ at.w_of_alpha if at.is_linear else at.kernel_sums(X))
+    of = "⟨w, φ(x)⟩ at sample {i} of those half way between neighbours, and the two sums there"
+    return worst(found, "=", stated, of, size_of(stated, size * at.terms_of_u))
 
 
 def strong_duality(at: RowLetters[Problem]) -> Sides:
