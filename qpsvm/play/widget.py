@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qpsvm.errors import MissingExtraError, install
 from qpsvm.play.reply import reply
@@ -21,17 +21,22 @@ from qpsvm.problems import Problem
 from qpsvm.result import SVMResult
 from qpsvm.solve import solve
 
+#: The package that is not installed, if one is not: the class is there all the same, for `help` and for `getattr`.
+_absent: str | None = None
 try:
     import anywidget
     import traitlets
 except ImportError as error:
-    raise MissingExtraError(
-        f"qpsvm.Playground needs the package {error.name or 'anywidget'!r}, which is not installed; run: "
-        f"{install('play')}"
-    ) from error
+    _absent = error.name or "anywidget"
+
+if TYPE_CHECKING or _absent is None:
+    Widget = anywidget.AnyWidget
+    state_of_page, checks_state = traitlets.Dict().tag(sync=True), traitlets.validate("state")
+else:
+    Widget, state_of_page, checks_state = object, {}, staticmethod
 
 
-class Playground(anywidget.AnyWidget):
+class Playground(Widget):
     """A page in a notebook, on which samples are dragged, solved and certified.
 
     Parameters
@@ -66,16 +71,20 @@ class Playground(anywidget.AnyWidget):
 
     _esm = files("qpsvm.play").joinpath("page", "play.mjs").read_text(encoding="utf-8")
     _css = files("qpsvm.play").joinpath("page", "play.css").read_text(encoding="utf-8")
-    state = traitlets.Dict().tag(sync=True)
+    state = state_of_page
 
     def __init__(self, problem: Problem | None = None) -> None:
+        if _absent is not None:
+            raise MissingExtraError(
+                f"qpsvm.Playground needs the package {_absent!r}, which is not installed; run: {install('play')}"
+            )
         self._start = default_start() if problem is None else start_of(problem)
         named = None if problem is None else problem.samples.classes
         self._labels = (-1, 1) if named is None else named
         super().__init__(state=self._start.state.to_json())
         self.on_msg(self._answer)
 
-    @traitlets.validate("state")
+    @checks_state
     def _checked(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
         """A state in full, with the defaults of what it leaves out."""
         return read_state(proposal["value"]).to_json()

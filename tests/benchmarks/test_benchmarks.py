@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does
 
 from benchmarks import cli, kinds, lines
 from benchmarks.capture import captured
-from benchmarks.measure import Plan
+from benchmarks.measure import Plan, _run
 from benchmarks.run import Pair, run
 from benchmarks.samples import Bundled, Clouds, Moons, RandomClass, Waves
 from benchmarks.score import Judge, primal_value
@@ -26,6 +27,7 @@ from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, Entrant, Point, Rung
 from benchmarks.suite import Suite
 from benchmarks.suites import suites
 from benchmarks.tasks import Task
+from qpsvm.resources.apart import run_apart
 from qpsvm.solvers.study.dual_ascent import projected_gradient
 from qpsvm.solvers.study.subgradient import hinge_subgradient
 
@@ -183,6 +185,43 @@ def test_the_engine_that_solved_is_recorded(tmp_path):
     written = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("\n".join(json.dumps({k: v for k, v in line.items() if k != "engine"}) for line in written))
     assert {line["engine"] for line in lines.read([path])} == {None}  # a record from before
+
+
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+class Elsewhere(Trouble):
+    """A solver that works in another process: one that it waits for, as ours for LIBSVM's loop, or leaves alone."""
+
+    def run(self, data, rung):  # noqa: ARG002
+        if self.name == "apart":
+            run_apart(busy, (0.2,), lambda: False)
+            return None, Said("optimal", True)
+        reads, writes = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            busy(0.2)
+            os.write(writes, b"!")
+            time.sleep(60)
+        os.read(reads, 1)
+        return None, Said("optimal", True)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("name", ["apart", "left alone"])
+def test_time_in_other_processes_is_counted(name, monkeypatch):
+    monkeypatch.setattr("benchmarks.measure.REPEAT_SECONDS", 0.0)
+    entrant = Elsewhere(name)
+    try:
+        line = _run(entrant, None, Rung(), "processor")[1]
+        assert line["seconds"] == line["processor"] >= 0.15
+    finally:
+        if name == "left alone":
+            os.kill(entrant.child, signal.SIGKILL)
+            os.waitpid(entrant.child, 0)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
