@@ -356,7 +356,8 @@ def many() -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path):
+def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "DPI", 20)
     before = mpl.rcParams.copy()
     page = report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
     assert [heading for heading, _ in SECTIONS.values() if f"## {heading}\n" not in page] == []

@@ -22,7 +22,10 @@ from qpsvm.dual.repair import feasible
 
 INTERCEPTS = (None, "free", "penalised")
 #: Prices and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
-LOSSES = {"hinge": (0.7, 0.0), "huber": (0.7, 0.3), "squared": (np.inf, 0.3), "hard": (np.inf, 0.0)}
+LOSSES = {
+    "hinge": (0.7, 0.0), "huber": (0.7, 0.3), "squared": (np.inf, 0.3), "hard": (np.inf, 0.0),
+    "hinges, and one of Huber's": (0.7, [0.3, *[0.0] * 39]),
+}  # fmt: skip
 
 
 def far(seed: int) -> Stated:
@@ -45,25 +48,32 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     found, true = bounds.total_gap(point), judge(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
     assert found.size <= max(abs(true.primal), abs(true.dual))
+    for at in (point, point.changed(alpha=np.zeros(problem.n))):
+        rest = np.setdiff1d(np.arange(problem.n), bounds.total_gap(at).rows)
+        assert bounds.terms(at, rest, *bounds.slack(at, rest)) == 0.0
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
-    """(COUNT.3), for slacks that are exactly these: what is left is the rounding of products and of their sum."""
+    """(COUNT.3), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
     rng = np.random.default_rng(seed)
     m, (upper, curvature) = 40, LOSSES[kind]
     problem = Stated(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature)
     a, t = rng.uniform(0.0, min(upper, 2.0), m), rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
     t = -np.abs(t) if kind == "hard" else t
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
-    found = Bounds(problem._counting.accuracy, problem.svm).terms(point, np.arange(m), t, np.zeros(m))
-    bend = Fraction(curvature)
-    true = sum(
-        loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
-        for alpha, T in zip(fractions(a), fractions(t), strict=True)
-    )
-    assert found >= true
+    bends = fractions(np.full(m, curvature))
+    for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
+        found = Bounds(problem._counting.accuracy, problem.svm).terms(point, np.arange(m), t, r)
+        ends = [
+            [
+                loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
+                for alpha, T, bend in zip(fractions(a), fractions(end), bends, strict=True)
+            ]
+            for end in (t - r, t + r)
+        ]
+        assert found >= sum(max(pair) for pair in zip(*ends, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -87,14 +97,14 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
 
 @pytest.mark.parametrize("off", [0.0, 1e-12, 0.25])
 def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
-    """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size."""
+    """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
     problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
-    point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha)
-    w, level, U = fractions(point.w), Fraction(point.level), fractions(problem.svm.upper)
+    point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
+    w, level, U = fractions(point.w), Fraction(point.level + 1.0), fractions(problem.svm.upper)
     X = [fractions(x) for x in problem.X]
     centre = fractions(problem.space.moved(point.w))
     square = dot(w, w) + 2 * level
-    known = point.changed(level_radius=off, slack=None, radius=None)
+    known = point.changed(level=float(level), level_radius=off, slack=None, radius=None)
     size = Bounds(problem._counting.accuracy, problem.svm).total_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
