@@ -76,6 +76,49 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
         assert found >= sum(max(pair) for pair in zip(*ends, strict=True))
 
 
+@pytest.mark.parametrize("seed", [24, 127, 249, 270, None])
+def test_a_surplus_is_paid_for(seed: int | None) -> None:
+    """(COUNT.2), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
+    rng = np.random.default_rng(seed or 0)
+    if seed is None:  # the surplus of the one class can only be taken from it: the other is at its bound
+        X, y, a = 1e-3 * rng.standard_normal((5, 2)), np.array([1.0, 1.0, 1.0, -1.0, -1.0]), None
+        off = np.array([1.5, 1.5, 1.3, 2.0, 2.0])
+    else:
+        n = int(rng.integers(2, 5))
+        X, y = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10]), np.resize([1.0, -1.0], n)
+    problem = Stated(X, y, 1.0, 2.0, 0.0, "free")
+    if seed is not None:
+        a = feasible(problem.svm, rng.uniform(0, 1.5, n))
+        off = a.copy()
+        k = int(rng.integers(n))
+        off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
+    point = certify(problem.space, problem.svm, off if a is None else a)
+    apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
+    point = point.changed(alpha=off, offset=apart * FEW)
+    true = judge(problem.svm, problem.X, point)
+    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    assert found.difference >= true.primal - true.dual
+
+
+def test_equalities_are_priced_at_their_radius() -> None:
+    """(COUNT.5)"""
+    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)
+    bounds = Bounds(problem._counting.accuracy, problem.svm, np.ones(4, dtype=bool))
+    a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
+    point = certify(problem.space, problem.svm, np.ones(4)).changed(alpha=a)
+    assert bounds.terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
+    assert bounds.terms(point, np.arange(4), 9.0 * r, r) == np.inf
+
+
+def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
+    """½‖w(α)‖² from below, where the w in hand is longer."""
+    problem = qpsvm.OneClass(np.random.default_rng(0).standard_normal((9, 2)) + 3.0, nu=0.3, kernel="linear")
+    own = problem.space.weights(problem.svm.beta(qpsvm.solve(problem).alpha))
+    point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha, 2.0 * own, np.inf)
+    found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
+    assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     """(CERT.2) at both ends of what the level may be, for a ridge of any size."""
@@ -152,8 +195,8 @@ def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
     score = X @ [1.0, -1.0, 0.5]
-    points = np.vstack([X[:3], X[:3]])
-    rows = qpsvm.ValueConstraints(points, np.diag(np.repeat([1.0, -1.0], 3)), rng.uniform(0.1, 0.6, 6))
+    points, sides = np.vstack([X[:3], X[:3]]), np.repeat([1.0, -1.0], 3)
+    rows = qpsvm.ValueConstraints(points, np.diag(sides), rng.uniform(0.1, 0.6, 6) + 0.7 * sides)  # f is about 0.7
     problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
     alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
@@ -165,6 +208,9 @@ def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
     """(HELD.1): b goes twice the radius inside."""
     _, held, at, mu = banded(seed)
+    t, r = held._slack(**at, mu=mu)
+    assert (held._broken(t, r) == (t + r > 0.0)).all()
+    assert held._broken(-0.5 * r, r).all()
     low, high = held._allowed(**at, mu=mu)
     assert np.isfinite([low, high]).all()
     for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
