@@ -48,9 +48,20 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     found, true = bounds.total_gap(point), judge(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
     assert found.size <= max(abs(true.primal), abs(true.dual))
-    for at in (point, point.changed(alpha=np.zeros(problem.n))):
-        rest = np.setdiff1d(np.arange(problem.n), bounds.total_gap(at).rows)
-        assert bounds.terms(at, rest, *bounds.slack(at, rest)) == 0.0
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
+    """Rows with α at either bound, and slacks on both sides of 0 and of the knee, within the radius and beyond it."""
+    t, r = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01, np.full(16, 0.01)
+    t[8:] += 0.7 * curvature
+    problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
+    point = certify(problem.space, problem.svm, np.zeros(16))
+    point = point.changed(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
+    bounds = Bounds(problem._counting.accuracy, problem.svm)
+    rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
+    assert len(rest)
+    assert bounds.terms(point, rest, t[rest], r[rest]) == 0.0
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -81,7 +92,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     """(COUNT.2), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
     rng = np.random.default_rng(seed or 0)
     if seed is None:  # the surplus of the one class can only be taken from it: the other is at its bound
-        X, y, a = 1e-3 * rng.standard_normal((5, 2)), np.array([1.0, 1.0, 1.0, -1.0, -1.0]), None
+        X, y, a = 1e-3 * np.array([[1, 0], [-1, 0], [0, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, -1, -1]), None
         off = np.array([1.5, 1.5, 1.3, 2.0, 2.0])
     else:
         n = int(rng.integers(2, 5))
@@ -95,6 +106,8 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     point = certify(problem.space, problem.svm, off if a is None else a)
     apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
     point = point.changed(alpha=off, offset=apart * FEW)
+    if seed is None:  # where nothing has reached its level
+        point = point.changed(b=0.0, level=0.0, yf=point.yf - y * point.level)
     true = judge(problem.svm, problem.X, point)
     found = Bounds(problem._counting.accuracy, problem.svm).total_gap(point)
     assert found.difference >= true.primal - true.dual

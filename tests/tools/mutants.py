@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What a copy needs.
 COPIED = ("qpsvm", "tests", "conftest.py", "pyproject.toml")
 #: Seconds after which tests that do not end count as failed.
-ENDLESS = 120.0
+ENDLESS = 600.0
 #: Exit codes of pytest: all passed, and some failed.
 PASSED, FAILED = 0, 1
 
