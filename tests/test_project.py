@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import mutants
 import pytest
 
 import qpsvm
@@ -86,3 +87,7 @@ def test_no_two_test_files_have_one_name():
     """They are modules on one path, so that a file alone can be run and its classes pickled; fixtures are no module."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
     assert len(names) == len(set(names))
+
+
+def test_every_mutant_is_of_a_line_that_is_there():
+    assert mutants.moved(list(range(len(mutants.MUTANTS)))) == []
