@@ -1,4 +1,4 @@
-"""What pytest is to know of notebooks, of threads and of the interrupt key, wherever it is started."""
+"""What pytest is to know of threads, of the interrupt key and of what takes long, wherever it is started."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ sys.dont_write_bytecode = False
 
 #: What takes long or waits for other processes: it begins, in this order, so that nobody is left with it at the end.
 FIRST = (
-    "notebooks",
+    "tests/test_notebooks.py::test_each_notebook_runs",
     "tests/play/browser",
     "tests/distributed",
     "tests/benchmarks",
@@ -41,10 +41,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every notebook that is run, so that `-m "not notebook"` leaves it out; what takes long begins."""
-    for item in items:
-        if item.path.suffix == ".ipynb":
-            item.add_marker(pytest.mark.notebook)
+    """What takes long begins."""
     items.sort(key=_turn)
 
 

@@ -19,9 +19,9 @@ from qpsvm.choice import machine_traits
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")
 
-#: Problems a batch; the batches are the tests. Each way to spoil samples comes fifty times. The hunt is
+#: Problems a batch; the batches are the tests. Each way to spoil samples comes thirty times. The hunt is
 #: without end.
-BATCH, BATCHES = 50, 13
+BATCH, BATCHES = 30, 13
 #: No problem of this size may take a backend longer, in seconds, on a machine that is busy with other tests.
 LONGEST = 10.0
 

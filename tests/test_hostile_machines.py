@@ -16,7 +16,7 @@ from qpsvm.choice import machine_traits
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::qpsvm.InaccurateWarning")]
 
 #: Problems a batch; the batches are the tests.
-BATCH, BATCHES = 13, 9
+BATCH, BATCHES = 13, 6
 #: What of an objective that is made of large numbers may be rounding, here where nothing is centred.
 DIGITS = 1e-6
 

@@ -1,13 +1,17 @@
-"""What can be said of the notebooks without running them; pytest runs them too, from top to bottom."""
+"""The notebooks: each runs from top to bottom, is committed as it ran, and has what a lesson has."""
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot
 from test_architecture import MENTION, definitions
+from traitlets.config import Config
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
@@ -84,3 +88,25 @@ def test_without_the_file_of_the_possums_each_table_says_why_it_is_absent(monkey
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 5
     assert all("possum.csv is not in" in line and "QPSVM_DATA" in line for line in said)
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    """What a notebook is run by, in this process: a kernel of its own takes three times what is in it."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # which a shell takes for itself
+    monkeypatch.setattr(sys, "ps1", "", raising=False)
+    monkeypatch.chdir(FOLDER)
+    with mpl.rc_context():
+        yield InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    pyplot.close("all")
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_notebook_runs_from_top_to_bottom(shell, path):
+    for cell in cells(path):
+        if cell["cell_type"] == "code":
+            shell.run_cell("".join(cell["source"])).raise_error()
+            for number in pyplot.get_fignums():
+                pyplot.figure(number).canvas.draw()
+            pyplot.close("all")

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import mutants
 import pytest
 
 import qpsvm
@@ -128,3 +129,7 @@ def test_no_test_imports_from_a_package_called_tests():
     files = [path for room in ("tests", "benchmarks") for path in (ROOT / room).rglob("*.py")]
     wrong = [path for path in files if re.search(r"^\s*(from|import) tests\b", path.read_text("utf-8"), re.MULTILINE)]
     assert wrong == []
+
+
+def test_every_mutant_is_of_a_line_that_is_there():
+    assert mutants.moved(list(range(len(mutants.MUTANTS)))) == []

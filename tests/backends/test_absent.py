@@ -98,8 +98,8 @@ assert not [name for name in ABSENT if name in sys.modules]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("absent", "uninstalled"),
-    [(("cvxopt",), True), (("osqp",), False), (("cvxpy",), True), (PACKAGES, True)],
-    ids=["cvxopt", "osqp, a record left", "cvxpy", "all"],
+    [(("osqp",), False), (PACKAGES, True)],
+    ids=["osqp, a record left", "all"],
 )
 def test_what_is_absent_is_passed_over_and_named_with_the_command(absent, uninstalled):
     code = HIDE.format(absent=absent, uninstalled=uninstalled) + f"THOROUGH = {absent == PACKAGES}\n" + USE

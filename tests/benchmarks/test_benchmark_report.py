@@ -356,7 +356,17 @@ def many() -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path):
+def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatch):
+    render = pictures.Figure.savefig
+
+    def once(figure, path, **options):
+        """Each as SVG: the PNG beside it is the same figure, and takes as long again."""
+        if path.suffix == ".png":
+            path.write_bytes(b"\x89PNG\r\n\x1a\n")
+        else:
+            render(figure, path, **options)
+
+    monkeypatch.setattr(pictures.Figure, "savefig", once)
     before = mpl.rcParams.copy()
     page = report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
     assert [heading for heading, _ in SECTIONS.values() if f"## {heading}\n" not in page] == []

@@ -103,12 +103,13 @@ def assert_all_hold(problem: qpsvm.Problem, result: SVMResult) -> qpsvm.Derivati
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "backend"), [*((name, "auto") for name in SAMPLES), *((SAMPLES[-1], other) for other in BACKENDS[1:])]
+)
 def test_every_equation_of_a_soft_margin_holds(name, kernel, backend):
     X, y = samples(name)
-    if len(y) > MANY and (backend != "auto" or kernel != "linear"):
+    if len(y) > MANY and kernel != "linear":
         X, y = X[::3], y[::3]
     for variant in SOFT.values():
         for s in (None, weights(len(y))) if backend == "auto" else (weights(len(y)),):

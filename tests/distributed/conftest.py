@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[Any]:
-    """Two workers of one thread each, in processes of their own, with nannies."""
+    """Two workers of one thread each, in processes of their own, with nannies; gone with the last of these tests.
+
+    A cluster that idles takes a tenth of a core.
+    """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a name that is missing is given up

@@ -211,7 +211,7 @@ def test_a_machine_that_nobody_has_used_yet_is_found_by_its_name(monkeypatch):
             solve_rest(X, codes, labels, machine=name, parameters={"C": 1.0}, kernel=qpsvm.Linear())
 
 
-@pytest.mark.parametrize("backend", ["auto", "dual_ascent"])
+@pytest.mark.parametrize("backend", ["auto", "interior_point"])
 def test_every_machine_is_proven(backend):
     """Solved in bulk or one by one: results know their samples, of which none is kept before somebody asks."""
     together = solve_rest(X, codes, labels, parameters={"C": 1.0}, kernel=qpsvm.Linear(), backend=backend)

@@ -96,12 +96,13 @@ NAMED["boundary-tiny"] = lambda ax: plotting.boundary(TINY, solve(TINY), ax=ax)
 ONE = CSVM(FOUR[0][:, [3]], FOUR[1], kernel=RBF(1.0))
 TINY = CSVM(1e-9 * NEAR[0], NEAR[1], 1e17)
 SIZES = {"own": None, "small": (4.2, 5.2)}
+OWN = ("boundary-long", "path-long", "gap-long")  # on a page of its own size there is more room
 SHORT = ("boundary-rbf", "multipliers-weighted", "complementarity-hinge", "hulls-linear", "path-vectors", "gap")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "size"), [*((name, "own") for name in NAMED), *((name, "small") for name in (*SHORT, *NAMED))]
+    ("name", "size"), [*((name, "own") for name in OWN), *((name, "small") for name in (*SHORT, *NAMED))]
 )
 def test_no_text_lies_on_another_or_off_the_page(name, size):
     given = None if SIZES[size] is None else pyplot.subplots(figsize=SIZES[size], layout="constrained")[1]

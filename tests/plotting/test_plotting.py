@@ -97,7 +97,7 @@ PICTURES = {
 }
 
 
-#: The first of each kind is written as a file from both axes, the others from their own.
+#: The first of each kind is drawn on both axes, the others on their own.
 KINDS_OF_PICTURE = {name.partition("-")[0] for name in PICTURES}
 
 
@@ -105,14 +105,15 @@ KINDS_OF_PICTURE = {name.partition("-")[0] for name in PICTURES}
 @pytest.mark.parametrize("name", PICTURES)
 def test_each_picture_is_rendered_on_the_axes_given_or_on_its_own_and_its_legend_covers_no_data(name, tmp_path):
     own = PICTURES[name](None)
-    given = pyplot.subplots()[1]
-    assert PICTURES[name](given) is given
-    twice = name in {next(each for each in PICTURES if each.startswith(kind)) for kind in KINDS_OF_PICTURE}
-    for ax, cut in ((own, None), (given, "tight")):
+    drawn = [(own, None)]
+    if name in {next(each for each in PICTURES if each.startswith(kind)) for kind in KINDS_OF_PICTURE}:
+        given = pyplot.subplots()[1]
+        assert PICTURES[name](given) is given
+        drawn.append((given, "tight"))
+    for ax, cut in drawn:
         path = tmp_path / "picture.png"
-        if ax is own or twice:
-            ax.figure.savefig(path, bbox_inches=cut)
-            assert path.stat().st_size > 5000
+        ax.figure.savefig(path, bbox_inches=cut, dpi=50)
+        assert path.stat().st_size > 2000
         assert ax.collections or ax.lines or ax.patches
         assert ax.get_xlabel()
         assert ax.get_ylabel()

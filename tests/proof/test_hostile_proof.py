@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from textbook_gap import CLASSES, TUBES, Machine, values
 
 import qpsvm
+from qpsvm.proof import checker
 from qpsvm.proof import prove as proving
+from qpsvm.proof.bounds import GapBounds
 from qpsvm.proof.exactly import constant, floats, inverses
 
 #: Problems of each kind.
@@ -196,3 +198,19 @@ def test_a_ball_beyond_all_floats_is_no_proof(radius):
     for proof in (wrong.verify(), replace(result, model=replace(result.model, w=1e200 * result.model.w)).verify()):
         assert not proof.gap < 0.5
         assert not math.isnan(proof.difference)
+
+
+def test_what_a_kernel_may_lack_widens_what_is_proven():
+    bounds = GapBounds((2.0, 2.5), (1.0, 1.5), (0.5, 1.5)).wider(0.25)
+    assert bounds.primal[1] >= 2.75
+    assert bounds.difference[1] >= 1.75
+    assert (bounds.primal[0], bounds.difference[0], bounds.dual) == (2.0, 0.5, (1.0, 1.5))
+    assert bounds.gap >= 1.75 / 2.0
+
+
+def test_the_checker_counts_a_w_that_is_not_of_its_alpha():
+    """P = ½ and D = 0 of w = 1 and α = 0 at the one sample x = 1."""
+    one, zero = Fraction(1), Fraction(0)
+    program = checker.Program([checker.Row([(0, one)], one, one, one, zero, {})], {}, {}, one, one)
+    looked = checker.Looked([[one, one]], [one, one], [zero, zero], [one, one])
+    assert checker.both(program, looked, [zero], {}) == ([one / 2] * 2, [zero] * 2, [one / 2] * 2)

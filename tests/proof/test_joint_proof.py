@@ -24,6 +24,7 @@ from qpsvm.proof import checker, joint
 from qpsvm.proof.joint_dual import feasible_joint
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
+NOTHING = checker.Looked([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
 INTERCEPTS = ("free", "penalised", None)
 
 
@@ -255,3 +256,17 @@ def test_whose_proof_it_is():
         problem.prove(result.alpha)
     nobody = replace(result, b=np.full(3, np.nan)).verify()
     assert nobody.gap == math.inf
+
+
+@pytest.mark.parametrize(("name", "most"), [("CrammerSinger", [0, 1, 1]), ("WestonWatkins", [0, 2, 2])])
+def test_the_checker_knows_the_box_of_several_classes(name, most):
+    """C = 2 bounds the sum of one's prices, and each of the other's; and the price of the own class is 0."""
+    machine = {"name": name, "parameters": {"intercept": None}}
+
+    def dual(alpha):
+        alpha, zeros = [Fraction(a) for a in alpha], [Fraction(0)] * 3
+        return checker.several(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: NOTHING)[1]
+
+    assert dual(most) == [sum(most)] * 2
+    for wrong in ([0, 1, Fraction(21, 10)], [1, 0, 0], [0, -1, 1]):
+        assert dual(wrong) == [-checker.INFINITE] * 2

@@ -83,7 +83,7 @@ def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float) ->
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", ["plain", "lattice", "heavy tails"])
 def test_every_engine_is_certified(engine: str, kind: str) -> None:
-    X, y = samples(500, 4, kind, 1)
+    X, y = samples(300, 4, kind, 1)
     C = np.random.default_rng(2).uniform(0.1, 3.0, len(y))
     for penalties in (2.0, C):
         solution = solve_kernel(RBF(0.2), X, y, penalties, tol=TOL, engine=engine, linear=over_factor)

@@ -1,0 +1,186 @@
+"""Whether the tests see a false certificate: one line of it is changed at a time, and a test has to fail.
+
+Each mutant is a piece of a line of the certificate, of the proofs or of their checker, what is put there, and the few
+fast tests one of which has to fail. All of that happens in a copy of the package and its tests, in a temporary folder.
+
+    python tests/tools/mutants.py                  # all of them: some minutes
+    python tests/tools/mutants.py --sample 6       # some, others each time
+    python tests/tools/mutants.py --only 12 13     # by their numbers
+
+The exit code is 1 where a mutant survives, or where its line is not there any more: then it is to be written anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What a copy needs.
+COPIED = ("qpsvm", "tests", "conftest.py", "pyproject.toml")
+#: Seconds after which tests that do not end count as failed.
+ENDLESS = 600.0
+#: Exit codes of pytest: all passed, and some failed.
+PASSED, FAILED = 0, 1
+
+ROUNDING = "tests/dual/test_every_rounding.py"
+DUAL = "tests/dual/test_svm_dual.py"
+COUNTED = "tests/dual/test_counted.py"
+TERMS = "tests/dual/test_certificate.py"
+CHECKER = "tests/proof/test_checker.py"
+MACHINES = "tests/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
+HOSTILE = "tests/proof/test_hostile_proof.py"
+JOINT = "tests/proof/test_joint_proof.py"
+
+
+class Mutant(NamedTuple):
+    """A file of the package, a piece of it that is there once, what is put in its place, and tests that see it."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = [
+    # --- the counted gap
+    Mutant("dual/bounds.py", "self.losses(part, t - r)", "self.losses(part, t)", ROUNDING),
+    Mutant("dual/bounds.py", "self.half_square(point) - point.level_radius", "self.half_square(point)", ROUNDING),
+    Mutant("dual/bounds.py", "error / group.ridge + point.level_radius", "error / group.ridge", ROUNDING),
+    Mutant("dual/bounds.py", "max(abs(mu) - point.level_radius, 0.0)", "abs(mu)", ROUNDING),
+    Mutant("dual/bounds.py", "(high, low))) * (1.0 + gamma(len(a) + 16))", "(high, low)))", ROUNDING),
+    Mutant("dual/bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
+    Mutant("dual/bounds.py", "for e in (t + r, t - r))", "for e in (t, t))", ROUNDING),
+    Mutant("dual/bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING),
+    Mutant("dual/bounds.py", "np.where(bounded, t > edge,", "np.where(bounded, t > -edge,", DUAL),
+    Mutant("dual/bounds.py", "(a[part] == 0.0) & (t < -r)", "(a[part] == 0.0) & (t < r)", ROUNDING),
+    Mutant("dual/bounds.py", "r + FEW * self._knee(part)", "r", DUAL),
+    Mutant("dual/bounds.py", "0.5 * distance * distance + terms + moved", "terms + moved", DUAL),
+    Mutant("dual/bounds.py", "distance * distance + terms + moved", "distance * distance + terms", ROUNDING),
+    Mutant("dual/bounds.py", "difference += 0.5 * group.ridge * apart * apart", "pass", DUAL),
+    Mutant("dual/bounds.py", "half = 0.5 * max(weight - distance, 0.0) ** 2", "half = 0.5 * weight**2", ROUNDING),
+    Mutant("dual/bounds.py", "distance += max(bounds) * max(sizes) * FEW", "pass", ROUNDING),
+    Mutant("dual/bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
+    Mutant("dual/bounds.py", "r += self._value_radius(point, rows)", "r += 0.0", COUNTED),
+    # --- the point that is certified
+    Mutant("dual/certify.py", "point.half_distance(growth) + terms", "terms", ROUNDING),
+    Mutant("dual/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
+    Mutant("dual/points.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
+    Mutant("dual/points.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
+    Mutant("dual/held.py", "reach = np.where(self._equal, t, t + INSIDE * r)", "reach = t", ROUNDING),
+    Mutant("dual/held.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
+    Mutant("dual/held.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
+    Mutant("dual/held.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
+    Mutant("dual/losses.py", "upper * (short - 0.5 * knee)", "upper * short", DUAL),
+    Mutant("dual/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
+    Mutant("dual/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
+    # --- how exactly a kernel value is known
+    Mutant("dual/accuracy.py", "(self.epsilon + gamma(len(support) + 6))", "gamma(len(support))", COUNTED),
+    Mutant("dual/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
+    Mutant("dual/row_radii.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
+    # --- proofs
+    Mutant("proof/bounds.py", "above(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE),
+    Mutant("proof/bounds.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
+    Mutant("proof/rational.py", "fixed -= group.entry(k) * held.multipliers[group.multiplier]", "pass", MACHINES),
+    Mutant("proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
+    Mutant("proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
+    Mutant("proof/terms.py", "room * t[1], 0.0)", "room * t[0], 0.0)", HOSTILE),
+    Mutant("proof/feasible.py", "integers -= integers * q > most", "pass", HOSTILE),
+    # --- the checker
+    Mutant("proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),
+    Mutant("proof/checker.py", "H(a) <= price for own", "True for own", JOINT),
+    Mutant("proof/checker.py", "any(miss[g] and not R[g] for g in R)", "False", CHECKER),
+    Mutant("proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
+    Mutant("proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
+    Mutant("proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
+]
+
+
+def copied(folder: Path) -> None:
+    """Copy what is needed into a folder."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+
+
+def tested(folder: Path, tests: list[str]) -> int:
+    """The exit code of pytest in a copy; FAILED where it does not end."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *tests]
+    try:
+        ran = subprocess.run(
+            command, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True,
+            timeout=ENDLESS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return FAILED
+    if ran.returncode not in (PASSED, FAILED):
+        raise SystemExit(f"{' '.join(command)} could not run:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+    return ran.returncode
+
+
+def survives(folder: Path, mutant: Mutant) -> bool:
+    """Whether its tests pass in a copy that has the mutant; afterwards the copy is as it was."""
+    path = folder / "qpsvm" / mutant.file
+    text, times = path.read_text(encoding="utf-8"), path.stat()
+    try:
+        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime + 10 + random.randrange(10**6)))  # what is compiled is of others
+        return tested(folder, [mutant.tests]) == PASSED
+    finally:
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime))
+
+
+def moved(numbers: list[int]) -> list[str]:
+    """What is wrong with the table: pieces that are not in their file once."""
+    wrong = []
+    for number in numbers:
+        mutant = MUTANTS[number]
+        count = (ROOT / "qpsvm" / mutant.file).read_text(encoding="utf-8").count(mutant.old)
+        if count != 1:
+            wrong.append(f"mutant {number}: qpsvm/{mutant.file} has {mutant.old!r} {count} times, not once")
+    return wrong
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, help="so many of them, drawn anew each time")
+    parser.add_argument("--only", type=int, nargs="+", help="the numbers of some")
+    options: Any = parser.parse_args(arguments)
+    every = list(range(len(MUTANTS)))
+    wrong = moved(every)
+    numbers = options.only or every
+    if options.sample is not None:
+        numbers = sorted(random.sample(every, min(options.sample, len(every))))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copied(folder)
+        if tested(folder, sorted({MUTANTS[number].tests for number in numbers})) != PASSED:
+            raise SystemExit("the tests fail without any mutant")
+        for number in numbers:
+            mutant, began = MUTANTS[number], time.monotonic()
+            if any(line.startswith(f"mutant {number}:") for line in wrong):
+                continue
+            alive = survives(folder, mutant)
+            verdict = "SURVIVES" if alive else "seen"
+            print(f"{number:3} {verdict:8} {time.monotonic() - began:5.1f} s  {mutant.file}: {mutant.old}", flush=True)
+            if alive:
+                wrong.append(f"mutant {number} survives {mutant.tests}: qpsvm/{mutant.file}, {mutant.new!r}")
+    print(*wrong, sep="\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
