@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.clock import Processor
 from benchmarks.proving import MOST_ROWS, Proving
 from benchmarks.samples import Clouds
 from benchmarks.score import Judge, judge_of
@@ -123,17 +124,17 @@ def _warm_up(plan: Plan, entrant: Entrant) -> None:
 def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, dict[str, Any]]:
     """The last answer, and the medians of time over its repetitions.
 
-    What counts in most suites is processor time: on a quiet machine it is what the clock on the wall shows, for one
-    thread, and on a shared one the steadier of the two. Of several threads it is the sum, and the wall's clock counts.
-    Both are kept.
+    What counts in most suites is processor time, that of processes which the solver starts included: on a quiet machine
+    it is what the clock on the wall shows, for one thread, and on a shared one the steadier of the two. Of several
+    threads it is the sum, and the wall's clock counts. Both are kept.
     """
     walls: list[float] = []
     processors: list[float] = []
     before = _start_weighing()
     while True:
-        start, start_cpu = time.perf_counter(), time.process_time()
+        processor, start = Processor(), time.perf_counter()
         answer, said = entrant.run(data, rung)
-        whole, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+        whole, cpu = time.perf_counter() - start, processor.seconds
         walls.append(whole if said.seconds is None or entrant.origin is not None else said.seconds)
         processors.append(cpu * walls[-1] / whole)
         if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
