@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.arrays.frozen import frozen
 from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.positive_part import PositivePart
 from qpsvm.operators import Operator
@@ -44,9 +43,6 @@ class Treated:
     with_ones: bool = False
     asymmetry: float = 0.0
     largest: float = 0.0
-
-    def __post_init__(self) -> None:
-        frozen(self.projector)
 
 
 def doubly_centred(K: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from scipy.linalg import eigh
 
+from qpsvm.arrays.frozen import frozen, read_only
 from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.rounding import UNIT, gamma
 from qpsvm.arrays.types import FloatArray
@@ -38,9 +39,9 @@ class PositivePart:
     """
 
     def __init__(self, K: FloatArray, tolerance: float) -> None:
-        self.K = K
-        self.values, self.vectors = eigh(K)
-        self.kept = self.vectors[:, self.values > tolerance]
+        self.K = read_only(K)
+        self.values, self.vectors = frozen(eigh(K))
+        self.kept = frozen(self.vectors[:, self.values > tolerance])
         self._tolerance = tolerance
 
     @property

@@ -186,7 +186,7 @@ def _gram(kernel: Polynomial, points: FloatArray) -> Coordinates:
     q = len(points)
     whole, exponent = as_integers(points.ravel())
     Z = np.array(whole, dtype=object).reshape(points.shape)
-    products = Z @ Z.T if Z.shape[1] else np.full((q, q), 0, dtype=object)
+    products = Z @ Z.T if Z.size else np.full((q, q), 0, dtype=object)
     factor, constant = Fraction(float(kernel.gamma)) * Fraction(2) ** (2 * exponent), Fraction(kernel.coef0)
     denominator = math.lcm(factor.denominator, constant.denominator)
     base = products * int(factor * denominator) + int(constant * denominator)

@@ -162,9 +162,9 @@ def _alpha(point: Feasible | FeasibleJoint) -> dict[str, Any]:
     if isinstance(point, FeasibleJoint):
         whole, exponent = as_integers(point.alpha.ravel())
         return {"exponent": exponent, "integers": whole, "others": []}
-    whole = point.alpha.copy()
-    whole[list(point.carriers)] = 0.0
-    j = np.ldexp(whole, -point.exponent).astype(np.int64)
+    kept = point.alpha.copy()
+    kept[list(point.carriers)] = 0.0
+    j = np.ldexp(kept, -point.exponent).astype(np.int64)
     others = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
     return {"exponent": point.exponent, "integers": j.tolist(), "others": others}
 
