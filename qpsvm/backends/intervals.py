@@ -1,4 +1,4 @@
-"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.interval` knows it: over intervals of β.
+"""A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
 
     (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
@@ -18,7 +18,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
-from qpsvm.solvers.kernel.interval import IntervalDual
+from qpsvm.solvers.kernel.dual import KernelDual
 
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
 SHARED = 1e-15
@@ -33,13 +33,13 @@ class Intervals:
     Attributes
     ----------
     svm : SVMDual
-    problem : IntervalDual
+    problem : KernelDual
     curvature : ndarray, shape (n,), or None
         δ by samples, where there is any.
     """
 
     svm: SVMDual
-    problem: IntervalDual
+    problem: KernelDual
     curvature: FloatArray | None
 
     @classmethod
@@ -57,15 +57,13 @@ class Intervals:
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = IntervalDual(
-                svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total
-            )
+            problem = KernelDual(svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total)
             return cls(svm, problem, curvature)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
         tube = np.zeros(n) if mass is not None else tube
-        return cls(svm, IntervalDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature)
+        return cls(svm, KernelDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β (n,) of α (m,)."""
@@ -77,7 +75,7 @@ class Intervals:
             return np.maximum(self.svm.sign * beta, 0.0)
         sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
-        if left > SHARED * self.problem.total_penalty:  # (KINT.6)
+        if left > SHARED * self.problem.total_penalty:  # (KDUAL.8)
             room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
             both = room * min(left / float(room.sum()), 1.0)
             sides = sides[0] + both, sides[1] + both

@@ -10,7 +10,7 @@ The loop knows no linear term. It is given two more points instead, z₊ and z�
 At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
 curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
 
-    (KREST.4)  of (KINT.1) each row on its side is a row of (KREST.1), with u_R + y − (t − yε) for u_R, β − low for β
+    (KREST.4)  of (KDUAL.1) each row on its side is a row of (KREST.1), with u_R + s − (t − sε) for u_R, β − base for β
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import KernelDual
 
 #: Rows and columns that K has for z₊ and z₋.
 ANCHORS = 2
@@ -31,7 +30,7 @@ DEPTH, DEEPER = 2.0, 10.0
 def anchored_loop(
     part: KernelDual,
     K: FloatArray,
-    resting: FloatArray,
+    at_bound: FloatArray,
     tolerance: float,
     effort: Effort,
     side: FloatArray | None = None,
@@ -41,11 +40,11 @@ def anchored_loop(
 
     Parameters
     ----------
-    part : HingeDual or IntervalDual
+    part : KernelDual
         Over the w rows of W, with R.
     K : ndarray, shape (w + 2, w + 2)
         The Gram matrix of W; its last rows and columns are written to.
-    resting : ndarray, shape (w,)
+    at_bound : ndarray, shape (w,)
         u_R.
     tolerance : float
         In units of the margin.
@@ -55,34 +54,25 @@ def anchored_loop(
     tube : float
         ε where it is a variable.
     """
-    if isinstance(part, HingeDual):
-        beta = _loop(part, K, resting, tolerance, effort)
+    m, target = part.n, part.target - at_bound
+    if side is None:
+        sign, base, upper = part.sign, part.base, part.weight
+        if base.any():
+            target = target - K[:m, :m] @ base
     else:
-        m, r = part.n, part.target - resting
-        if side is not None:
-            y, base, upper = side, np.zeros(m), np.where(side > 0.0, part.high, -part.low)
-            r = r - y * (part.tube + tube)
-        else:
-            y, base, upper = np.ones(m), part.low, part.high - part.low
-            if base.any():
-                r = r - K[:m, :m] @ base
-        hinge = HingeDual(y, upper, part.outside - part.total + float(base.sum()))
-        beta = _loop(hinge, K, y - r, tolerance, effort)
-        beta = None if beta is None else beta + base
-    return None if beta is None else part.balanced(beta)
-
-
-def _loop(part: HingeDual, K: FloatArray, resting: FloatArray, tolerance: float, effort: Effort) -> FloatArray | None:
-    m, spare = part.n, part.total_penalty / part.n
-    masses = spare + max(part.outside, 0.0), spare + max(-part.outside, 0.0)
-    K[m, :m] = K[:m, m] = resting / sum(masses)  # (KREST.2)
+        sign, base, upper = side, np.zeros(m), np.where(side > 0.0, part.high, -part.low)
+        target = target - side * (part.tube + tube)
+    spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
+    masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
+    pull = sign - target
+    K[m, :m] = K[:m, m] = pull / sum(masses)  # (KREST.2)
     K[m + 1, :m] = K[:m, m + 1] = -K[m, :m]
-    largest = float(np.abs(resting).max())
-    depth = DEPTH * (largest * part.total_penalty / sum(masses) + largest + DEEPER) / min(masses)
+    largest = float(np.abs(pull).max())
+    depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
     K[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
-    whole = HingeDual(np.append(part.y, [1.0, -1.0]), np.append(part.upper, masses))
+    whole = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))
     beta = effort.loop(whole, K, tolerance)
-    return beta[:m] if np.allclose(np.abs(beta[m:]), masses) else None
+    return part.balanced(beta[:m] + base) if np.allclose(np.abs(beta[m:]), masses) else None
 
 
 __all__ = ["ANCHORS", "anchored_loop"]

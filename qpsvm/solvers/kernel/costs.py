@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.first import in_band
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.libsvm import plain
 from qpsvm.solvers.kernel.nystrom import Guess
 from qpsvm.solvers.kernel.working_set import LARGEST
 
@@ -73,10 +73,10 @@ def seconds(guess: Guess, problem: KernelDual, blocks: KernelBlocks) -> dict[str
         "dense": (n**2, width * n**2),
     }
     able = {
-        "libsvm": blocks.samples is not None and (crowded or band > LARGEST),
+        "libsvm": blocks.samples is not None and plain(problem) and (crowded or band > LARGEST),
         "band": band <= LARGEST,
         "gram": n <= SETTINGS.largest_gram,
-        "dense": n <= SETTINGS.largest_dense and narrow and isinstance(problem, HingeDual),
+        "dense": n <= SETTINGS.largest_dense and narrow and not problem.kinked,
     }
     costs = {name: float(np.dot(terms[name], getattr(SETTINGS, name))) if able[name] else np.inf for name in terms}
     if crowded:

@@ -21,7 +21,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks, entry_seconds
 from qpsvm.resources.workers import in_tiles, strips
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import moving_rows
 from qpsvm.solvers.kernel.nystrom import SingleArray
@@ -60,14 +60,15 @@ thread_time = getattr(time, "thread_time", time.perf_counter)
 
 
 def dense_point(
-    blocks: KernelBlocks, problem: HingeDual, beta: FloatArray, target: float, effort: Effort, seconds: float
+    blocks: KernelBlocks, problem: KernelDual, beta: FloatArray, target: float, effort: Effort, seconds: float
 ) -> DualPoint | None:
     """Solve from what is foretold; None where time runs out before K is made.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : KernelDual
+        Without a kink.
     beta : ndarray, shape (n,)
         The guess.
     target : float
@@ -127,10 +128,10 @@ def _product(K: SingleArray, x: FloatArray) -> FloatArray:
     return product
 
 
-def _step(K: SingleArray, problem: HingeDual, point: DualPoint, target: float, effort: Effort) -> DualPoint | None:
+def _step(K: SingleArray, problem: KernelDual, point: DualPoint, target: float, effort: Effort) -> DualPoint | None:
     """One step of (KDENSE.2); None where it does not descend or nothing can move."""
     n, beta, rows = problem.n, point.beta, moving_rows(problem, point, target)
-    change, image, pull = np.zeros(n), np.zeros(n), problem.y * point.slack
+    change, image, pull = np.zeros(n), np.zeros(n), point.pull
     for _ in range(SETTINGS.holds):
         if not len(rows):
             break

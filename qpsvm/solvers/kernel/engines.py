@@ -33,11 +33,11 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.costs import SETTINGS as COSTS
 from qpsvm.solvers.kernel.costs import seconds
 from qpsvm.solvers.kernel.dense import dense_point
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import SETTINGS as FIRST
 from qpsvm.solvers.kernel.first import First, all_rows, at_point, foretold, outlying, rough_margin, subsample
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
+from qpsvm.solvers.kernel.libsvm import plain
 from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
 from qpsvm.solvers.kernel.low_rank import SETTINGS as LOW_RANK
 from qpsvm.solvers.kernel.low_rank import LinearSolver, able, low_rank_point, paying_prices, stalled_prices
@@ -106,7 +106,7 @@ class Engines:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
     target : float
         Relative gap.
     effort : Effort
@@ -160,7 +160,7 @@ class Engines:
                 pass
             elif engine in ("auto", "gram") and there:
                 self._small()
-            elif isinstance(self.problem, IntervalDual) and self.problem.mass is not None and engine == "auto":
+            elif self.problem.mass is not None and engine == "auto":
                 self._libsvm()  # no band with a tube of its own
             else:
                 self._large(engine, start is not None)
@@ -181,10 +181,8 @@ class Engines:
 
     def _small(self) -> None:
         few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
-        if few and isinstance(self.problem, HingeDual):
-            first = subsample(self.blocks, self.problem, self.effort)
-        else:
-            first = None
+        worth = few and self.problem.one_sided
+        first = subsample(self.blocks, self.problem, self.effort) if worth else None
         if first is None or not self._done("few", self._solve_from(first, FEW)):
             self._gram()
 
@@ -192,7 +190,7 @@ class Engines:
         """Of a novelty machine of not so few rows, those that are farthest out, where few can be."""
         if self.problem.n <= SETTINGS.outlying_from:
             return False
-        first = outlying(self.blocks, self.problem) if isinstance(self.problem, IntervalDual) else None
+        first = outlying(self.blocks, self.problem)
         return first is not None and self._done("few", self._solve_from(first, FEW))
 
     def _large(self, engine: str, started: bool) -> None:
@@ -227,32 +225,26 @@ class Engines:
         """Newton by conjugate gradients on the whole Gram matrix in single precision."""
         others = [cost for name, cost in costs.items() if name != "dense"]
         allowed = SETTINGS.waste * max(filter(np.isfinite, others), default=np.inf)
-        assert isinstance(self.problem, HingeDual)  # no other one has a price for `dense`
         point = dense_point(self.blocks, self.problem, guess.beta, self.target, self.effort, allowed)
         return self._done("dense", point)
 
     def _few_features(self, guess: Guess, others: float) -> bool:
         """The low-rank factor, where that is foretold to cost less than the seconds of the others."""
         prices = None
-        if self.linear is not None and isinstance(self.problem, HingeDual):
+        if self.linear is not None and self.problem.hinges:
             prices = paying_prices(self.blocks, self.problem, self.target, guess, others, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _more_free(self) -> bool:
         """The second choice: the low-rank factor where Newton steps have stalled on more free rows than its rank."""
-        if self.linear is None or self.coef is not None or not isinstance(self.problem, HingeDual):
+        if self.linear is None or self.coef is not None or not self.problem.hinges:
             return self.coef is not None  # nor do further Newton steps help
         prices = stalled_prices(self.blocks, self.problem, self.target, self.best, self.effort)
         return prices is not None and self._low_rank(prices)
 
     def _low_rank(self, prices: FloatArray, named: bool = False) -> bool:
         """The linear machine over the rows of a pivoted factor; whether that ends the search."""
-        if (
-            self.linear is None
-            or not able(self.blocks)
-            or self.effort.late()
-            or not isinstance(self.problem, HingeDual)
-        ):
+        if self.linear is None or not able(self.blocks) or self.effort.late() or not self.problem.hinges:
             return False
         found = low_rank_point(self.blocks, self.problem, self.target, prices, self.linear, self.effort, named)
         if found is None:
@@ -274,7 +266,7 @@ class Engines:
         samples, effort = self.blocks.samples, self.effort
         if effort.over():
             return
-        if samples is None:
+        if samples is None or not plain(self.problem):
             if effort.affords(self.problem.n, self.blocks.width, False):
                 self._gram()
             return
@@ -287,7 +279,7 @@ class Engines:
             return self._along_path(self.blocks.whole, beta)
         point, most = self.measured(beta), int(min(SETTINGS.start_rows, SETTINGS.start_share * self.problem.n))
         most = most if point.gap < SETTINGS.useful else 0
-        if isinstance(self.problem, IntervalDual) and self.problem.mass is not None:  # no band with a tube of its own
+        if self.problem.mass is not None:  # no band with a tube of its own
             if self._newton("start", point, rough_margin(beta), most) or not most:
                 return self._done("start", None)
             return self._newton("start", self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
@@ -308,7 +300,7 @@ class Engines:
 
     def _patient(self) -> bool:
         """The last resort: from the best point, as many Newton steps as it takes."""
-        if isinstance(self.problem, IntervalDual) and self.problem.untubed(self.best):
+        if self.problem.untubed(self.best):
             return False
         return self._newton(self.used, self.best, SETTINGS.last_reach, SETTINGS.last_rows, SETTINGS.last_steps)
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.nystrom import Guess
 
 
@@ -112,26 +111,26 @@ class First:
 
 def all_rows(K: FloatArray, problem: KernelDual) -> First:
     """W holds every row of the Gram matrix K (n, n)."""
-    beta = unbounded(K, problem) if isinstance(problem, HingeDual) else None
+    beta = unbounded(K, problem)
     rows = np.arange(problem.n)
     zero = np.zeros(problem.n)
     return First(rows, zero, zero, False) if beta is None else First(rows, beta, zero, True)
 
 
-def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
+def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
 
-    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = y − b show within a few
+    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
-    n, y = problem.n, problem.y
+    n, target = problem.n, problem.target
     kappa = float(K.trace()) / n
-    if not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
+    if problem.kinked or problem.total or not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
         return None
     sample = K[:: n // SETTINGS.sampled_rows + 1]
     if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / SETTINGS.rank_share:
         return None
-    residual = y - y.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
+    residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
     beta, direction = np.zeros(n), residual
     first = size = float(residual @ residual)
     for bound in SETTINGS.residuals:
@@ -151,16 +150,17 @@ def unbounded(K: FloatArray, problem: HingeDual) -> FloatArray | None:
     return problem.balanced(beta) if np.count_nonzero(inside) >= SETTINGS.nearly_all * n else None
 
 
-def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First | None:
+def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> First | None:
     """W holds the rows that a subsample's decision function does not see far inside; None where that would be too many.
 
     The subsample's penalties are raised so that their sum is that of all rows. (The rows that it sees at C are in W,
     too: its errors are too large to let them rest, and each wrong guess costs a factorisation.)
     """
-    n, y = problem.n, problem.y
+    n, y = problem.n, problem.sign
     stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
     rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
-    sample = HingeDual(y[rows], problem.upper[rows] * (n / len(rows)))
+    more = n / len(rows)
+    sample = KernelDual(problem.target[rows], problem.tube[rows], more * problem.low[rows], more * problem.high[rows])
     K, before = blocks.symmetric(rows), effort.iterations
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
@@ -169,7 +169,7 @@ def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
-    inside = (1.0 - y * (u + b) > -SETTINGS.reach).nonzero()[0]
+    inside = (y * (problem.target - u - b) > -SETTINGS.reach).nonzero()[0]
     near, supporting = len(inside) / n, len(support) / len(rows)
     if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
         return None
@@ -177,7 +177,7 @@ def subsample(blocks: KernelBlocks, problem: HingeDual, effort: Effort) -> First
     return First(inside, zero, zero, False) if 0 < np.count_nonzero(y[inside] > 0) < len(inside) else None
 
 
-def outlying(blocks: KernelBlocks, problem: IntervalDual) -> First | None:
+def outlying(blocks: KernelBlocks, problem: KernelDual) -> First | None:
     """W holds the rows that are farthest out, as the mean of a few others sees it; None where many are to support."""
     n, share = problem.n, problem.share
     if share is None or share > SETTINGS.most_outlying:

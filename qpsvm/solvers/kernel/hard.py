@@ -21,7 +21,7 @@ from qpsvm.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import Kernel, Linear
 from qpsvm.solvers.kernel.active_set import active_set
-from qpsvm.solvers.kernel.dual import HingeDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
 from qpsvm.solvers.kernel.first import unbounded
@@ -98,11 +98,11 @@ def solve_kernel_hard(
             start=None if start is None else ties.total(start), verbose=verbose, engine=engine,
         )  # fmt: skip
         spread = np.zeros(len(y))
-        spread[ties.rows] = merged.alpha
-        return replace(merged, alpha=spread, u=ties.spread(merged.u))
-    settings = {"gram": blocks, "verbose": verbose, "engine": engine}
+        spread[ties.rows] = merged.beta
+        return replace(merged, beta=spread, u=ties.spread(merged.u))
+    settings = {"verbose": verbose, "engine": engine}
     pivots = _Pivots(blocks, y, effort, tol) if engine == "auto" else None
-    bound, alpha = len(y), start
+    bound, beta = len(y), None if start is None else y * start
     if pivots is not None and pivots.small:
         found = pivots.begun(curvature) if start is None else pivots.tried(start.nonzero()[0])
         if found is not None or pivots.hopeless:
@@ -114,15 +114,16 @@ def solve_kernel_hard(
         C = price / curvature
         left = None if max_iter is None else max(max_iter - effort.iterations, 1)
         seconds = None if time_limit is None else max(effort.clock.left, 0.0)
-        answer = solve_kernel(kernel, X, y, C, start=alpha, tol=finer, time_limit=seconds, max_iter=left, **settings)
+        problem = KernelDual.of_hinges(y, repeated(C, len(y)))
+        answer = solve_kernel(blocks, problem, start=beta, tol=finer, time_limit=seconds, max_iter=left, **settings)
         effort.iterations += answer.iterations
-        answer, alpha, before = replace(answer, iterations=effort.iterations), answer.alpha, bound
-        bound = int(np.count_nonzero(answer.alpha >= C))
+        answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
+        bound = int(np.count_nonzero(np.abs(beta) >= C))
         limited = answer.reason not in ("converged", "numerical_error") or effort.exhausted()
         stuck = answer.gap > max(tol, finer) or (price > PRICES[0] and bound > STILL_BOUND * before)
         if limited or not (bound or finer > tol):
             break
-        found = None if pivots is None else pivots.tried(answer.alpha.nonzero()[0])
+        found = None if pivots is None else pivots.tried(beta.nonzero()[0])
         if found is not None:
             return found
         if stuck:
@@ -142,9 +143,9 @@ def _few_support(
         found = active_set(column, diagonal, y, first)
         gap = hard_gap(y, found.beta, found.u) if found.found else np.inf
     reason: StopReason = "converged" if gap <= tol else "numerical_error"
-    alpha = np.maximum(y * found.beta, 0.0)
+    beta = y * np.maximum(y * found.beta, 0.0)
     hopeless = found.meet or (found.found and not gap <= tol)
-    return KernelSolution(alpha, found.b, found.u, gap, "active set", found.steps, reason), hopeless
+    return KernelSolution(beta, found.b, found.u, gap, "active set", found.steps, reason), hopeless
 
 
 class _Pivots:
@@ -159,12 +160,12 @@ class _Pivots:
     def begun(self, curvature: float) -> KernelSolution | None:
         """The hard margin from the support of a rough C-SVM, or row by row; None where neither finds it."""
         K, n = self.blocks.all(), len(self.y)
-        problem = HingeDual(self.y, repeated(ROUGH_PRICE / curvature, n))
+        problem = KernelDual.of_hinges(self.y, repeated(ROUGH_PRICE / curvature, n))
         with np.errstate(all="ignore"):
             beta = unbounded(K, problem)
             if beta is None:
                 beta = self.effort.loop(problem, K, ROUGH_TOL, most=ROUGH_PER_ROW * n + ROUGH_BESIDES)
-        self._guess = self.y * beta
+        self._guess = beta
         found = self.tried(beta.nonzero()[0])
         if found is not None or self.effort.late():
             return found
@@ -198,8 +199,7 @@ class _Pivots:
         if not gap <= self.tol:
             return None
         steps = self.effort.iterations + self.effort.newton_steps
-        alpha = self.y * found.beta + 0.0  # no −0.0
-        return KernelSolution(alpha, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
+        return KernelSolution(found.beta, float(found.theta[0]), found.u, gap, "pivots", steps, "converged")
 
 
 def hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, most_moving
 from qpsvm.solvers.kernel.working_set import WorkingSet
 
@@ -56,7 +55,7 @@ def solve_from(
         before = effort.iterations
         if best is not None and (best.gap <= target or effort.over()):
             break
-        if best is not None and isinstance(problem, IntervalDual) and problem.untubed(best):
+        if best is not None and problem.untubed(best):
             break
         if stage.tolerance >= W.tolerance:
             continue

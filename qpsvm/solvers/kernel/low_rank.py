@@ -30,7 +30,7 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.kernels.pivoted import PivotedFactor, pivoted_factor
 from qpsvm.resources.memory import available_memory
-from qpsvm.solvers.kernel.dual import DualPoint, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.nystrom import Guess
 from qpsvm.solvers.shared.stopping import StopReason
@@ -110,7 +110,7 @@ class LowRankPoint:
 
 
 def paying_prices(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, guess: Guess, others: float, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, tol: float, guess: Guess, others: float, effort: Effort
 ) -> FloatArray | None:
     """Prices for `low_rank_point`, (n,), where it is foretold to cost less than the others; else None.
 
@@ -128,7 +128,7 @@ def paying_prices(
     certificate = SETTINGS.value_seconds * problem.n * support
     if float(guess.rest.mean()) > SETTINGS.most_rest or others + certificate < SETTINGS.seconds_from:
         return None
-    prices = np.abs(guess.beta) + SETTINGS.least_price * problem.upper
+    prices = np.abs(guess.beta) + SETTINGS.least_price * problem.weight
     rank = _foretold_rank(blocks, problem, tol, prices, effort)
     if rank is None:
         return None
@@ -138,18 +138,18 @@ def paying_prices(
 
 
 def stalled_prices(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, best: DualPoint, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, tol: float, best: DualPoint, effort: Effort
 ) -> FloatArray | None:
     """Prices for `low_rank_point`, (n,), where the best point of the others has more free rows than the rank."""
-    alpha = problem.y * best.beta
-    prices = alpha + SETTINGS.least_price * problem.upper
+    alpha = np.abs(best.beta)
+    prices = alpha + SETTINGS.least_price * problem.weight
     rank = _foretold_rank(blocks, problem, tol, prices, effort)
-    free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))
+    free = int(np.count_nonzero((alpha > 0.0) & (alpha < problem.weight)))
     return prices if rank is not None and rank < free else None
 
 
 def _foretold_rank(
-    blocks: KernelBlocks, problem: HingeDual, tol: float, prices: FloatArray, effort: Effort
+    blocks: KernelBlocks, problem: KernelDual, tol: float, prices: FloatArray, effort: Effort
 ) -> int | None:
     """Columns that the factor will take, foretold from some of the rows; None where too many, or nothing is known."""
     n = blocks.n
@@ -172,19 +172,19 @@ def most_columns(n: int, named: bool = False) -> int:
     return int(min(most, SETTINGS.memory * available_memory() / (16.0 * n)))
 
 
-def _target(problem: HingeDual, tol: float, prices: FloatArray) -> float:
+def _target(problem: KernelDual, tol: float, prices: FloatArray) -> float:
     """The target of (PIVOT.4) for a relative gap: Σα is what the prices foretell, or what the lighter class allows.
 
     D ≥ ½Σα at an optimum, so that ½S² ≤ share·tol·D where the left side of (PIVOT.4) is at most share·tol/Σα.
     """
-    plus = problem.y > 0
-    largest = 2.0 * min(float(problem.upper[plus].sum()), float(problem.upper[~plus].sum()))
+    plus = problem.target > 0
+    largest = 2.0 * min(float(problem.weight[plus].sum()), float(problem.weight[~plus].sum()))
     return SETTINGS.rest_share * tol / min(largest, float(prices.sum()))
 
 
 def low_rank_point(
     blocks: KernelBlocks,
-    problem: HingeDual,
+    problem: KernelDual,
     tol: float,
     prices: FloatArray,
     linear: LinearSolver,
@@ -196,7 +196,8 @@ def low_rank_point(
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual
+    problem : KernelDual
+        Of hinges.
     tol : float
         Relative gap, ½S² included.
     prices : ndarray, shape (n,)
@@ -212,7 +213,7 @@ def low_rank_point(
         return None
     effort.report("factor", factor.rank, np.inf)
     seconds = None if effort.seconds is None else max(effort.clock.left, 0.0)
-    answer = linear(factor.L, problem.y, problem.upper, SETTINGS.linear_share * tol, seconds, effort.verbose)
+    answer = linear(factor.L, problem.target, problem.weight, SETTINGS.linear_share * tol, seconds, effort.verbose)
     effort.newton_steps += answer.iterations
     found = _measured(problem, factor, answer)
     if found is not None:
@@ -220,17 +221,18 @@ def low_rank_point(
     return found
 
 
-def _measured(problem: HingeDual, factor: PivotedFactor, answer: LinearAnswer) -> LowRankPoint | None:
+def _measured(problem: KernelDual, factor: PivotedFactor, answer: LinearAnswer) -> LowRankPoint | None:
     """(LOWRANK.2) with the gap of (LOWRANK.3); None where that is no number."""
     L, v = factor.L, answer.w
-    beta = problem.balanced(problem.y * answer.alpha)
+    beta = problem.balanced(problem.target * answer.alpha)
     own = L.T @ beta
     u = L @ v
     lost = float(np.abs(beta) @ np.sqrt(factor.rest))
     point = problem.point(beta, u)  # its gap is not this one: u is not Kβ
-    inside, alpha = np.maximum(point.slack, 0.0), problem.y * beta
-    terms = float((problem.upper - alpha) @ inside + alpha @ (inside - point.slack))
-    primal = 0.5 * float(v @ v) + float(problem.upper @ inside)
+    slack, alpha = problem.target * point.pull, np.abs(beta)
+    inside = np.maximum(slack, 0.0)
+    terms = float((problem.weight - alpha) @ inside + alpha @ (inside - slack))
+    primal = 0.5 * float(v @ v) + float(problem.weight @ inside)
     difference = terms + 0.5 * float((v - own) @ (v - own)) + 0.5 * lost * lost
     coef = np.zeros(problem.n)
     coef[factor.pivots] = solve_triangular(L[factor.pivots], v, lower=True, trans=1, check_finite=False)

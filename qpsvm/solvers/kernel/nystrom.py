@@ -29,9 +29,8 @@ from scipy.linalg import lapack
 from qpsvm.arrays.types import FloatArray, IntArray
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.resources.workers import in_tiles, parts_of, strips
-from qpsvm.solvers.kernel.dual import Edges, HingeDual
+from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import KernelDual
 from qpsvm.solvers.kernel.pieces import Pieces, tube_share, tube_width
 from qpsvm.solvers.kernel.ridged import ridged_cholesky
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -97,7 +96,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
     order : ndarray of int, shape (n,)
         A stratified random order, of which the first rows are landmarks and the first to be fitted.
     effort : Effort
@@ -125,10 +124,7 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
         v, t, pieces = _settled(share, G, pieces, rest, h, v, effort)
     beta, free = pieces.beta(t), pieces.free(t)
     effort.report("guess", int(np.count_nonzero(free)), np.inf)
-    r = pieces.target - _product(G, v) - rest * beta
-    if isinstance(problem, HingeDual):
-        slack = problem.y * r  # (NYSTROM.5)
-        return Guess(-np.abs(slack), np.where(slack > 0.0, problem.upper * problem.y, 0.0), beta, free, rest)
+    r = pieces.target - _product(G, v) - rest * beta  # (NYSTROM.5)
     tube = float(pieces.width[0]) if share else 0.0
     rests, edges = problem.rests(r, tube), Edges(0.0, tube)
     side = problem.sides(rests, problem.target - r, edges) if problem.kinked else None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.interval import KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 
 
 def stratified(problem: KernelDual) -> IntArray:
     """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
-    if isinstance(problem, HingeDual):
-        return stratified_order(problem.y)
+    if problem.one_sided:
+        return stratified_order(problem.sign)
     return stratified_order(np.where(problem.target > np.median(problem.target), 1.0, -1.0))
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import HingeDual
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 
 #: Halvings that find the width of a tube to a ten-thousandth.
 HALVINGS = 14
@@ -48,12 +47,9 @@ class Pieces:
     @classmethod
     def of(cls, problem: KernelDual) -> Pieces:
         """Of a problem; a ν-SVR's, at the tube that its targets ask for."""
-        if isinstance(problem, HingeDual):
-            return cls(problem.y, np.zeros(problem.n), problem.y, np.zeros(problem.n), problem.upper)
         ones, total = np.ones(problem.n), problem.total
         if not problem.kinked:
-            width = problem.high - problem.low
-            return cls(problem.target, problem.low, ones, 0.0 * ones, width, total=total)
+            return cls(problem.target, problem.base, problem.sign, 0.0 * ones, problem.weight, total=total)
         tube = np.tile(problem.tube + problem.edges(0.0 * ones).tube, 2)
         sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
         return cls(problem.target, 0.0 * ones, sign, tube, upper, True, total)
@@ -88,9 +84,7 @@ class Pieces:
 
 def tube_share(problem: KernelDual) -> float:
     """The share of rows outside of a tube whose width is to be found, too; 0 where it is given."""
-    if isinstance(problem, IntervalDual) and problem.mass is not None:
-        return min(problem.mass / problem.total_penalty, 1.0)
-    return 0.0
+    return 0.0 if problem.mass is None else min(problem.mass / problem.total_penalty, 1.0)
 
 
 def tube_width(pieces: Pieces, size: FloatArray, h: float, rest: FloatArray, share: float) -> float:

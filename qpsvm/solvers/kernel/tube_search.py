@@ -16,10 +16,9 @@ import numpy as np
 
 from qpsvm.arrays.types import FloatArray
 from qpsvm.kernels.blocks import KernelBlocks
-from qpsvm.solvers.kernel.dual import DualPoint, Edges
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.interval import IntervalDual
 from qpsvm.solvers.kernel.nystrom import nystrom_guess
 from qpsvm.solvers.kernel.order import stratified
 
@@ -48,16 +47,16 @@ SETTINGS = Settings()
 
 
 def tube_start(
-    blocks: KernelBlocks, problem: IntervalDual, effort: Effort, start: DualPoint | None = None
+    blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
 
-    Where no tube is needed, (KINT.6), β is that of ε = 0, with a smaller Σ|β|.
+    Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
 
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : IntervalDual
+    problem : KernelDual
         With a mass.
     effort : Effort
     start : DualPoint, optional
@@ -102,7 +101,7 @@ class _Tried:
     point: DualPoint
 
 
-def _next(problem: IntervalDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
+def _next(problem: KernelDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
     """The next ε: between two sides, or on from one of them."""
     assert problem.mass is not None
     last = tried[-1]

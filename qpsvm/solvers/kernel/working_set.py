@@ -22,10 +22,9 @@ from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.bordered import SETTINGS as BORDERED
 from qpsvm.solvers.kernel.bordered import bordered_point
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, HingeDual
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.first import First, at_point, rough_margin, streamed, with_room
-from qpsvm.solvers.kernel.interval import IntervalDual, KernelDual
 from qpsvm.solvers.kernel.newton_step import LARGEST_FREE_SET, newton_polish, product
 
 
@@ -75,7 +74,7 @@ class WorkingSet:
     Parameters
     ----------
     blocks : KernelBlocks
-    problem : HingeDual or IntervalDual
+    problem : KernelDual
         Over all rows.
     first : First
     effort : Effort
@@ -174,8 +173,7 @@ class WorkingSet:
 
     def _look(self, part: KernelDual) -> None:
         """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
-        novelty = isinstance(part, IntervalDual) and part.share is not None
-        edges = part.edges(self.u[self.rows]) if novelty else self.problem.edges(self.u)
+        edges = self.problem.edges(self.u) if part.share is None else part.edges(self.u[self.rows])
         self.reach = self.problem.reach(self.beta, self.u, edges, slice(None))
         self.tube = edges.tube
         if self.side is not None:
@@ -204,7 +202,7 @@ class WorkingSet:
 
         Where it is good, but not to rounding, Newton steps go on from it: None, as where it is not good.
         """
-        if not self.whole or self.problem.n > BORDERED.rows or not isinstance(self.problem, HingeDual):
+        if not self.whole or self.problem.n > BORDERED.rows or self.problem.kinked:
             return None
         point = bordered_point(self.K, self.problem, self.beta)
         if point is None or not point.gap <= target:
@@ -255,7 +253,7 @@ class WorkingSet:
         polished = newton_polish(self.K, part, self.beta[self.rows], aim, steps, self.u[self.rows], late, most)
         self.effort.newton_steps += polished.steps
         point, cheap = polished.point, part.n <= SETTINGS.cheap_rows and polished.largest <= SETTINGS.cheap_free
-        interval = isinstance(part, IntervalDual) and self.problem.n <= SETTINGS.cheap_rows
+        interval = self.problem.n <= SETTINGS.cheap_rows
         if (self.whole or interval) and cheap and SETTINGS.rounding < point.gap <= target:
             steps = SETTINGS.cheap_steps if interval else 1
             polished = newton_polish(self.K, part, point.beta, SETTINGS.rounding, steps, point.u, late)
@@ -276,7 +274,7 @@ class WorkingSet:
             reach = self._reach(point.edges)
         excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        if many and isinstance(self.problem, IntervalDual):
+        if many:
             return gap, self.outside[_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._company(wrong))]
         return gap, self.outside[reach > -SETTINGS.lookahead] if many else self.outside[near]
 

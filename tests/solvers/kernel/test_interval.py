@@ -12,14 +12,13 @@ import qpsvm
 from qpsvm.choice import choices
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Kernel, Polynomial
-from qpsvm.solvers.kernel import libsvm_interval
+from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
-from qpsvm.solvers.kernel.dual import Edges
+from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.interval import IntervalDual
-from qpsvm.solvers.kernel.libsvm_interval import interval_loop
-from qpsvm.solvers.kernel.regression import solve_interval
+from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.solvers.kernel.tube_search import tube_start
 
 TOL = 1e-6
@@ -33,22 +32,22 @@ def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.2 * rng.standard_t(3, n)
 
 
-def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> IntervalDual:
+def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
     """A problem of one kind, with prices of its own for each row."""
     rng, n = np.random.default_rng(seed), len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
     if kind in ("tube", "no tube"):
-        return IntervalDual(t, np.full(n, 0.1 if kind == "tube" else 0.0), -C * weight, C * weight)
+        return KernelDual(t, np.full(n, 0.1 if kind == "tube" else 0.0), -C * weight, C * weight)
     if kind == "nu":
-        return IntervalDual(t, zero, -C * weight, C * weight, 0.0, share * C * float(weight.sum()))
+        return KernelDual(t, zero, -C * weight, C * weight, 0.0, share * C * float(weight.sum()))
     if kind == "quantile":
-        return IntervalDual(t, zero, -0.2 * C * weight, 0.8 * C * weight)
+        return KernelDual(t, zero, -0.2 * C * weight, 0.8 * C * weight)
     level = zero if kind == "one class" else 0.5 * np.abs(t)
-    return IntervalDual(level, zero, zero, weight, share * float(weight.sum()))
+    return KernelDual(level, zero, zero, weight, share * float(weight.sum()))
 
 
-def gap(K: np.ndarray, problem: IntervalDual, beta: np.ndarray) -> float:
+def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
     """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
     t, low, high, u = problem.target, problem.low, problem.high, K @ beta
     assert (beta >= low).all()
@@ -147,10 +146,10 @@ def test_a_step_keeps_the_sum_of_each_side():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_loop_solves_every_kind(kind, seed, compiled, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(libsvm_interval, "compiled_loops", lambda: False)
+        monkeypatch.setattr(libsvm, "compiled_loop", lambda _: None)
     X, t = table(60, seed)
     problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
-    found = interval_loop(problem, K, tol=1e-7)
+    found = libsvm_loop(problem, K, tol=1e-7)
     assert found.finished
     assert gap(K, problem, found.beta) < 1e-5
 
@@ -161,7 +160,7 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
     X, t = table(80, 5)
     problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.4), X)
     K, effort = blocks.all(), Effort()
-    solution = solve_interval(blocks, problem, tol=1e-9)
+    solution = solve_kernel(blocks, problem, tol=1e-9)
     beta, u = solution.beta, K @ solution.beta
     rests = ~problem.free(beta)
     outside = np.flatnonzero(rests)[::3]
@@ -184,7 +183,7 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
 def test_every_kind_is_solved(n, kind, kernel: Kernel):
     X, t = table(n, n)
     problem = stated(kind, t, n)
-    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
     assert solution.reason == "converged"
     if problem.mass is None:  # ν-SVR of few rows may need no tube, and less than its mass
         assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
@@ -196,7 +195,7 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
     X, t = table(2050, 4)
     problem, kernel = stated(kind, t, 0, C=1.0), RBF(0.1)
     blocks = KernelBlocks(kernel, X)
-    solution = solve_interval(blocks, problem, tol=TOL)
+    solution = solve_kernel(blocks, problem, tol=TOL)
     assert solution.reason == "converged"
     assert blocks.whole is None
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
@@ -206,7 +205,7 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
 def test_few_outliers_are_found_by_a_growing_part(share):
     X, t = table(700, 6)
     problem, kernel = stated("one class", t, 0, share=share), RBF(0.5)
-    solution = solve_interval(KernelBlocks(kernel, X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
     assert (solution.reason, solution.engine) == ("converged", "few")
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
 
@@ -215,7 +214,7 @@ def test_few_outliers_of_few_rows_are_found_in_the_whole():
     # a growing part would cost more than the matrix, which the certificate makes anyhow
     X, t = table(500)
     problem = stated("one class", t, share=0.02)
-    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
     assert found.engine == "gram"
     assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
 
@@ -223,7 +222,7 @@ def test_few_outliers_of_few_rows_are_found_in_the_whole():
 def test_a_nu_svr_with_few_rows_outside_is_solved_by_the_loop_alone():
     X, t = table(2200)
     problem = stated("nu", t, share=0.01)
-    found = solve_interval(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
+    found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
     assert found.engine == "libsvm"
     assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
 
@@ -233,7 +232,7 @@ def test_few_rows_that_move_are_solved_to_rounding(seed):
     # else polishing would begin all over again
     X, t = table(700, seed)
     problem = stated("one class", t, share=0.05)
-    found = solve_interval(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
+    found = solve_kernel(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
     assert gap(RBF(0.1)(X, X), problem, found.beta) <= 1e-10
 
 
@@ -244,7 +243,7 @@ def test_equal_rows_are_made_one(kind):
     pick = rng.integers(0, 200, 700)
     X, t = X[pick], t[pick]
     problem = stated(kind, t, 2)
-    solution = solve_interval(KernelBlocks(RBF(0.3), X), problem, tol=TOL)
+    solution = solve_kernel(KernelBlocks(RBF(0.3), X), problem, tol=TOL)
     assert solution.reason == "converged"
     assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
 
@@ -253,9 +252,9 @@ def test_equal_rows_are_made_one(kind):
 def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     X, t = table(300, 2)
     problem, blocks = stated(kind, t, 2), KernelBlocks(RBF(0.3), X)
-    first = solve_interval(blocks, problem, tol=TOL)
+    first = solve_kernel(blocks, problem, tol=TOL)
     other = replace(problem, target=problem.target + 0.01 * np.cos(X[:, 0]))
-    again = solve_interval(blocks, other, tol=TOL, start=first.beta)
+    again = solve_kernel(blocks, other, tol=TOL, start=first.beta)
     assert again.reason == "converged"
     assert gap(RBF(0.3)(X, X), other, again.beta) <= 2 * TOL
 
@@ -264,9 +263,9 @@ def test_a_start_from_a_neighbour_leads_to_the_same(kind):
 def test_limits_are_kept_and_leave_a_feasible_point(kind):
     X, t = table(300, 3)
     problem = stated(kind, t, 3, C=1e3)
-    late = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
+    late = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
     assert late.reason == "time_limit"
-    few = solve_interval(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
+    few = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
     assert few.reason in ("iteration_limit", "numerical_error")
     for beta in (late.beta, few.beta):
         assert (beta >= problem.low).all()
@@ -276,7 +275,7 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
 def test_engines_of_other_machines_are_refused():
     X, t = table(20)
     with pytest.raises(qpsvm.ParameterError, match="engine must be one of auto, gram, band, libsvm"):
-        solve_interval(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
+        solve_kernel(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
 
 
 # --- as backends ------------------------------------------------------------------------------------------------------
