@@ -36,11 +36,14 @@ class Intervals:
     problem : KernelDual
     curvature : ndarray, shape (n,), or None
         δ by samples, where there is any.
+    balance : Group
+        That of Σβ.
     """
 
     svm: SVMDual
     problem: KernelDual
     curvature: FloatArray | None
+    balance: Group
 
     @classmethod
     def of(cls, svm: SVMDual, name: str) -> Intervals:
@@ -52,18 +55,19 @@ class Intervals:
             The tube is negative, or the two rows of a sample have different curvatures.
         """
         level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
-        totals = {group is _intercept(svm): group.total / float(_factor(svm, group)) for group in svm.groups}
+        balance = _balance(svm)
+        totals = {group is balance: group.total / _factor(svm, group, balance) for group in svm.groups}
         total, mass = totals.get(True, 0.0), totals.get(False)
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
             problem = KernelDual(svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total)
-            return cls(svm, problem, curvature)
+            return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
         tube = np.zeros(n) if mass is not None else tube
-        return cls(svm, KernelDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature)
+        return cls(svm, KernelDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β (n,) of α (m,)."""
@@ -83,21 +87,22 @@ class Intervals:
 
     def multipliers(self, b: float, tube: float) -> dict[str, float]:
         """The multipliers of the groups, by name: (IVAL.3)."""
-        first = _intercept(self.svm)
         return {
-            group.multiplier: (b if group is first else tube) / float(_factor(self.svm, group))
+            group.multiplier: (b if group is self.balance else tube) / _factor(self.svm, group, self.balance)
             for group in self.svm.groups
         }
 
 
-def _intercept(svm: SVMDual) -> Group:
+def _balance(svm: SVMDual) -> Group:
     """The group of Σβ."""
+    if len(svm.groups) == 1:
+        return svm.groups[0]
     return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
 
 
-def _factor(svm: SVMDual, group: Group) -> float:
+def _factor(svm: SVMDual, group: Group, balance: Group) -> float:
     """c of (IVAL.3)."""
-    return float(group.column[0] * svm.sign[0] if group is _intercept(svm) else group.column[0])
+    return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
 
 
 def _bounded(svm: SVMDual) -> FloatArray:

@@ -101,7 +101,7 @@ class KernelDual:
     @cached_property
     def kinked(self) -> bool:
         """Whether β = 0 is a kink."""
-        return self.mass is not None or bool((self.tube > 0.0).any())
+        return self.mass is not None or bool(self.tube.any())
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -133,7 +133,7 @@ class KernelDual:
     @cached_property
     def one_sided(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return not self.kinked and self.total == 0.0 and not self.base.any()
+        return not self.kinked and self.total == 0.0 and not ((self.low != 0.0) & (self.high != 0.0)).any()
 
     @cached_property
     def hinges(self) -> bool:

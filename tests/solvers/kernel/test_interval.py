@@ -259,6 +259,35 @@ def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     assert gap(RBF(0.3)(X, X), other, again.beta) <= 2 * TOL
 
 
+@pytest.mark.parametrize("kind", ["quantile", "levels", "no tube"])
+@pytest.mark.parametrize("engine", ["libsvm", "band", "gram"])
+def test_every_engine_takes_what_the_loop_cannot_evaluate_by_itself(kind, engine):
+    """LIBSVM's loop over samples once took quantiles for a Gram matrix."""
+    X, t = table(300, 5)
+    problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.3), X)
+    solution = solve_kernel(blocks, problem, tol=TOL, engine=engine)
+    assert solution.reason == "converged"
+    assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["quantile", "no tube"])
+def test_nearly_all_rows_free_need_no_loop(kind):
+    X, t = table(500, 6, 8)
+    problem = stated(kind, t, 0, C=300.0)
+    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL)
+    assert solution.iterations <= 8
+    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
+
+
+@pytest.mark.parametrize("kind", ["quantile", "no tube", "one class", "levels"])
+def test_conjugate_gradients_take_all_without_a_kink(kind):
+    X, t = table(400, 7, 8)
+    problem = stated(kind, t, 0, C=300.0)
+    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL, engine="dense")
+    assert solution.reason == "converged"
+    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_limits_are_kept_and_leave_a_feasible_point(kind):
     X, t = table(300, 3)
