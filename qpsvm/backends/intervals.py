@@ -18,6 +18,7 @@ import numpy as np
 from qpsvm.arrays.types import FloatArray
 from qpsvm.dual.svm_dual import Group, SVMDual
 from qpsvm.errors import UnsupportedError
+from qpsvm.losses import per_row
 from qpsvm.solvers.kernel.dual import KernelDual
 
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
@@ -61,13 +62,14 @@ class Intervals:
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None
         if not svm.mirrored:
             signed = svm.sign * upper
-            problem = KernelDual(svm.sign * level, np.zeros(n), np.minimum(signed, 0.0), np.maximum(signed, 0.0), total)
+            problem = KernelDual(np.maximum(signed, 0.0), svm.sign * level, np.minimum(signed, 0.0), total=total)
             return cls(svm, problem, curvature, balance)
         target, tube = 0.5 * (level[:n] - level[n:]), -0.5 * (level[:n] + level[n:])
         if (tube < 0.0).any() or (curvature is not None and (svm.curvature[n:] != curvature).any()):
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
-        tube = np.zeros(n) if mass is not None else tube
-        return cls(svm, KernelDual(target, tube, -upper[n:], upper[:n] + 0.0, total, mass), curvature, balance)
+        width = 0.0 if mass is not None else per_row(tube)
+        problem = KernelDual(upper[:n] + 0.0, target, -upper[n:], width, total=total, mass=mass)
+        return cls(svm, problem, curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """β (n,) of α (m,)."""

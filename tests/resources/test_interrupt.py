@@ -166,7 +166,7 @@ def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
     n = len(t)
     problem = {
         "hinge": KernelDual.of_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
-        "tube": KernelDual(t + SPREAD[:n, 0], np.full(n, 1e-3), np.full(n, -1e3), np.full(n, 1e3)),
+        "tube": KernelDual(np.full(n, 1e3), t + SPREAD[:n, 0], np.full(n, -1e3), 1e-3),
     }[kind]
     monkeypatch.setattr(sliced, "GRACE", 100.0)
     monkeypatch.setattr(sliced, "AT_ONCE", 0.0)

@@ -54,7 +54,7 @@ def anchored_loop(
     tube : float
         ε where it is a variable.
     """
-    m, target = part.n, part.target - at_bound
+    m, target = part.n, part.level - at_bound
     if side is None:
         sign, base, upper = part.sign, part.base, part.weight
         if base.any():

@@ -83,7 +83,7 @@ def _solved(K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[
     A, right = np.empty((m + 1, m + 1)), np.empty(m + 1)
     A[:m, :m] = strip[:, rows]
     A[m], A[:, m], A[m, m] = 1.0, 1.0, 0.0
-    right[:m] = problem.target[rows]
+    right[:m] = problem.level[rows]
     right[:m] -= strip @ found
     right[m] = problem.total - np.add.reduce(found)
     solution, info = lapack.dgesv(A, right, overwrite_a=1, overwrite_b=1)[2:]

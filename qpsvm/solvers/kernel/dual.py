@@ -1,16 +1,16 @@
 """The dual of a kernel SVM in the variables β (n,) of its samples, and the measure that every kernel engine stops by.
 
-    (KDUAL.1)  minimise ½βᵀKβ − tᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
-    (KDUAL.2)  r = t − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  where β_i is pulled to, σ_i = ±1 its side
+    (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
+    (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  where β_i is pulled to, σ_i = ±1 its side
     (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds:
                no term is negative
     (KDUAL.4)  relative gap = (P − D) / max(|P|, |D|)
-    (KDUAL.5)  the best b for a given u is a weighted quantile of the ends t − u ∓ ε of the tubes, at level Σ high − e;
-               in (KDUAL.7), b ± ε are two of t − u
+    (KDUAL.5)  the best b for a given u is a weighted quantile of the ends ℓ − u ∓ ε of the tubes, at level Σ high − e;
+               in (KDUAL.7), b ± ε are two of ℓ − u
     (KDUAL.7)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
     (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share the rest
 
-| machine        | t        | ε   | low, high        | e      |                                             |
+| machine        | ℓ        | ε   | low, high        | e      |                                             |
 |----------------|----------|-----|------------------|--------|---------------------------------------------|
 | C-SVM          | y        | 0   | 0, C or −C, 0    | 0      | β = y∘α: the interval ends at 0             |
 | ε-SVR          | target   | ε   | −C, C            | 0      | β at 0 is a kink: two sides, one at a time  |
@@ -20,7 +20,7 @@
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
 On its side a row is inside an interval or at an end of it, and pulled one way or the other: engines ask a point for
-`pull`, `low` and `high`, and the problem for what it is (`kinked`, `one_sided`, `hinges`), never for its machine. A row
+`pull`, `low` and `high`, and the problem for what it is (`kinked`, `signed`, `hinges`), never for its machine. A row
 at the kink rests there as long as |r| ≤ ε, and is on the side of its residual.
 
 The problem can be restricted to a working set W of rows while the others rest at an end of their interval, or at the
@@ -35,7 +35,7 @@ Where there is no kink, LIBSVM's loop and others count from the end that is 0, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.arrays.types import FloatArray, IntArray
+from qpsvm.losses import Loss, at
 
 #: An entry within this share of its interval of the kink is there.
 ON_KINK = 1e-11
@@ -60,13 +61,13 @@ class Edges(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelDual:
-    """The data of (KDUAL.1) apart from K.
+class KernelDual(Loss):
+    """The data of (KDUAL.1) apart from K: a loss, and sums.
 
     Attributes
     ----------
-    target, tube, low, high : ndarray, shape (n,)
-        t, ε ≥ 0, and the box, which is finite. Where any ε is positive, or `mass` is given, low ≤ 0 ≤ high.
+    high, level, low : ndarray, shape (n,)
+        Of `Loss`: finite. What is curved is added to K instead.
     total : float
         e.
     mass : float, optional
@@ -77,10 +78,9 @@ class KernelDual:
         The denominator of the gap, where rows outside make it unknown here.
     """
 
-    target: FloatArray
-    tube: FloatArray
-    low: FloatArray
     high: FloatArray
+    level: FloatArray
+    low: FloatArray
     total: float = 0.0
     mass: float | None = None
     outside: float = 0.0
@@ -91,17 +91,17 @@ class KernelDual:
     def of_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
         """That of a C-SVM, for labels ±1 and C_i, both (n,)."""
         signed = upper * y
-        return cls(y, np.zeros(len(y)), np.minimum(signed, 0.0), np.maximum(signed, 0.0))
+        return cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        return len(self.target)
+        return len(self.level)
 
     @cached_property
     def kinked(self) -> bool:
         """Whether β = 0 is a kink."""
-        return self.mass is not None or bool(self.tube.any())
+        return self.mass is not None or bool(np.any(self.tube))
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -131,14 +131,14 @@ class KernelDual:
         return np.where(self.high == 0.0, 0.0, self.low)
 
     @cached_property
-    def one_sided(self) -> bool:
+    def signed(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
         return not self.kinked and self.total == 0.0 and not ((self.low != 0.0) & (self.high != 0.0)).any()
 
     @cached_property
     def hinges(self) -> bool:
         """Whether every row is a hinge at level 1, as those of a C-SVM."""
-        return self.one_sided and bool((self.target == self.sign).all())
+        return self.signed and bool((self.level == self.sign).all())
 
     @cached_property
     def _level(self) -> float:
@@ -157,7 +157,7 @@ class KernelDual:
     ) -> KernelDual:
         """The same problem over some of the rows, with Σβ and Σ|β| of the others and the denominator of the whole."""
         return KernelDual(
-            self.target[rows], self.tube[rows], self.low[rows], self.high[rows], self.total, self.mass, outside,
+            self.high[rows], self.level[rows], self.low[rows], at(self.tube, rows), 0.0, self.total, self.mass, outside,
             outside_mass, scale,
         )  # fmt: skip
 
@@ -165,12 +165,11 @@ class KernelDual:
         """`restricted`, with β of the rows outside."""
         return self.restricted(rows, float(resting.sum()), float(np.abs(resting).sum()), scale)
 
-    def at(self, edges: Edges) -> KernelDual:
+    def with_tube(self, edges: Edges) -> KernelDual:
         """(KDUAL.1) at the ε of (KDUAL.7)."""
         if self.mass is None:
             return self
-        tube = np.full(self.n, edges.tube)
-        return KernelDual(self.target, tube, self.low, self.high, self.total, None, self.outside, 0.0, self.scale)
+        return replace(self, tube=edges.tube, mass=None, outside_mass=0.0)
 
     def untubed(self, point: DualPoint) -> bool:
         """Whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
@@ -190,11 +189,11 @@ class KernelDual:
 
     def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
         """σ of (KDUAL.2), for β and u (n,)."""
-        return _sides(beta, self.target - u - edges.b)
+        return _sides(beta, self.level - u - edges.b)
 
     def resting(self, point: DualPoint) -> FloatArray:
         """Where every row would rest as a point sees it: (n,)."""
-        return self.rests(self.target - point.u - point.b, point.tube)
+        return self.rests(self.level - point.u - point.b, point.tube)
 
     def rests(self, r: FloatArray, tube: float) -> FloatArray:
         """Where every row would rest with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
@@ -205,15 +204,15 @@ class KernelDual:
 
     def reach(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
         """How far some rows, which rest, are on the wrong side: (r,)."""
-        r, at = self.target[rows] - u[rows] - edges.b, beta[rows]
+        r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
         if not self.kinked:
-            return np.where(at <= self.low[rows], r, -r)
-        away: FloatArray = np.where(at == 0.0, np.abs(r), -np.sign(at) * r)
-        return away + np.where(at == 0.0, -1.0, 1.0) * (self.tube[rows] + edges.tube)
+            return np.where(here <= self.low[rows], r, -r)
+        away: FloatArray = np.where(here == 0.0, np.abs(r), -np.sign(here) * r)
+        return away + np.where(here == 0.0, -1.0, 1.0) * (at(self.tube, rows) + edges.tube)
 
     def edges(self, u: FloatArray) -> Edges:
         """The best b, and ε where it is a variable, for u (n,): (KDUAL.5)."""
-        r = self.target - u
+        r = self.level - u
         if self.mass is not None:
             plus, minus = self.sums
             above = _crossing(r, self.high, float(self.high.sum()) - plus, self.common)
@@ -252,7 +251,7 @@ class KernelDual:
     def _split(self) -> FloatArray:
         """The highest targets at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
         plus, minus = self.sums
-        order = np.argsort(-self.target, kind="stable")
+        order = np.argsort(-self.level, kind="stable")
         found = np.empty(self.n)
         high, low = self.high[order], -self.low[order][::-1]
         found[order] = np.clip(plus - (np.cumsum(high) - high), 0.0, high)
@@ -273,13 +272,12 @@ class KernelDual:
         pull = seen.pull
         rising = np.maximum(pull, 0.0)
         difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - pull))  # (KDUAL.3)
-        value = float(self.target @ beta) - 0.5 * float(beta @ u)
+        value = self.worth(beta) - 0.5 * float(beta @ u)
         if self.kinked:
             width = self.tube + edges.tube
             side = np.where(seen.high > 0.0, 1.0, -1.0)
             other = np.maximum(-side * (pull + side * width) - width, 0.0)
             difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
-            value -= float(self.tube @ np.abs(beta))
             if self.mass is not None:  # (KDUAL.8)
                 difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
@@ -292,7 +290,7 @@ class KernelDual:
         return self._seen(beta, u, edges, gap, scale)
 
     def _seen(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
-        r = self.target - u
+        r = self.level - u
         r -= edges.b
         if not self.kinked:
             return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high)

@@ -181,7 +181,7 @@ class Engines:
 
     def _small(self) -> None:
         few = self.problem.n > SETTINGS.few_from and self.blocks.whole is None and self.blocks.single
-        worth = few and self.problem.one_sided
+        worth = few and self.problem.signed
         first = subsample(self.blocks, self.problem, self.effort) if worth else None
         if first is None or not self._done("few", self._solve_from(first, FEW)):
             self._gram()

@@ -123,7 +123,7 @@ def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
     Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
     products whether they converge and where to, and LIBSVM's loop would visit every row several times.
     """
-    n, target = problem.n, problem.target
+    n, target = problem.n, problem.level
     kappa = float(K.trace()) / n
     if problem.kinked or problem.total or not problem.total_penalty * kappa > n * SETTINGS.large_penalty:
         return None
@@ -159,8 +159,7 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Firs
     n, y = problem.n, problem.sign
     stride = min(SETTINGS.stride, n // SETTINGS.least_sample)
     rows = np.concatenate([(y > 0).nonzero()[0][::stride], (y < 0).nonzero()[0][::stride]])
-    more = n / len(rows)
-    sample = KernelDual(problem.target[rows], problem.tube[rows], more * problem.low[rows], more * problem.high[rows])
+    sample = problem.of(rows).times(n / len(rows))
     K, before = blocks.symmetric(rows), effort.iterations
     beta = effort.loop(sample, K, SETTINGS.sample_tolerance)
     support = beta.nonzero()[0]
@@ -169,7 +168,7 @@ def subsample(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> Firs
         return None
     b = sample.intercept(beta[support] @ K[support])
     u = blocks.product(rows[support], beta[support], np.arange(n), rough=True)
-    inside = (y * (problem.target - u - b) > -SETTINGS.reach).nonzero()[0]
+    inside = (y * (problem.level - u - b) > -SETTINGS.reach).nonzero()[0]
     near, supporting = len(inside) / n, len(support) / len(rows)
     if near * near + SETTINGS.asked * supporting * (1.0 - near) > SETTINGS.largest_share:
         return None
@@ -184,7 +183,7 @@ def outlying(blocks: KernelBlocks, problem: KernelDual) -> First | None:
         return None
     some = np.random.default_rng(0).permutation(n)[: SETTINGS.looking]
     beta = np.full(len(some), problem.total / len(some))
-    r = problem.target - blocks.product(some, beta, np.arange(n), rough=True)
+    r = problem.level - blocks.product(some, beta, np.arange(n), rough=True)
     count = min(int(SETTINGS.outlying * share * n) + SETTINGS.besides, n)
     zero = np.zeros(n)
     return First(np.sort(np.argpartition(-r, count - 1)[:count]), zero, zero, False)

@@ -75,15 +75,14 @@ def plain(problem: KernelDual) -> bool:
         return True
     if problem.kinked:
         return problem.total == 0.0 and _even(problem)
-    novelty = not problem.low.any() and bool((problem.target == problem.target[0]).all())
+    novelty = not problem.low.any() and bool((problem.level == problem.level[0]).all())
     return novelty or (problem.total == 0.0 and bool((problem.low == -problem.high).all()))
 
 
 def _even(problem: KernelDual) -> bool:
     """Whether boxes are symmetric, and ε is one number."""
-    tube = problem.tube
-    spread = float(tube.max() - tube.min())
-    return bool((problem.low == -problem.high).all()) and spread <= SAME * float(np.abs(problem.target).max())
+    spread = float(np.ptp(problem.tube))
+    return bool((problem.low == -problem.high).all()) and spread <= SAME * float(np.abs(problem.level).max())
 
 
 def libsvm_loop(
@@ -131,16 +130,16 @@ def libsvm_loop(
     elif problem.mass is not None:
         size = problem.mass - problem.outside_mass
         share = min(size / problem.total_penalty, 1.0)
-        raw = run("NuSVR", problem.target, problem.high, {"nu": share}, begins=share * n)
+        raw = run("NuSVR", problem.level, problem.high, {"nu": share}, begins=share * n)
     elif problem.kinked and own == 0.0:
-        raw = run("SVR", problem.target, problem.high, {"epsilon": float(problem.tube.mean())})
+        raw = run("SVR", problem.level, problem.high, {"epsilon": float(np.mean(problem.tube))})
     elif not problem.kinked and plain(problem) and not problem.low.any():
         share = own / float(problem.high.sum())
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
         raw = _around_middle(problem, run, own)
     if problem.mass is not None and own == 0.0 and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * problem.mass:
-        problem = problem.at(Edges(0.0))  # (KDUAL.8): no tube is needed
+        problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
     return LoopResult(problem.balanced(raw.beta), raw.iterations, raw.finished)
 
 
@@ -165,7 +164,7 @@ def libsvm_nu_loop(
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
     """(KLOOP.2) over a Gram matrix."""
     n, middle = problem.n, 0.5 * (problem.low + problem.high)
-    target = problem.target - run.data @ middle if middle.any() else problem.target
+    target = problem.level - run.data @ middle if middle.any() else problem.level
     own, half = own - float(middle.sum()), 0.5 * (problem.high - problem.low)
     if not own and run.gamma is not None:
         return run("SVR", target, half, {"epsilon": 0.0})
@@ -174,7 +173,7 @@ def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
     pull = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
     apart = _Run(spare, None, run.tol, run.most, run.clock, run.verbose, run.settings)
     goal = np.append(target, -np.sign(own) * BEYOND * pull)
-    raw = apart("SVR", goal, np.append(half, abs(own)), {"epsilon": float(problem.tube.mean())})
+    raw = apart("SVR", goal, np.append(half, abs(own)), {"epsilon": float(np.mean(problem.tube))})
     return LoopResult(middle + raw.beta[:n], raw.iterations, raw.finished)
 
 

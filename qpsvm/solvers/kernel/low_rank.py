@@ -177,7 +177,7 @@ def _target(problem: KernelDual, tol: float, prices: FloatArray) -> float:
 
     D ≥ ½Σα at an optimum, so that ½S² ≤ share·tol·D where the left side of (PIVOT.4) is at most share·tol/Σα.
     """
-    plus = problem.target > 0
+    plus = problem.level > 0
     largest = 2.0 * min(float(problem.weight[plus].sum()), float(problem.weight[~plus].sum()))
     return SETTINGS.rest_share * tol / min(largest, float(prices.sum()))
 
@@ -213,7 +213,7 @@ def low_rank_point(
         return None
     effort.report("factor", factor.rank, np.inf)
     seconds = None if effort.seconds is None else max(effort.clock.left, 0.0)
-    answer = linear(factor.L, problem.target, problem.weight, SETTINGS.linear_share * tol, seconds, effort.verbose)
+    answer = linear(factor.L, problem.level, problem.weight, SETTINGS.linear_share * tol, seconds, effort.verbose)
     effort.newton_steps += answer.iterations
     found = _measured(problem, factor, answer)
     if found is not None:
@@ -224,12 +224,12 @@ def low_rank_point(
 def _measured(problem: KernelDual, factor: PivotedFactor, answer: LinearAnswer) -> LowRankPoint | None:
     """(LOWRANK.2) with the gap of (LOWRANK.3); None where that is no number."""
     L, v = factor.L, answer.w
-    beta = problem.balanced(problem.target * answer.alpha)
+    beta = problem.balanced(problem.level * answer.alpha)
     own = L.T @ beta
     u = L @ v
     lost = float(np.abs(beta) @ np.sqrt(factor.rest))
     point = problem.point(beta, u)  # its gap is not this one: u is not Kβ
-    slack, alpha = problem.target * point.pull, np.abs(beta)
+    slack, alpha = problem.level * point.pull, np.abs(beta)
     inside = np.maximum(slack, 0.0)
     terms = float((problem.weight - alpha) @ inside + alpha @ (inside - slack))
     primal = 0.5 * float(v @ v) + float(problem.weight @ inside)

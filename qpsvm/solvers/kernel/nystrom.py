@@ -127,8 +127,8 @@ def nystrom_guess(blocks: KernelBlocks, problem: KernelDual, order: IntArray, ef
     r = pieces.target - _product(G, v) - rest * beta  # (NYSTROM.5)
     tube = float(pieces.width[0]) if share else 0.0
     rests, edges = problem.rests(r, tube), Edges(0.0, tube)
-    side = problem.sides(rests, problem.target - r, edges) if problem.kinked else None
-    return Guess(problem.reach(rests, problem.target - r, edges, slice(None)), rests, beta, free, rest, side, tube)
+    side = problem.sides(rests, problem.level - r, edges) if problem.kinked else None
+    return Guess(problem.reach(rests, problem.level - r, edges, slice(None)), rests, beta, free, rest, side, tube)
 
 
 def _settled(

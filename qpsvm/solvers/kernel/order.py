@@ -10,9 +10,9 @@ from qpsvm.solvers.kernel.dual import KernelDual
 
 def stratified(problem: KernelDual) -> IntArray:
     """A random order of which every beginning holds both classes, or high and low targets, in proportion: (n,)."""
-    if problem.one_sided:
+    if problem.signed:
         return stratified_order(problem.sign)
-    return stratified_order(np.where(problem.target > np.median(problem.target), 1.0, -1.0))
+    return stratified_order(np.where(problem.level > np.median(problem.level), 1.0, -1.0))
 
 
 def stratified_order(y: FloatArray, seed: int = 0) -> IntArray:

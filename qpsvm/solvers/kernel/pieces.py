@@ -49,10 +49,10 @@ class Pieces:
         """Of a problem; a ν-SVR's, at the tube that its targets ask for."""
         ones, total = np.ones(problem.n), problem.total
         if not problem.kinked:
-            return cls(problem.target, problem.base, problem.sign, 0.0 * ones, problem.weight, total=total)
-        tube = np.tile(problem.tube + problem.edges(0.0 * ones).tube, 2)
+            return cls(problem.level, problem.base, problem.sign, 0.0 * ones, problem.weight, total=total)
+        tube = np.tile(ones * (problem.tube + problem.edges(0.0 * ones).tube), 2)
         sign, upper = np.concatenate([ones, -ones]), np.concatenate([problem.high, -problem.low])
-        return cls(problem.target, 0.0 * ones, sign, tube, upper, True, total)
+        return cls(problem.level, 0.0 * ones, sign, tube, upper, True, total)
 
     def weighed(self, some: IntArray, factor: float) -> Pieces:
         """Of some of the rows, each of which counts as so many."""

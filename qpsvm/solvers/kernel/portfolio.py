@@ -144,7 +144,7 @@ def solve_kernel(
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
-        ties = find_ties(blocks.X, problem.target) if worth else None
+        ties = find_ties(blocks.X, problem.level) if worth else None
         if ties is None:
             point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear)
         else:
@@ -173,13 +173,13 @@ def _solve(
         engines = Engines(blocks, problem, tol, effort, linear)
         engines.run(engine, None if start is None else problem.balanced(start))
         return engines.best, engines.used, engines.coef
-    if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.target)):
-        return problem.at(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
+    if not problem.total and (not problem.total_penalty > 0.0 or not np.ptp(problem.level)):
+        return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
-    shift = float(np.median(problem.target)) if problem.total == 0.0 else 0.0  # moves b alone
+    shift = float(np.median(problem.level)) if problem.total == 0.0 else 0.0  # moves b alone
     scaled = KernelDual(
-        (problem.target - shift) / unit, problem.tube / unit, problem.low / unit, problem.high / unit,
-        problem.total / unit, None if problem.mass is None else problem.mass / unit,
+        problem.high / unit, (problem.level - shift) / unit, problem.low / unit, problem.tube / unit,
+        total=problem.total / unit, mass=None if problem.mass is None else problem.mass / unit,
     )  # fmt: skip
     first = None if start is None else scaled.balanced(start / unit)
     if scaled.mass is None:
@@ -198,7 +198,7 @@ def _with_tube(
 ) -> Engines:
     """(KDUAL.7), or the ε-SVR with ε = 0 where that needs no more than m: (KDUAL.8)."""
     assert problem.mass is not None
-    engines, flat = Engines(blocks, problem, tol, effort), Engines(blocks, problem.at(Edges(0.0)), tol, effort)
+    engines, flat = Engines(blocks, problem, tol, effort), Engines(blocks, problem.with_tube(Edges(0.0)), tol, effort)
     if problem.mass >= (1.0 - ALL) * problem.total_penalty:
         flat.run(engine, first)
         return flat
@@ -229,16 +229,16 @@ def _with_tube(
 
 def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
     """What is 1 to the engines."""
-    target = problem.target
+    target = problem.level
     spread = _spread(target)
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total:
         rows = np.random.default_rng(0).permutation(problem.n)[: 2 * SAMPLED]
-        f = problem.target[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
+        f = problem.level[rows] - problem.total * blocks.block(rows, rows[:SAMPLED]).mean(axis=1)
         spread, size = _spread(f), abs(problem.total) * float(np.abs(blocks.diagonal(rows)).max())
         return spread if spread > NO_SPREAD * size else size or 1.0
-    return max(float(np.abs(target).max(initial=0.0)), float(problem.tube.max(initial=0.0))) or 1.0
+    return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
 
 
 def _spread(values: FloatArray) -> float:
@@ -248,15 +248,12 @@ def _spread(values: FloatArray) -> float:
 
 
 def _merged(problem: KernelDual, ties: Ties) -> KernelDual:
-    return KernelDual(
-        problem.target[ties.rows], problem.tube[ties.rows], ties.total(problem.low), ties.total(problem.high),
-        problem.total, problem.mass,
-    )  # fmt: skip
+    return replace(problem.of(ties.rows), high=ties.total(problem.high), low=ties.total(problem.low))
 
 
 def _shared(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
     """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
-    if problem.kinked or problem.one_sided:
+    if problem.kinked or problem.signed:
         up = ties.share_out(np.maximum(beta, 0.0), problem.high)
         return up - ties.share_out(np.maximum(-beta, 0.0), -problem.low)
     return problem.low + ties.share_out(beta - ties.total(problem.low), problem.weight)

@@ -71,7 +71,7 @@ def tube_start(
     above: _Tried | None = None
     point, tries = start, list[_Tried]()
     for _ in range(SETTINGS.most):
-        engines = Engines(blocks, problem.at(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines = Engines(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
         engines.guess, guess = guess, None
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best

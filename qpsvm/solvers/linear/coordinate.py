@@ -85,7 +85,7 @@ def fits(X: Matrix) -> bool:
 def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
     """LIBLINEAR's number for the dual of these losses, of rows with signs y (n,); None where it has none."""
     squared = losses.endless
-    if squared and (losses.flat or np.isfinite(losses.upper).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
+    if squared and (losses.flat or np.isfinite(losses.high).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
         return None
     if not squared and not losses.flat:
         return None
@@ -93,7 +93,7 @@ def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
         known = isinstance(losses.level, float) and losses.level == 1.0
         known = known and (not intercept or bool((y != y[0]).any()))
         return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if known else None
-    known = isinstance(losses.width, float) and bool(np.all(losses.upper == -np.asarray(losses.lower)))
+    known = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
     known = known and bool((y > 0.0).all())
     return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
 
@@ -105,7 +105,7 @@ def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
 
 def prices(losses: RowLosses, n: int) -> FloatArray:
     """The C of each row: (n,)."""
-    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.upper
+    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.high
     return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
 
 
@@ -176,7 +176,7 @@ def passes(
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
     target, price = targets(losses, y), prices(losses, n)
-    tube = float(losses.width)  # one number, says `task_of`
+    tube = float(losses.tube)  # one number, says `task_of`
     if losses.one_sided:
         target = (_two_labels(Z, y) > 0.0).astype(np.float64)
     train = compiled_train()
@@ -203,13 +203,13 @@ def _two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
 
 def _snapped(losses: RowLosses, alpha: FloatArray) -> FloatArray:
     """α (n,) with 0 and the bounds where only adding up keeps it away from them."""
-    upper = np.where(np.isfinite(losses.upper), losses.upper, 0.0)
-    lower = np.where(np.isfinite(losses.lower), losses.lower, 0.0)
+    upper = np.where(np.isfinite(losses.high), losses.high, 0.0)
+    lower = np.where(np.isfinite(losses.low), losses.low, 0.0)
     alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
     near = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
-    alpha = np.where(near, losses.upper, alpha)
+    alpha = np.where(near, losses.high, alpha)
     near = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
-    return np.where(near, losses.lower, alpha)
+    return np.where(near, losses.low, alpha)
 
 
 def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:

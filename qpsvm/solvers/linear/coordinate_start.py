@@ -89,7 +89,7 @@ def _measured(problem: RowProblem, found: Descent) -> Point:
     W = np.append(found.w, found.b)
     r = losses.residuals(rows.margins(W))
     if problem.free_intercept and losses.plain:
-        C = losses.upper if not isinstance(losses.upper, float) else repeated(losses.upper, rows.n)
+        C = losses.high if not isinstance(losses.high, float) else repeated(losses.high, rows.n)
         low, high = quantile_interval(rows.y * r, C, total(C, rows.y > 0))
         moved = low if np.isinf(high) else low + (high - low) / 2
         W[-1] += moved

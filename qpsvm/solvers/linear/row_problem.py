@@ -117,7 +117,7 @@ def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 
     It costs next to nothing in (ALM.5), because the rows of free α lie on a kink, or where their loss bends.
     """
     alpha = alpha.copy()
-    free = np.flatnonzero((alpha > losses.lower) & (alpha < losses.upper))
+    free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.of(free)
     for _ in range(BALANCINGS):
         room = members.room(alpha[free])

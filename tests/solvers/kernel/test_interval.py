@@ -38,18 +38,18 @@ def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
     if kind in ("tube", "no tube"):
-        return KernelDual(t, np.full(n, 0.1 if kind == "tube" else 0.0), -C * weight, C * weight)
+        return KernelDual(C * weight, t, -C * weight, np.full(n, 0.1 if kind == "tube" else 0.0))
     if kind == "nu":
-        return KernelDual(t, zero, -C * weight, C * weight, 0.0, share * C * float(weight.sum()))
+        return KernelDual(C * weight, t, -C * weight, mass=share * C * float(weight.sum()))
     if kind == "quantile":
-        return KernelDual(t, zero, -0.2 * C * weight, 0.8 * C * weight)
+        return KernelDual(0.8 * C * weight, t, -0.2 * C * weight)
     level = zero if kind == "one class" else 0.5 * np.abs(t)
-    return KernelDual(level, zero, zero, weight, share * float(weight.sum()))
+    return KernelDual(weight, level, zero, total=share * float(weight.sum()))
 
 
 def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
     """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
-    t, low, high, u = problem.target, problem.low, problem.high, K @ beta
+    t, low, high, u = problem.level, problem.low, problem.high, K @ beta
     assert (beta >= low).all()
     assert (beta <= high).all()
     assert beta.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
@@ -68,7 +68,7 @@ def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
         above = r[order][np.searchsorted(np.cumsum(high[order]), high.sum() - problem.mass / 2)]
         below = r[order][np.searchsorted(np.cumsum(high[order]), problem.mass / 2)]
         best = primal(0.5 * (above + below), 0.5 * (above - below))
-    dual = float(t @ beta - problem.tube @ np.abs(beta)) - half
+    dual = float(t @ beta - (problem.tube * np.abs(beta)).sum()) - half
     return (best - dual) / (max(abs(best), abs(dual)) or 1.0)
 
 
@@ -253,7 +253,7 @@ def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     X, t = table(300, 2)
     problem, blocks = stated(kind, t, 2), KernelBlocks(RBF(0.3), X)
     first = solve_kernel(blocks, problem, tol=TOL)
-    other = replace(problem, target=problem.target + 0.01 * np.cos(X[:, 0]))
+    other = replace(problem, level=problem.level + 0.01 * np.cos(X[:, 0]))
     again = solve_kernel(blocks, other, tol=TOL, start=first.beta)
     assert again.reason == "converged"
     assert gap(RBF(0.3)(X, X), other, again.beta) <= 2 * TOL
@@ -382,5 +382,5 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
         beta = problem.balanced(found[0])
         assert gap(blocks.all(), problem, beta) < 0.02
     else:  # no tube is needed
-        flat = problem.at(Edges(0.0))
+        flat = problem.with_tube(Edges(0.0))
         assert gap(blocks.all(), flat, flat.balanced(found[0])) < 1e-3
