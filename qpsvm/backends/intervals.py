@@ -55,8 +55,10 @@ class Intervals:
         UnsupportedError
             The tube is negative, or the two rows of a sample have different curvatures.
         """
-        level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
         balance = _balance(svm)
+        if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
+            return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
+        level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
         totals = {group is balance: group.total / _factor(svm, group, balance) for group in svm.groups}
         total, mass = totals.get(True, 0.0), totals.get(False)
         curvature = svm.curvature[:n] + 0.0 if svm.curved else None

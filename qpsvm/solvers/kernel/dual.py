@@ -36,14 +36,15 @@ Where there is no kink, LIBSVM's loop and others count from the end that is 0, o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.arrays.constant import common_value
+from qpsvm.arrays.remembered import remembered
 from qpsvm.arrays.types import FloatArray, IntArray
-from qpsvm.losses import Loss, at
+from qpsvm.losses import Loss, at, is_zero
 
 #: An entry within this share of its interval of the kink is there.
 ON_KINK = 1e-11
@@ -91,61 +92,65 @@ class KernelDual(Loss):
     def of_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
         """That of a C-SVM, for labels ±1 and C_i, both (n,)."""
         signed = upper * y
-        return cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
+        dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
+        dual.__dict__.update(kinked=False, signed=True, hinges=True, sign=y, weight=upper)  # what is known already
+        return dual
 
     @property
     def n(self) -> int:
         """The number of rows."""
         return len(self.level)
 
-    @cached_property
+    @remembered
     def kinked(self) -> bool:
         """Whether β = 0 is a kink."""
-        return self.mass is not None or bool(np.any(self.tube))
+        return self.mass is not None or not (is_zero(self.tube) or not np.any(self.tube))
 
-    @cached_property
+    @remembered
     def weight(self) -> FloatArray:
         """The most that a violation of each row costs: (n,)."""
         return np.maximum(self.high, -self.low) if self.kinked else self.high - self.low
 
-    @cached_property
+    @remembered
     def total_penalty(self) -> float:
         """Σ `weight`."""
-        return float(self.weight.sum())
+        return float(np.add.reduce(self.weight))
 
-    @cached_property
+    @remembered
     def common(self) -> float | None:
         """The weight of the ends of the tubes, where it is one number for all."""
         first = float(self.weight[0])
+        if self.signed and common_value(self.weight) is not None:
+            return first
         same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
         return first if same and first > 0.0 else None
 
-    @cached_property
+    @remembered
     def sign(self) -> FloatArray:
         """s of (KDUAL.9), where there is no kink: −1 where β = 0 is the upper end, else 1. (n,)."""
-        return np.where((self.high == 0.0) & (self.low < 0.0), -1.0, 1.0)
+        return np.where(self.high > 0.0, 1.0, -1.0)
 
-    @cached_property
+    @remembered
     def base(self) -> FloatArray:
         """Of (KDUAL.9), where there is no kink: 0 where that is an end, else the lower end. (n,)."""
         return np.where(self.high == 0.0, 0.0, self.low)
 
-    @cached_property
+    @remembered
     def signed(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return not self.kinked and self.total == 0.0 and not ((self.low != 0.0) & (self.high != 0.0)).any()
+        return not self.kinked and self.total == 0.0 and not np.minimum(self.high, -self.low).any()
 
-    @cached_property
+    @remembered
     def hinges(self) -> bool:
         """Whether every row is a hinge at level 1, as those of a C-SVM."""
         return self.signed and bool((self.level == self.sign).all())
 
-    @cached_property
+    @remembered
     def _level(self) -> float:
         """(KDUAL.6)."""
         return float(self.high.sum()) - self.total + self.outside
 
-    @cached_property
+    @remembered
     def share(self) -> float | None:
         """Of a novelty machine, the share of the rows that can be at their bound; else None."""
         if self.kinked or self.low.any() or not self.total > 0.0:

@@ -190,7 +190,7 @@ class _Run:
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], begins: float = 0.0
     ) -> LoopResult:
-        n, largest, own = len(target), float(upper.max()), self.gamma is not None
+        n, largest, own = len(target), float(upper[0]), self.gamma is not None
         begins = begins if begins > 0.0 else 0.0  # no number where a mass and its bounds overflow
         alike = bool((upper == largest).all())
         # a one-class machine knows no C: its β are in units of the largest bound
