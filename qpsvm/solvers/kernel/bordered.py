@@ -68,7 +68,7 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
         if point.gap <= SETTINGS.rounding or not point.gap <= SETTINGS.promising:
             break
         rises, falls = beta < high, beta > low
-        free = (rises & (falls | (point.pull > SETTINGS.slight))) | (falls & (point.pull < -SETTINGS.slight))
+        free = (rises & (falls | (point.gradient > SETTINGS.slight))) | (falls & (point.gradient < -SETTINGS.slight))
     return best
 
 

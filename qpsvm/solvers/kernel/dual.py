@@ -1,7 +1,7 @@
 """The dual of a kernel SVM in the variables β (n,) of its samples, and the measure that every kernel engine stops by.
 
     (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
-    (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  where β_i is pulled to, σ_i = ±1 its side
+    (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  the reduced gradient, σ_i = ±1 its side
     (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds:
                no term is negative
     (KDUAL.4)  relative gap = (P − D) / max(|P|, |D|)
@@ -19,11 +19,11 @@
 | one-class      | 0        | 0   | 0, 1             | νn     |                                             |
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
-On its side a row is inside an interval or at an end of it, and pulled one way or the other: engines ask a point for
-`pull`, `low` and `high`, and the problem for what it is (`kinked`, `signed`, `hinges`), never for its machine. A row
-at the kink rests there as long as |r| ≤ ε, and is on the side of its residual.
+On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines ask a point for
+`gradient`, `low` and `high`, and the problem for what it is (`kinked`, `signed`, `hinges`), never for its machine. A
+row stays at the kink as long as |r| ≤ ε, and is on the side of its residual.
 
-The problem can be restricted to a working set W of rows while the others rest at an end of their interval, or at the
+The problem can be restricted to a working set W of rows while the others are at an end of their interval, or at the
 kink, on the right side of it: those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
 
     (KDUAL.6)  level = Σ high over the rows of W − e + Σ β_i over the rows outside
@@ -166,9 +166,9 @@ class KernelDual(Loss):
             outside_mass, scale,
         )  # fmt: skip
 
-    def part(self, rows: IntArray, resting: FloatArray, scale: float | None = None) -> KernelDual:
+    def part(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
         """`restricted`, with β of the rows outside."""
-        return self.restricted(rows, float(resting.sum()), float(np.abs(resting).sum()), scale)
+        return self.restricted(rows, float(at_bound.sum()), float(np.abs(at_bound).sum()), scale)
 
     def with_tube(self, edges: Edges) -> KernelDual:
         """(KDUAL.1) at the ε of (KDUAL.7)."""
@@ -196,19 +196,19 @@ class KernelDual(Loss):
         """σ of (KDUAL.2), for β and u (n,)."""
         return _sides(beta, self.level - u - edges.b)
 
-    def resting(self, point: DualPoint) -> FloatArray:
-        """Where every row would rest as a point sees it: (n,)."""
-        return self.rests(self.level - point.u - point.b, point.tube)
+    def bounds_at(self, point: DualPoint) -> FloatArray:
+        """Which bound every row belongs to as a point sees it: (n,)."""
+        return self.bound_for(self.level - point.u - point.b, point.tube)
 
-    def rests(self, r: FloatArray, tube: float) -> FloatArray:
-        """Where every row would rest with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
+    def bound_for(self, r: FloatArray, tube: float) -> FloatArray:
+        """Which bound every row belongs to with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
         if not self.kinked:
             return np.where(r > 0.0, self.high, self.low)
         width = self.tube + tube
         return np.where(r > width, self.high, np.where(r < -width, self.low, 0.0))
 
-    def reach(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
-        """How far some rows, which rest, are on the wrong side: (r,)."""
+    def violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+        """How far some rows, which are at a bound, are on the wrong side: (r,)."""
         r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
         if not self.kinked:
             return np.where(here <= self.low[rows], r, -r)
@@ -274,21 +274,21 @@ class KernelDual(Loss):
         """Measure a feasible β with its u = Kβ, both (n,)."""
         edges = self.edges(u)
         seen = self._seen(beta, u, edges, np.inf, 0.0)
-        pull = seen.pull
-        rising = np.maximum(pull, 0.0)
-        difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - pull))  # (KDUAL.3)
+        gradient = seen.gradient
+        rising = np.maximum(gradient, 0.0)
+        difference = float((seen.high - beta) @ rising + (beta - seen.low) @ (rising - gradient))  # (KDUAL.3)
         value = self.worth(beta) - 0.5 * float(beta @ u)
         if self.kinked:
             width = self.tube + edges.tube
             side = np.where(seen.high > 0.0, 1.0, -1.0)
-            other = np.maximum(-side * (pull + side * width) - width, 0.0)
+            other = np.maximum(-side * (gradient + side * width) - width, 0.0)
             difference += float(np.where(side > 0.0, -self.low, self.high) @ other)
             if self.mass is not None:  # (KDUAL.8)
                 difference += edges.tube * max(self.mass - self.outside_mass - float(np.abs(beta).sum()), 0.0)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         gap = float(gap) if np.isfinite(gap) else np.inf
-        return DualPoint(beta, u, edges.b, gap, scale, pull, seen.low, seen.high, edges.tube)
+        return DualPoint(beta, u, edges.b, gap, scale, gradient, seen.low, seen.high, edges.tube)
 
     def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
         """The point with an intercept, a gap and a scale that are known."""
@@ -300,9 +300,9 @@ class KernelDual(Loss):
         if not self.kinked:
             return DualPoint(beta, u, edges.b, gap, scale, r, self.low, self.high)
         side = _sides(beta, r)
-        pull = r - side * (self.tube + edges.tube)
+        gradient = r - side * (self.tube + edges.tube)
         low, high = np.where(side > 0.0, 0.0, self.low), np.where(side > 0.0, self.high, 0.0)
-        return DualPoint(beta, u, edges.b, gap, scale, pull, low, high, edges.tube)
+        return DualPoint(beta, u, edges.b, gap, scale, gradient, low, high, edges.tube)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,10 +319,10 @@ class DualPoint:
         (KDUAL.4); infinite where it cannot be computed.
     scale : float
         Its denominator.
-    pull : ndarray, shape (n,)
-        p of (KDUAL.2): minus the derivative of (KDUAL.1) and its multiplier.
+    gradient : ndarray, shape (n,)
+        The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
     low, high : ndarray, shape (n,)
-        As far as β may go with that pull.
+        As far as β may go on its side.
     tube : float
         That of `Edges`.
     """
@@ -332,7 +332,7 @@ class DualPoint:
     b: float
     gap: float
     scale: float
-    pull: FloatArray
+    gradient: FloatArray
     low: FloatArray
     high: FloatArray
     tube: float = 0.0

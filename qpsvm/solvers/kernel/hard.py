@@ -24,7 +24,7 @@ from qpsvm.solvers.kernel.active_set import active_set
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINES
-from qpsvm.solvers.kernel.first import unbounded
+from qpsvm.solvers.kernel.initial_sets import unbounded
 from qpsvm.solvers.kernel.pivots import Conditions, pivoted, pivoted_hard
 from qpsvm.solvers.kernel.portfolio import TIES_FROM, KernelSolution, solve_kernel
 from qpsvm.solvers.kernel.ties import find_ties

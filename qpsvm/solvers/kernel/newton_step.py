@@ -153,12 +153,12 @@ def newton_polish(
 
 def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
     """F of (KNEWTON.1), with −reach for ε where that is positive."""
-    beta, pull = point.beta, point.pull
+    beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_BOUND * problem.weight
-    # A free row both rises and falls, and any pull is enough for it.
+    # A free row both rises and falls, and any gradient is enough for it.
     rises, falls = beta < point.high - edge, beta > point.low + edge
-    moves: IntArray = ((rises & (falls | (pull > epsilon))) | (falls & (pull < -epsilon))).nonzero()[0]
+    moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
 
 
@@ -219,7 +219,7 @@ def _step(
     gathered = K.take(rows, axis=0) if few else K
     # Two takes, of rows and then of columns, are twice as fast as one of entries.
     block = K if len(rows) == len(K) else (gathered if few else K.take(rows, axis=0)).take(rows, axis=1)
-    r = point.pull[rows]
+    r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
     ridge = min(max(ridge, LEAST_RIDGE * kappa), LARGEST_RIDGE * kappa)

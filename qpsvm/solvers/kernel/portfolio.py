@@ -2,10 +2,10 @@
 
 | engine   | its initial working set                                               | when                   |
 |----------|-----------------------------------------------------------------------|------------------------|
-| `start`  | those not at rest in a point that is given                            | few are not            |
+| `start`  | those not at a bound in a point that is given                         | few are not            |
 | `few`    | those that a subsample does not see far on their right side           | few support            |
 | `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 2000               |
-| `band`   | a band around a foretold margin, all else resting at a bound          | nearly always          |
+| `band`   | a band around an estimated margin, all else at a bound                | nearly always          |
 | `dense`  | all: conjugate gradients on the Gram matrix in single precision       | nearly all free        |
 | `libsvm` | LIBSVM's own, which evaluates the kernel itself                       | a band beyond memory,  |
 |          |                                                                       | or of nearly all rows  |
@@ -213,7 +213,7 @@ def _with_tube(
         known = engines.best
     if engines.ended() or engine != "auto":
         return engines
-    useful = known is not None and known.gap < ENGINE_SETTINGS.foretelling
+    useful = known is not None and known.gap < ENGINE_SETTINGS.trusted_gap
     found = tube_start(blocks, problem, effort, known if useful else None)
     engines.brief = False
     if found is not None and np.abs(found[0]).sum() < (1.0 - ALL) * problem.mass:

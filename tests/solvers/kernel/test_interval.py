@@ -13,10 +13,10 @@ from qpsvm.choice import choices
 from qpsvm.kernels.blocks import KernelBlocks
 from qpsvm.kernels.functions import RBF, Kernel, Polynomial
 from qpsvm.solvers.kernel import libsvm
-from qpsvm.solvers.kernel.anchored import ANCHORS, anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.fixed_rows import EXTRA_ROWS, loop_with_fixed_rows
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.solvers.kernel.tube_search import tube_start
@@ -120,8 +120,8 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     ends = np.stack([problem.low, problem.high, 0.0 * t if problem.kinked else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
     point = problem.point(beta, K @ beta)
-    reach = problem.reach(beta, point.u, point.edges, slice(None))
-    assert np.allclose(reach, np.where(beta <= point.low, point.pull, -point.pull))
+    reach = problem.violation(beta, point.u, point.edges, slice(None))
+    assert np.allclose(reach, np.where(beta <= point.low, point.gradient, -point.gradient))
 
 
 def test_a_step_keeps_the_sum_of_each_side():
@@ -165,11 +165,12 @@ def test_the_loop_on_a_part_takes_the_others_into_account(kind):
     rests = ~problem.free(beta)
     outside = np.flatnonzero(rests)[::3]
     rows = np.setdiff1d(np.arange(80), outside)
-    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + ANCHORS,) * 2)
-    spare[:-ANCHORS, :-ANCHORS] = K[np.ix_(rows, rows)]
+    part, spare = problem.part(rows, beta[outside]), np.zeros((len(rows) + EXTRA_ROWS,) * 2)
+    spare[:-EXTRA_ROWS, :-EXTRA_ROWS] = K[np.ix_(rows, rows)]
     edges = Edges(solution.b, solution.tube)
     side = problem.sides(beta, u, edges)[rows] if problem.kinked else None
-    found = anchored_loop(part, spare, K[np.ix_(rows, outside)] @ beta[outside], 1e-6, effort, side, solution.tube)
+    fixed = K[np.ix_(rows, outside)] @ beta[outside]
+    found = loop_with_fixed_rows(part, spare, fixed, 1e-6, effort, side, solution.tube)
     assert found is not None
     assert np.abs(found - beta[rows]).max() < 1e-2 * float(problem.weight.max())
 

@@ -17,15 +17,15 @@ from qpsvm.kernels.functions import RBF, Polynomial
 from qpsvm.resources.threads import one_thread
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
-from qpsvm.solvers.kernel.anchored import anchored_loop
 from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.first import First
-from qpsvm.solvers.kernel.loop import Plan, Stage, solve_from
+from qpsvm.solvers.kernel.fixed_rows import loop_with_fixed_rows
+from qpsvm.solvers.kernel.initial_sets import InitialSet
 from qpsvm.solvers.kernel.newton_step import newton_polish
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
+from qpsvm.solvers.kernel.working_set import Plan, Stage, solve_from
 
 TOL = 1e-6
 
@@ -293,7 +293,7 @@ def test_any_first_guess_ends_at_the_solution(rough: bool) -> None:
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.5, 1.0, -1.0)
     problem, zero = KernelDual.of_hinges(y, repeated(100.0, len(y))), np.zeros(len(y))
     for rows in (np.arange(7, 300, 17), np.arange(299, 100, -1), np.array([int(y.argmax()), int(y.argmin())])):
-        first, plan = First(rows, zero, zero, False), Plan((Stage(1e-2), Stage(1e-4)), rough=rough)
+        first, plan = InitialSet(rows, zero, zero, False), Plan((Stage(1e-2), Stage(1e-4)), rough=rough)
         point = solve_from(KernelBlocks(RBF(50.0), X), problem, first, plan, TOL, Effort())
         assert point is not None
         assert (np.abs(point.beta) <= 100.0).all()
@@ -308,12 +308,12 @@ def test_rows_at_rest_are_counted_in_the_loop() -> None:
     X, y = samples(200, 3, "plain", 15)
     problem, K = KernelDual.of_hinges(y, repeated(0.5, len(y))), RBF(0.3)(X, X)
     whole = newton_polish(K, problem, kernel_libsvm.libsvm_loop(problem, K).beta, 1e-10).point
-    rows = np.flatnonzero(np.abs(whole.pull) < 0.5)
+    rows = np.flatnonzero(np.abs(whole.gradient) < 0.5)
     resting = np.where(np.isin(np.arange(len(y)), rows), 0.0, whole.beta)
     assert 0 < np.count_nonzero(resting) < np.count_nonzero(whole.beta)
     part = problem.restricted(rows, float(resting.sum()))
     square = K[np.ix_(np.append(rows, [0, 0]), np.append(rows, [0, 0]))]
-    beta = anchored_loop(part, square, (K @ resting)[rows], 1e-6, Effort())
+    beta = loop_with_fixed_rows(part, square, (K @ resting)[rows], 1e-6, Effort())
     assert beta is not None
     np.testing.assert_allclose(beta, whole.beta[rows], atol=1e-4)
 

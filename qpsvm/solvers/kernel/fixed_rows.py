@@ -1,6 +1,6 @@
-"""LIBSVM's loop on a working set while rows outside rest at C.
+"""LIBSVM's loop on a working set while rows outside are fixed at a bound.
 
-    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the rows at rest,  u_R = Σ K_ij β_j over them
+    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the fixed rows,  u_R = Σ K_ij β_j over them
 
 The loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
 
@@ -22,12 +22,12 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 
 #: Rows and columns that K has for z₊ and z₋.
-ANCHORS = 2
+EXTRA_ROWS = 2
 #: M exceeds the largest pull on z by this factor, and by so many margins.
 DEPTH, DEEPER = 2.0, 10.0
 
 
-def anchored_loop(
+def loop_with_fixed_rows(
     part: KernelDual,
     K: FloatArray,
     at_bound: FloatArray,
@@ -75,4 +75,4 @@ def anchored_loop(
     return part.balanced(beta[:m] + base) if np.allclose(np.abs(beta[m:]), masses) else None
 
 
-__all__ = ["ANCHORS", "anchored_loop"]
+__all__ = ["EXTRA_ROWS", "loop_with_fixed_rows"]
