@@ -103,7 +103,7 @@ def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
     return y if losses.one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
 
 
-def prices(losses: RowLosses, n: int) -> FloatArray:
+def penalties(losses: RowLosses, n: int) -> FloatArray:
     """The C of each row: (n,)."""
     each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.high
     return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
@@ -175,17 +175,17 @@ def passes(
         return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
-    target, price = targets(losses, y), prices(losses, n)
+    target, penalty = targets(losses, y), penalties(losses, n)
     tube = float(losses.tube)  # one number, says `task_of`
     if losses.one_sided:
         target = (_two_labels(Z, y) > 0.0).astype(np.float64)
     train = compiled_train()
     if train is None:
-        raw, made = _through_class(Z, target, price, intercept, eps, most, task, tube)
+        raw, made = _through_class(Z, target, penalty, intercept, eps, most, task, tube)
     else:
         # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
         classes = np.ones(2) if losses.one_sided else np.empty(0)
-        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, price)
+        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, penalty)
     weights, made = raw.ravel(), int(np.max(made))
     alpha = _snapped(losses, losses.clipped(y * weights[d : d + n] / delta))
     return Descent(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
@@ -239,7 +239,7 @@ def _root_mean_square(X: Matrix) -> float:
 
 
 def _through_class(
-    Z: Matrix, target: FloatArray, price: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
+    Z: Matrix, target: FloatArray, penalty: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
 ) -> tuple[FloatArray, Any]:
     """By the public classes, which warn where the passes do not suffice."""
     from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
@@ -251,7 +251,7 @@ def _through_class(
         squared = task == SQUARED_TUBE_DUAL
         loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
         machine = LinearSVR(loss=loss, epsilon=tube, **shared)
-    machine.fit(Z, target, sample_weight=price)
+    machine.fit(Z, target, sample_weight=penalty)
     return np.append(np.ravel(machine.coef_), machine.intercept_), machine.n_iter_
 
 

@@ -32,8 +32,8 @@ def goes_first(problem: RowProblem) -> bool:
     narrow = losses.plain and not free and (sp.issparse(X) or X.size <= SETTINGS.coordinate_numbers)
     if not (wide or narrow) or not _takes(problem):
         return False
-    price = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
-    reach = price * (rows.source.sum_of_squares() / rows.n + rows.unit)
+    penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
+    reach = penalty * (rows.source.sum_of_squares() / rows.n + rows.unit)
     least = SETTINGS.coordinate_least_reach if free else 0.0
     most = most_reach(rows.n)
     if wide:

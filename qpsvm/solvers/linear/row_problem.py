@@ -57,11 +57,11 @@ class RowProblem:
         mismatch : float
             Σφ(r) + Σφ*(α) − αᵀr.
         """
-        price = 0.0
+        imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
-            price = (self.losses.scale + abs(b)) * abs(float(q[-1]))
+            imbalance = (self.losses.scale + abs(b)) * abs(float(q[-1]))
             q, pull = q[:-1], pull[:-1]
-        return 0.5 * float(q @ q) + price, max(mismatch, 0.0), 0.5 * float(pull @ pull)
+        return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(pull @ pull)
 
     def dual(self, worth: float, half: float) -> float:
         """D for what α contributes to it, ℓᵀα − Σφ*(α), and ½‖q̂‖²."""
